@@ -48,6 +48,7 @@ mod mutant;
 mod none;
 mod pinned;
 pub mod policy;
+mod prefetch;
 mod private_file;
 mod process;
 pub mod record;

@@ -6,7 +6,7 @@
 //! A search ends at a chunk that no number went past, so that removed numbers need no marks, or where it
 //! began. The caller knows what a number stands for: it compares keys, and hashes again when the table grows.
 
-use crate::memory::prefetch;
+use crate::prefetch::prefetch;
 
 /// Numbers in a chunk.
 const CELLS: usize = 12;

@@ -54,6 +54,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::policy::Policy;
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch_to_write};
 use crate::store::{Store, check_key};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +67,6 @@ pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
 use pool::Pool;
-pub(crate) use record::prefetch;
 
 /// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
 /// default policy, as a test measures them.
@@ -124,6 +124,17 @@ pub struct MemoryStore<P: Policy> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard<P>(BiasedLock<Contents<P>>);
+
+impl<P> Shard<P> {
+    /// Prefetches the lock and the fields of the contents, to change them.
+    #[inline]
+    fn prefetch(&self) {
+        let start = (&raw const *self).cast::<u8>();
+        for at in (0..size_of::<Self>()).step_by(CACHE_LINE_BYTES) {
+            prefetch_to_write(start.wrapping_add(at));
+        }
+    }
+}
 
 impl<P: Policy> MemoryStore<P> {
     fn capacity_bytes(&self) -> u64 {

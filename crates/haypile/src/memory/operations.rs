@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::contents::{Contents, HashedKey, Outcome, Uncounted, Write};
 use super::lock::{ReaderLine, WriteGuard};
-use super::record::{Draft, prefetch_to_write};
+use super::record::Draft;
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
 use crate::mutant;
@@ -47,7 +47,7 @@ impl<P: Policy> MemoryStore<P> {
     ) -> Result<Written> {
         self.check_sizes(key.bytes, value.len())?;
         // While the value is copied, the shard comes from the processor that used it last.
-        prefetch_to_write(&self.shards[self.shard_of(key.fingerprint)]);
+        self.shards[self.shard_of(key.fingerprint)].prefetch();
         let draft = Draft::copied(key.fingerprint, key.bytes, value);
         let draft = draft.ok_or_else(|| self.out_of_memory(value.len()))?;
         self.place(draft, options)

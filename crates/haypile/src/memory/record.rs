@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use crate::mutant;
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The bytes of the key and then of the value follow directly.
@@ -36,39 +37,8 @@ pub(super) const HEADER_BYTES: usize = size_of::<RecordHeader>();
 /// freed.
 const MAX_HOLDERS: u32 = u32::MAX / 2;
 
-const CACHE_LINE_BYTES: usize = 64;
-
 /// Cache lines of a record to be removed that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
-
-/// Prefetches the cache line at this address, because it will be needed soon.
-#[inline]
-pub(crate) fn prefetch<T>(place: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing and accepts any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = place;
-}
-
-/// Prefetches the cache lines of a value that is about to be written, all at once.
-#[inline]
-pub(super) fn prefetch_to_write<T>(value: &T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for at in (0..size_of::<T>()).step_by(CACHE_LINE_BYTES) {
-        let address = (&raw const *value).cast::<u8>().wrapping_add(at);
-        // SAFETY: a prefetch changes nothing and accepts any address; a processor without the
-        // instruction does nothing.
-        unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-        }
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = value;
-}
 
 /// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
 #[derive(Debug)]

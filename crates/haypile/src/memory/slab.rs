@@ -1,8 +1,9 @@
 //! The entries of a shard, in dense numbered slots that are reused. The simulator numbers its entries
 //! with the same code.
 
-use super::record::{Record, prefetch};
+use super::record::Record;
 use crate::policy::Slot;
+use crate::prefetch::prefetch;
 
 /// Records by slot.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::mem;
 use std::ops::{Index, IndexMut};
 
 use super::Slot;
-use crate::memory::prefetch;
+use crate::prefetch::prefetch;
 
 /// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
 /// that suit it, and gives slots back.

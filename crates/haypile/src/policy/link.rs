@@ -4,7 +4,7 @@
 //! and unlinking take no branch. A slot is in one list at most.
 
 use super::Slot;
-use crate::memory::prefetch;
+use crate::prefetch::prefetch;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {

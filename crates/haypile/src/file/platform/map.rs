@@ -18,6 +18,7 @@ use rustix::time::Timespec;
 
 use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::ground::{IN_ORDER, Line, exchange_orders, is_equal_rest};
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 
 /// Copies of at least this length are made by one instruction instead of word by word.
 #[cfg(target_arch = "x86_64")]
@@ -171,35 +172,24 @@ impl Map {
         rest.is_empty() || is_equal_rest(load(word), rest)
     }
 
-    /// Prefetches the lines of this number of bytes, as far as they are within the mapping.
+    /// Prefetches the lines of this number of bytes.
     #[inline]
     pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
-        #[cfg(target_arch = "x86_64")]
-        for at in (at..at + bytes).step_by(64) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let address = self.start.as_ptr().wrapping_add(usize::try_from(at).unwrap_or(0));
-            // SAFETY: a hint, which reads nothing, whatever the address is.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast_const().cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, bytes);
+        self.lines_of(at, bytes).for_each(prefetch);
     }
 
     /// Prefetches the lines of this number of bytes to write to them.
     #[inline]
     pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
-        #[cfg(target_arch = "x86_64")]
-        for at in (at..at + bytes).step_by(64) {
-            let address = self.start.as_ptr().wrapping_add(usize::try_from(at).unwrap_or(0));
-            // SAFETY: a hint, which accesses nothing; processors without it do nothing.
-            unsafe {
-                std::arch::asm!(
-                    "prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)
-                );
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, bytes);
+        self.lines_of(at, bytes).for_each(prefetch_to_write);
+    }
+
+    /// Returns addresses in the lines of this number of bytes, which may be outside of the mapping.
+    #[inline]
+    fn lines_of(&self, at: u64, bytes: u64) -> impl Iterator<Item = *const u8> {
+        let start = self.start.as_ptr().cast_const().cast::<u8>();
+        let line = move |at| start.wrapping_add(usize::try_from(at).unwrap_or(0));
+        (at..at + bytes).step_by(CACHE_LINE_BYTES).map(line)
     }
 
     /// Appends bytes from a multiple of 8 on to a vector that has room for them.

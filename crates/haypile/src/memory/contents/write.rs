@@ -49,10 +49,10 @@ impl<P: Policy> Contents<P> {
     ) -> Outcome {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         self.sweep(now_ns, pool);
-        let victim = self.prefetch(&write.draft);
+        let needs_victim = self.prefetch(&write.draft);
         let found = self.live(key_of(write.draft.record()), now_ns, pool);
-        if let Some(victim) = victim {
-            self.prefetch_victim(victim);
+        if needs_victim {
+            self.prefetch_victim();
         }
         let unmet = match (write.mode, found) {
             (WriteMode::Add, Some(_)) => Some(Written::Exists),
@@ -94,28 +94,31 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
-    /// Prefetches the memory that is read to insert a new entry and to evict another for it, so that the
-    /// cache misses overlap. Returns the other one's slot, if there is one.
-    fn prefetch(&self, draft: &Draft) -> Option<Slot> {
+    /// Prefetches the memory that is read to insert a new entry, and the slot of the entry that leaves for
+    /// it, so that the cache misses overlap. Returns whether one has to leave.
+    fn prefetch(&self, draft: &Draft) -> bool {
         let fingerprint = draft.record().fingerprint();
         self.index.prefetch(spread(fingerprint));
         if self.bytes + charge_of(draft.record()) <= self.budget {
-            return None;
+            return false;
         }
         self.policy.prefetch(fingerprint);
-        let victim = self.policy.next_victim()?;
-        self.slab.prefetch_slot(victim);
-        self.policy.prefetch_victim(victim);
-        Some(victim)
+        if let Some(victim) = self.policy.next_victim() {
+            self.slab.prefetch_slot(victim);
+            self.policy.prefetch_victim(victim);
+        }
+        true
     }
 
-    /// Prefetches the memory that is read to evict an entry, whose slot has been prefetched.
-    fn prefetch_victim(&self, victim: Slot) {
+    /// Prefetches the memory that is read to evict the next entry, after [`prefetch`](Self::prefetch).
+    fn prefetch_victim(&self) {
+        let Some(victim) = self.policy.next_victim() else { return };
         self.slab.prefetch(victim);
-        if let Some(fingerprint) = self.policy.fingerprint(victim) {
-            self.index.prefetch(spread(fingerprint));
-            self.policy.prefetch(fingerprint);
-        }
+        // Where the policy has the fingerprint as well, it is there earlier than the record.
+        let fingerprint = self.policy.fingerprint(victim);
+        let fingerprint = fingerprint.unwrap_or_else(|| self.slab.get(victim).fingerprint());
+        self.index.prefetch(spread(fingerprint));
+        self.policy.prefetch(fingerprint);
     }
 
     /// Inserts a newcomer, unless the policy declines it.

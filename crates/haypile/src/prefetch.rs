@@ -1,0 +1,32 @@
+//! Hints to the processor about memory that is needed soon. They change nothing that a program can see.
+
+#![expect(unsafe_code, reason = "instructions that take any address")]
+
+/// Bytes of a line of the processor's cache.
+pub(crate) const CACHE_LINE_BYTES: usize = 64;
+
+/// Prefetches the cache line at this address.
+#[inline]
+pub(crate) fn prefetch<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch reads nothing and accepts any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}
+
+/// Prefetches the cache line at this address to write to it: no other processor has it then.
+#[inline]
+pub(crate) fn prefetch_to_write<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch accesses nothing and accepts any address; a processor without the instruction
+    // does nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = place;
+}
