@@ -407,7 +407,7 @@ haypile_status haypile_list_keys(const struct haypile_cache *cache,
                                  struct haypile_keys **out_keys);
 
 // Returns the next key. It stays until the next call with these keys; do not free it. HAYPILE_END if
-// there is no further key; HAYPILE_ERROR_UNSUPPORTED from caches that cannot list their keys. After
+// every key was returned; HAYPILE_ERROR_UNSUPPORTED from caches that cannot list their keys. After
 // any other error the next call tries again from the same position.
 haypile_status haypile_next_key(struct haypile_keys *keys,
                                 const void **out_key,
@@ -462,7 +462,7 @@ haypile_status haypile_delete_many(const struct haypile_cache *cache,
 // Returns the value of a key in place, where the cache can, and otherwise a copy of it. The value
 // does not change until haypile_unpin(), even if its entry is overwritten, deleted or evicted; but
 // the cache cannot use its room in the meantime. A forked child must not read a value that its parent
-// has pinned. HAYPILE_MISS if there is no value; `out_pinned` is NULL then.
+// has pinned. HAYPILE_MISS if the key has no value; `out_pinned` is NULL then.
 haypile_status haypile_get_pinned(const struct haypile_cache *cache,
                                   const void *key,
                                   size_t key_bytes,
@@ -521,7 +521,7 @@ void haypile_free(void *value);
 // as there is one, and a later call tries again. The next value replaces only the one that was served:
 // if the entry was written in the meantime, it stays.
 //
-// Callers wait only while there is no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
+// Callers wait only while the key has no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
 // no value then, and nothing has changed. `freshness_bytes` is sizeof(haypile_freshness).
 haypile_status haypile_get_or_refresh(const struct haypile_cache *cache,
                                       const void *key,
@@ -535,7 +535,7 @@ haypile_status haypile_get_or_refresh(const struct haypile_cache *cache,
 
 // Does the same as haypile_get_or_refresh(), but no caller computes while there is a value:
 // `executor` gets a job with its `executor_context`, at most once and before this function returns,
-// and hands it to a thread of the program. If there is no value, the caller computes it itself.
+// and hands it to a thread of the program. If the key has no value, the caller computes it itself.
 //
 // `compute` and `context` have to stay usable in any thread until the job has ended: until
 // haypile_run_job() has returned or haypile_drop_job() was called. While a job has not ended, no
@@ -598,8 +598,8 @@ haypile_status haypile_get_level_stats(const struct haypile_cache *cache,
 // Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
 // for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
 // one of the same bytes; a version means something only in the cache that returned it.
-// HAYPILE_MISS if there is no value; HAYPILE_ERROR_UNSUPPORTED if there is one, in a cache that has
-// no versions.
+// HAYPILE_MISS if the key has no value; HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without
+// versions.
 haypile_status haypile_get_versioned(const struct haypile_cache *cache,
                                      const void *key,
                                      size_t key_bytes,
@@ -608,7 +608,7 @@ haypile_status haypile_get_versioned(const struct haypile_cache *cache,
                                      uint64_t *out_version);
 
 // Writes a value if the entry still has this version (compare and swap). HAYPILE_NOT_STORED if it
-// has another, because the entry was written since; HAYPILE_MISS if there is no entry any more.
+// has another, because the entry was written since; HAYPILE_MISS if the key has no entry any more.
 haypile_status haypile_cas(const struct haypile_cache *cache,
                            const void *key,
                            size_t key_bytes,
@@ -651,7 +651,7 @@ haypile_status haypile_replace(const struct haypile_cache *cache,
 // Deletes an entry. HAYPILE_MISS if there was none.
 haypile_status haypile_delete(const struct haypile_cache *cache, const void *key, size_t key_bytes);
 
-// Sets a new TTL for an entry, counted from now. HAYPILE_MISS if there is no entry.
+// Sets a new TTL for an entry, counted from now. HAYPILE_MISS if the key has no entry.
 haypile_status haypile_touch(const struct haypile_cache *cache,
                              const void *key,
                              size_t key_bytes,

@@ -82,7 +82,7 @@ impl Computation {
     }
 }
 
-/// Reason why there is no computed value.
+/// The reason why a computation has no value.
 #[derive(Debug)]
 pub(crate) enum NotComputed {
     /// The caller's function returned this number.

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn haypile_list_keys(
 }
 
 /// Returns the next key. It stays until the next call with these keys; do not free it. HAYPILE_END if
-/// there is no further key; HAYPILE_ERROR_UNSUPPORTED from caches that cannot list their keys. After
+/// every key was returned; HAYPILE_ERROR_UNSUPPORTED from caches that cannot list their keys. After
 /// any other error the next call tries again from the same position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_next_key(

@@ -23,7 +23,7 @@ const _: fn() = || {
 /// Returns the value of a key in place, where the cache can, and otherwise a copy of it. The value
 /// does not change until haypile_unpin(), even if its entry is overwritten, deleted or evicted; but
 /// the cache cannot use its room in the meantime. A forked child must not read a value that its parent
-/// has pinned. HAYPILE_MISS if there is no value; `out_pinned` is NULL then.
+/// has pinned. HAYPILE_MISS if the key has no value; `out_pinned` is NULL then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_pinned(
     cache: *const Cache,

@@ -49,7 +49,7 @@ pub type Executor = Option<unsafe extern "C" fn(context: *mut c_void, job: *mut 
 /// as there is one, and a later call tries again. The next value replaces only the one that was served:
 /// if the entry was written in the meantime, it stays.
 ///
-/// Callers wait only while there is no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
+/// Callers wait only while the key has no value. HAYPILE_PENDING if one has waited for `wait_ms`; it has
 /// no value then, and nothing has changed. `freshness_bytes` is sizeof(haypile_freshness).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_refresh(
@@ -64,15 +64,10 @@ pub unsafe extern "C" fn haypile_get_or_refresh(
     out_value_bytes: *mut usize,
 ) -> Status {
     call(|| {
-        // SAFETY: what the header says of pointers; any bytes make these times.
-        let (out, cache, key, times, computation) = unsafe {
-            (
-                OutValue::new(out_value, out_value_bytes)?,
-                object("cache", cache)?,
-                bytes("key", key, key_bytes)?,
-                structure("freshness", freshness, freshness_bytes, Times::default())?,
-                Computation::new(compute, context)?,
-            )
+        let (key, freshness) = ((key, key_bytes), (freshness, freshness_bytes));
+        // SAFETY: what the header says of pointers.
+        let Refresh { out, cache, key, times, computation } = unsafe {
+            Refresh::new(cache, key, freshness, (compute, context), (out_value, out_value_bytes))?
         };
         let (compute, poll) = (|| computation.run(), times.poll()?);
         let computed = if let Some(freshness) = times.refreshes()? {
@@ -87,7 +82,7 @@ pub unsafe extern "C" fn haypile_get_or_refresh(
 
 /// Does the same as haypile_get_or_refresh(), but no caller computes while there is a value:
 /// `executor` gets a job with its `executor_context`, at most once and before this function returns,
-/// and hands it to a thread of the program. If there is no value, the caller computes it itself.
+/// and hands it to a thread of the program. If the key has no value, the caller computes it itself.
 ///
 /// `compute` and `context` have to stay usable in any thread until the job has ended: until
 /// haypile_run_job() has returned or haypile_drop_job() was called. While a job has not ended, no
@@ -108,15 +103,10 @@ pub unsafe extern "C" fn haypile_get_or_refresh_in(
     out_value_bytes: *mut usize,
 ) -> Status {
     call(|| {
-        // SAFETY: what the header says of pointers; any bytes make these times.
-        let (out, cache, key, times, computation) = unsafe {
-            (
-                OutValue::new(out_value, out_value_bytes)?,
-                object("cache", cache)?,
-                bytes("key", key, key_bytes)?,
-                structure("freshness", freshness, freshness_bytes, Times::default())?,
-                Computation::new(compute, context)?,
-            )
+        let (key, freshness) = ((key, key_bytes), (freshness, freshness_bytes));
+        // SAFETY: what the header says of pointers.
+        let Refresh { out, cache, key, times, computation } = unsafe {
+            Refresh::new(cache, key, freshness, (compute, context), (out_value, out_value_bytes))?
         };
         let executor = executor.ok_or_else(|| is_null("executor"))?;
         let poll = times.poll()?;
@@ -165,6 +155,39 @@ pub unsafe extern "C" fn haypile_drop_job(job: *mut Job) {
         // SAFETY: it came out of a box in `haypile_get_or_refresh_in`, and the header says that it is
         // ended once.
         drop(unsafe { Box::from_raw(job) });
+    }
+}
+
+/// The arguments that both kinds of refresh have.
+struct Refresh<'a> {
+    out: OutValue,
+    cache: &'a Cache,
+    key: &'a [u8],
+    times: Times,
+    computation: Computation,
+}
+
+impl Refresh<'_> {
+    /// # Safety
+    ///
+    /// The pointers satisfy the rules of the header.
+    unsafe fn new(
+        cache: *const Cache,
+        key: (*const c_void, usize),
+        freshness: (*const Times, usize),
+        computation: (Compute, *mut c_void),
+        out: (*mut *mut c_void, *mut usize),
+    ) -> Result<Self, Failure> {
+        // SAFETY: the caller's promise; any bytes make these times.
+        unsafe {
+            Ok(Self {
+                out: OutValue::new(out.0, out.1)?,
+                cache: object("cache", cache)?,
+                key: bytes("key", key.0, key.1)?,
+                times: structure("freshness", freshness.0, freshness.1, Times::default())?,
+                computation: Computation::new(computation.0, computation.1)?,
+            })
+        }
     }
 }
 

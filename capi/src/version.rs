@@ -8,14 +8,13 @@ use crate::cache::Cache;
 use crate::call::{Status, call};
 use crate::pointer::{Out, bytes, object};
 use crate::read::OutValue;
-use crate::ttl::ttl_of;
-use crate::write::status_of;
+use crate::write::write;
 
 /// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
 /// for haypile_cas() and haypile_delete_version(). Each write of an entry changes its version, even
 /// one of the same bytes; a version means something only in the cache that returned it.
-/// HAYPILE_MISS if there is no value; HAYPILE_ERROR_UNSUPPORTED if there is one, in a cache that has
-/// no versions.
+/// HAYPILE_MISS if the key has no value; HAYPILE_ERROR_UNSUPPORTED if it has one, in a cache without
+/// versions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_versioned(
     cache: *const Cache,
@@ -43,7 +42,7 @@ pub unsafe extern "C" fn haypile_get_versioned(
 }
 
 /// Writes a value if the entry still has this version (compare and swap). HAYPILE_NOT_STORED if it
-/// has another, because the entry was written since; HAYPILE_MISS if there is no entry any more.
+/// has another, because the entry was written since; HAYPILE_MISS if the key has no entry any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_cas(
     cache: *const Cache,
@@ -54,18 +53,9 @@ pub unsafe extern "C" fn haypile_cas(
     ttl_ms: i64,
     version: u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: what the header says of pointers.
-        let (cache, key, value) = unsafe {
-            (
-                object("cache", cache)?,
-                bytes("key", key, key_bytes)?,
-                bytes("value", value, value_bytes)?,
-            )
-        };
-        let options = SetOptions::cas(Version::from_raw(version)).with_ttl(ttl_of(ttl_ms)?);
-        Ok(status_of(cache.0.write(key, value, options)?, options))
-    })
+    let options = SetOptions::cas(Version::from_raw(version));
+    // SAFETY: what the header says of pointers.
+    unsafe { write(cache, (key, key_bytes), (value, value_bytes), options, ttl_ms) }
 }
 
 /// Deletes an entry if it still has this version. HAYPILE_NOT_STORED if it has another, or if there is

@@ -51,10 +51,12 @@ pub unsafe extern "C" fn haypile_replace(
     unsafe { write(cache, (key, key_bytes), (value, value_bytes), SetOptions::replace(), ttl_ms) }
 }
 
+/// Writes a value under a condition.
+///
 /// # Safety
 ///
 /// The pointers satisfy the rules of the header.
-unsafe fn write(
+pub(crate) unsafe fn write(
     cache: *const Cache,
     key: (*const c_void, usize),
     value: (*const c_void, usize),
@@ -99,7 +101,7 @@ pub unsafe extern "C" fn haypile_delete(
     })
 }
 
-/// Sets a new TTL for an entry, counted from now. HAYPILE_MISS if there is no entry.
+/// Sets a new TTL for an entry, counted from now. HAYPILE_MISS if the key has no entry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_touch(
     cache: *const Cache,

@@ -223,6 +223,14 @@ class MemoryTest(CacheTest, unittest.TestCase):
             self.assertEqual(other.url, self.cache.url)
             self.assertIsNone(other.get("key"))
 
+    def test_a_computation_looks_once(self):
+        before = self.cache.stats().misses
+        self.cache.get_or_compute("key", None, lambda: b"computed")
+        again = self.cache.get_or_compute("key", None, lambda: self.fail("it is there"))
+        stats = self.cache.stats()
+        self.assertEqual((again, stats.misses - before, stats.hits), (b"computed", 1, 1))
+
+
 
 class FileTest(CacheTest, unittest.TestCase):
     """`file:`"""

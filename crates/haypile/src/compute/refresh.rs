@@ -59,7 +59,7 @@ impl Cache {
 
     /// Does the same as [`get_or_try_refresh`](Self::get_or_try_refresh), with a wait that can be
     /// cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
-    /// only while there is no value.
+    /// only while the key has no value.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Cache {
 
     /// Does the same as [`get_or_try_refresh_in`](Self::get_or_try_refresh_in), with a wait that can
     /// be cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
-    /// only while there is no value.
+    /// only while the key has no value.
     ///
     /// # Errors
     ///
