@@ -231,7 +231,6 @@ class MemoryTest(CacheTest, unittest.TestCase):
         self.assertEqual((again, stats.misses - before, stats.hits), (b"computed", 1, 1))
 
 
-
 class FileTest(CacheTest, unittest.TestCase):
     """`file:`"""
 
