@@ -175,21 +175,23 @@ impl Map {
     /// Prefetches the lines of this number of bytes.
     #[inline]
     pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
-        self.lines_of(at, bytes).for_each(prefetch);
+        for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
+            prefetch(self.hint(at));
+        }
     }
 
     /// Prefetches the lines of this number of bytes to write to them.
     #[inline]
     pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
-        self.lines_of(at, bytes).for_each(prefetch_to_write);
+        for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
+            prefetch_to_write(self.hint(at));
+        }
     }
 
-    /// Returns addresses in the lines of this number of bytes, which may be outside of the mapping.
+    /// Returns an address to prefetch, which may be outside of the mapping.
     #[inline]
-    fn lines_of(&self, at: u64, bytes: u64) -> impl Iterator<Item = *const u8> {
-        let start = self.start.as_ptr().cast_const().cast::<u8>();
-        let line = move |at| start.wrapping_add(usize::try_from(at).unwrap_or(0));
-        (at..at + bytes).step_by(CACHE_LINE_BYTES).map(line)
+    fn hint(&self, at: u64) -> *const u8 {
+        self.start.as_ptr().cast_const().cast::<u8>().wrapping_add(usize::try_from(at).unwrap_or(0))
     }
 
     /// Appends bytes from a multiple of 8 on to a vector that has room for them.
