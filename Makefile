@@ -6,12 +6,8 @@
 NIGHTLY ?= nightly-2026-05-20
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
-GUNICORN_VERSION := 27.0.1
 LIBCACHESIM_VERSION := 0.3.5
-MYPY_VERSION := 2.4.1
-# The packages whose backends the Python package has, with their types.
-PYTHON_PEERS := django==5.2.19 django-stubs==6.1.2 cachelib==0.17.0 flask==3.1.3 flask-caching==2.5.1 \
-	flask-session==0.8.0 dogpile.cache==1.5.0 limits==5.8.0
+MATURIN_VERSION := 1.16.0
 PLAYWRIGHT_VERSION := 1.65.2
 RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
@@ -27,6 +23,10 @@ GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' instructions
 GUNGRAUN_RUNNER := $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)/bin/gungraun-runner
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 PYTHON := $(TARGET)/python/ready
+# The versions of the packages that ours is tested with.
+PYTHON_PEERS := python/peers.txt
+WHEELS := $(TARGET)/wheels
+MATURIN := $(TARGET)/tools/maturin-$(MATURIN_VERSION)/bin/maturin
 LIBCACHESIM := $(TARGET)/rivals/libcachesim/bin/python
 RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
@@ -73,7 +73,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-c test-python test-full interleavings crash-points mutants lint fmt clippy docs deny \
+.PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install install-capi clean build
 
@@ -114,6 +114,23 @@ test-python: $(PYTHON) ## the Python package: installed into target/python, test
 	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m unittest
 	cd python/tests && $(abspath $(dir $(PYTHON)))/bin/python -B -m mypy.stubtest haypile \
 		--allowlist stubtest.txt
+	cd python && $(abspath $(dir $(PYTHON)))/bin/python -B -m mypy --strict --cache-dir \
+		$(abspath $(TARGET))/python/mypy --package haypile
+
+# The wheel is built from the source distribution, so that this is whole. Wheels of earlier sources would be tested in
+# its place.
+wheel: $(MATURIN) ## the Python package to install elsewhere: a wheel for Python 3.11 and later, and the sources, into target/wheels
+	@echo "Set-up: cargo fetches crates and builds into $(TARGET)/python-build (the first time about 3 minutes)."
+	rm -rf $(WHEELS)
+	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(MATURIN) build --release --sdist --quiet \
+		--manifest-path python/Cargo.toml --out $(WHEELS)
+	@ls -l $(WHEELS)
+
+# Each suite has an environment of its own.
+test-suites: wheel ## the tests that Django, Flask-Caching, cachelib, dogpile.cache and limits have for caches, over ours
+	@echo "Set-up: pip installs the packages, at the versions of $(PYTHON_PEERS), into $(TARGET)/suites."
+	python3 -B python/suites/clean $(WHEELS)
+	python3 -B python/suites/run $(TARGET)/suites $(WHEELS)/*.whl
 
 # In a directory of its own: the engine is built with the model checker's locks.
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
@@ -130,7 +147,7 @@ mutants: ## named defects of the engine, one at a time: do the tests notice each
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
 	scripts/mutants --strict $(MUTANTS)
 
-test-full: test test-c test-python interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
+test-full: test test-c test-python test-suites interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
@@ -297,13 +314,16 @@ $(GUNGRAUN_RUNNER):
 	cargo install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --quiet \
 		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
 
-$(PYTHON):
-	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), mypy $(MYPY_VERSION) and the packages that have" \
-		"backends (Django, Flask, dogpile.cache, limits) into $(TARGET)/python."
-	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
-		mypy==$(MYPY_VERSION) $(PYTHON_PEERS)
+$(PYTHON): $(PYTHON_PEERS)
+	@echo "Set-up: installing the packages of $(PYTHON_PEERS), Django, Flask, mypy and others, into $(TARGET)/python."
+	python3 -m venv --clear $(dir $@)
+	$(dir $@)bin/pip install --quiet --disable-pip-version-check --requirement $(PYTHON_PEERS)
 	touch $@
+
+$(MATURIN):
+	@echo "Set-up: installing the Python package maturin $(MATURIN_VERSION) into $(TARGET)/tools."
+	python3 -m venv $(TARGET)/tools/maturin-$(MATURIN_VERSION)
+	$(dir $@)pip install --quiet --disable-pip-version-check maturin==$(MATURIN_VERSION)
 
 $(REPORT_TEST):
 	@echo "Set-up: installing the Python package playwright $(PLAYWRIGHT_VERSION) into $(TARGET)/report-test."

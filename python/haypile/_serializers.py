@@ -40,8 +40,9 @@ def _msgpack() -> Serializer:
         raise ImportError("serializer='msgpack' needs the package: pip install msgpack") from None
 
     def dumps(value: Any) -> bytes:
-        # As for pickles: MessagePack has a byte for each small integer, and never digits alone for others.
-        if type(value) is int and 0 <= value < 1 << 64:
+        # As for pickles. MessagePack has one byte for a small integer, which can be a digit, so that integers of
+        # other types are digits as well; it never has digits alone for anything else.
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
             return b"%d" % value
         data: bytes = msgpack.packb(value, use_bin_type=True)
         return data

@@ -1,12 +1,18 @@
-"""Parts that the suites share: an environment with pinned packages, and the result as one line of JSON."""
+"""Parts that the suites share: an environment with pinned packages, a peer's tests, and the result as JSON."""
 
 import hashlib
 import json
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import xml.etree.ElementTree
+
+# The versions of all packages.
+PEERS = pathlib.Path(__file__).resolve().parent.parent / "peers.txt"
 
 
 def arguments():
@@ -21,37 +27,69 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], stdout=sys.stderr, **options).returncode
 
 
-def environment(directory, packages, wheel, prepare=lambda python: None):
-    """Returns the Python of an environment with these packages and the wheel. Keeps it if it has the same ones."""
-    python = directory / "bin" / "python"
-    stamp = directory / "stamp"
-    wanted = hashlib.sha256(repr((sys.version, packages, prepare.__code__.co_consts)).encode()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(directory, ignore_errors=True)
-        must(sys.executable, "-m", "venv", directory)
-        must(python, "-m", "pip", "install", "--quiet", *packages)
-        prepare(python)
-        stamp.write_text(wanted)
-    must(python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
-    return python
-
-
 def must(*command, **options):
+    """Runs a command that has to succeed."""
     if run(*command, **options) != 0:
         sys.exit(f"failed: {' '.join(map(str, command))}")
 
 
-class Results:
-    """Counts of tests, read from the XML files that pytest writes."""
+def version(package):
+    """Returns the version of a package in PEERS."""
+    return re.search(rf"^{re.escape(package)}==(.+)$", PEERS.read_text(), re.MULTILINE)[1]
 
-    def __init__(self, suite):
+
+def environment(directory, packages, wheel, source=None):
+    """Returns the Python of an environment with these packages and the wheel, and the folder with the source
+    release of the package `source`. Keeps both if they are of the same versions."""
+    python = directory / "venv" / "bin" / "python"
+    stamp = directory / "stamp"
+    wanted = hashlib.sha256(repr((sys.version, packages, source, PEERS.read_text())).encode()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(directory, ignore_errors=True)
+        must(sys.executable, "-m", "venv", directory / "venv")
+        must(python, "-m", "pip", "install", "--quiet", "--constraint", PEERS, *packages)
+        if source:
+            _unpack(python, directory, source)
+        stamp.write_text(wanted)
+    must(python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
+    return python, directory / "source"
+
+
+def _unpack(python, directory, package):
+    """Downloads the source release of a package, and unpacks its tests: the package itself is the installed one."""
+    download = directory / "download"
+    must(python, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package,
+         "--dest", download, f"{package}=={version(package)}")
+    (release,) = download.glob("*.tar.gz")
+    with tarfile.open(release) as archive:
+        for member in archive.getmembers():
+            member.name = member.name.partition("/")[2]
+            if member.name.startswith("tests/"):
+                archive.extract(member, directory / "source", filter="data")
+
+
+def pytest(python, report, *words, cwd, **variables):
+    """Runs pytest without the configuration, the cache and the compiled files of the folder."""
+    report.unlink(missing_ok=True)
+    return run(
+        python, "-P", "-B", "-m", "pytest", "-c", os.devnull, "--rootdir", cwd, "-q", "-p", "no:cacheprovider",
+        "-W", "ignore::pytest.PytestUnknownMarkWarning", f"--junitxml={report}", *words,
+        env={**os.environ, **variables}, cwd=cwd,
+    )
+
+
+class Results:
+    """Counts of tests of a suite."""
+
+    def __init__(self, suite, over="file: and memory:"):
         self.suite = suite
+        self.over = over
         self.passed = 0
         self.failed = 0
         self.not_applicable = []
 
     def add(self, path, over):
-        """Adds the tests of a file; one without any is a failure."""
+        """Adds the tests of an XML file that pytest wrote; one without any is a failure."""
         cases = list(xml.etree.ElementTree.parse(path).iter("testcase")) if path.exists() else []
         if not cases:
             self.failed += 1
@@ -66,7 +104,7 @@ class Results:
                 self.passed += 1
 
     def end(self):
-        """Prints the line, and ends with status 1 if a test failed."""
-        print(json.dumps({"suite": self.suite, "over": "file: and memory:", "passed": self.passed,
+        """Prints the line, and ends with status 1 if a test failed or none passed."""
+        print(json.dumps({"suite": self.suite, "over": self.over, "passed": self.passed,
                           "failed": self.failed, "not_applicable": self.not_applicable}), flush=True)
-        sys.exit(1 if self.failed else 0)
+        sys.exit(1 if self.failed or not self.passed else 0)

@@ -1,4 +1,4 @@
-"""haypile.cachelib, in addition to cachelib's own tests, which suites/cachelib/run runs; under Flask as well."""
+"""haypile.cachelib, in addition to cachelib's own tests, which make test-suites runs; under Flask as well."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""haypile.django, in addition to Django's own tests, which suites/django/run runs."""
+"""haypile.django, in addition to Django's own tests, which make test-suites runs."""
 
 import asyncio
 import os

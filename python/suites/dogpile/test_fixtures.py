@@ -8,7 +8,8 @@ from dogpile.testing.fixtures import (
     _GenericSerializerTestSuite,
 )
 
-URL = os.environ["HAYPILE_URL"]
+# Processes that test at once use the same keys, so each has a file.
+URL = os.environ["HAYPILE_URL"].format(worker=os.environ.get("PYTEST_XDIST_WORKER", "suite"))
 
 
 class Haypile:

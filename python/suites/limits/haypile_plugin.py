@@ -12,7 +12,8 @@ import pytest
 
 import haypile.limits
 
-URL = os.environ["HAYPILE_URL"]
+# Processes that test at once empty the storage, so each has a file.
+URL = os.environ["HAYPILE_URL"].format(worker=os.environ.get("PYTEST_XDIST_WORKER", "suite"))
 
 # The sources import clients of servers in order to name them in parameters that are not used here.
 for name in ("redis", "redis.cluster"):
