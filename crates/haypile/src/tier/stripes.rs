@@ -145,3 +145,34 @@ mod tests {
         assert_eq!(stripes.hold_all().len(), STRIPES);
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod model {
+    use std::sync::Arc;
+    use std::sync::atomic;
+
+    use super::*;
+
+    /// Every schedule is run: the writer has to come between two steps of the reader, which chance
+    /// misses now and then.
+    #[test]
+    fn a_promotion_that_is_overtaken_by_a_write_does_not_happen() {
+        let test = || {
+            let stripes = Arc::new(Stripes::new());
+            // Not one of the model checker's atomics, so that there are fewer schedules.
+            let written = Arc::new(atomic::AtomicBool::new(false));
+            let note = stripes.note(b"key");
+            let (writer, writes) = (Arc::clone(&stripes), Arc::clone(&written));
+            let writer = shuttle::thread::spawn(move || {
+                let _held = writer.hold(b"key");
+                writes.store(true, atomic::Ordering::Relaxed);
+            });
+            if let Some(_held) = stripes.hold_unchanged(note) {
+                let is_written = written.load(atomic::Ordering::Relaxed);
+                assert!(!is_written, "the value is older than what was written");
+            }
+            writer.join().expect("no panic");
+        };
+        shuttle::check_dfs(test, None);
+    }
+}

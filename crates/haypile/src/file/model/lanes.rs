@@ -6,7 +6,7 @@ use super::{
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
-use crate::file::format::segment::SMALL;
+use crate::file::format::segment::{SMALL, SegmentKind};
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 1_000;
@@ -34,6 +34,28 @@ fn what_is_ready_is_taken_by_one() {
                 .map(|place| spawn(&area, move |area| area.take_ready(me(place), 5).is_some()));
             let taken = takers.map(|taker| taker.join(&area));
             assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
+        },
+        ITERATIONS,
+    );
+}
+
+/// A segment that its owner has just taken looks like one that a dead owner left, until its hazard is
+/// seen. Only a few steps run, so that most schedules of the model checker come to that.
+#[test]
+fn what_was_just_taken_is_not_freed_as_abandoned() {
+    check(
+        || {
+            let area = area();
+            area.give_back(5);
+            let taker = spawn(&area, |area| area.take_ready(me(1), 5).is_some());
+            let recycler = spawn(&area, |area| {
+                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let free = recycler.make_free(1, 1).expect("others are free");
+                assert!(!free.contains(&5), "its owner is alive");
+            });
+            assert!(taker.join(&area), "nobody else takes what is ready");
+            recycler.join(&area);
+            assert_eq!(area.entry(5).state().kind, SegmentKind::Taken);
         },
         ITERATIONS,
     );
