@@ -14,6 +14,8 @@ DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
 DISKCACHE_RS_VERSION := 0.4.10
 CACHETOOLS_VERSION := 8.0.1
+# The packages that Django's RedisCache needs, with hiredis as Django's documentation recommends.
+PYTHON_REDIS := redis==8.1.0 hiredis==3.5.0
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -36,6 +38,8 @@ CACHETOOLS := $(TARGET)/rivals/cachetools/ready
 # Caches of PyPI: each in a virtual environment of its own.
 PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
+WORKERS := $(TARGET)/workers/ready
+WORKERS_PACKAGE := $(TARGET)/workers/haypile-installed
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
 REPORT_TEST := $(TARGET)/report-test/ready
@@ -75,7 +79,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed install install-capi clean build
+	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed workers-bench install install-capi clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -195,6 +199,7 @@ scripts:
 	scripts/check-docs --self-test
 	scripts/check-prose --self-test
 	scripts/bench-simulate --self-test
+	scripts/bench-workers --self-test
 	scripts/mutants --self-test
 	scripts/flakes --help >/dev/null
 	scripts/http-conformance --help >/dev/null
@@ -257,6 +262,10 @@ http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.
 # Alone on the machine: it has one processor for the server and one for the load.
 http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on an idle machine (20 minutes; OUTPUT=)
 	scripts/http-speed --program $(HAYPILE) $(if $(OUTPUT),--output $(OUTPUT))
+
+# Alone on the machine. Caches that are not installed are skipped, and a line says how to get them.
+workers-bench: $(WORKERS) $(WORKERS_PACKAGE) ## Django's caches and ours under 8 gunicorn workers, on an idle machine (30 minutes; OUTPUT=)
+	scripts/bench-workers $(if $(OUTPUT),--output $(OUTPUT))
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
@@ -348,12 +357,28 @@ $(PYPI_RIVALS):
 	touch $@
 
 # Built as for its users: what `make test-python` installs is not optimised.
-$(HAYPILE_PYTHON): $(shell find python/src python/haypile crates/haypile/src crates/haypile-remote/src -name '*.rs' -o -name '*.py') python/Cargo.lock
+$(HAYPILE_PYTHON) $(WORKERS_PACKAGE): $(shell find python/src python/haypile crates/haypile/src crates/haypile-remote/src -name '*.rs' -o -name '*.py') python/Cargo.lock
+$(HAYPILE_PYTHON):
 	@echo "Set-up: building Haypile's Python package into $(TARGET)/python-build (about a minute), and" \
 		"installing it into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
 		--disable-pip-version-check --force-reinstall ./python
+	touch $@
+
+$(WORKERS):
+	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), Django, diskcache $(DISKCACHE_VERSION) and redis-py into" \
+		"$(TARGET)/workers."
+	python3 -m venv $(dir $@)
+	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
+		$(filter django==%,$(PYTHON_PEERS)) diskcache==$(DISKCACHE_VERSION) $(PYTHON_REDIS)
+	touch $@
+
+$(WORKERS_PACKAGE): | $(WORKERS)
+	@echo "Set-up: building Haypile's Python package into $(TARGET)/python-build (about a minute), and" \
+		"installing it into $(TARGET)/workers."
+	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
+		--disable-pip-version-check --force-reinstall --no-deps ./python
 	touch $@
 
 # From Debian's libkf5coreaddons-dev; its headers are not ours to have no warnings.
