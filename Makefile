@@ -18,6 +18,8 @@ DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
 DISKCACHE_RS_VERSION := 0.4.10
 CACHETOOLS_VERSION := 8.0.1
+# For the objects that our own package is measured with.
+MSGPACK_VERSION := 1.2.4
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -333,7 +335,7 @@ $(HAYPILE_PYTHON): $(shell find python/src python/haypile crates/haypile/src cra
 		"installing it into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
-		--disable-pip-version-check --force-reinstall ./python
+		--disable-pip-version-check --force-reinstall ./python msgpack==$(MSGPACK_VERSION)
 	touch $@
 
 # From Debian's libkf5coreaddons-dev; its headers are not ours to have no warnings.

@@ -710,6 +710,23 @@ class HaypilePythonTest(Jobs, unittest.TestCase):
 
     runner = Runner("haypile-python", "python", computes_once=True)
 
+    def test_objects_have_the_bytes_of_values_in_them(self):
+        prepare = words(SET, (0, 1, 3))
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(SET, 0), word(DELETE, 3),
+                 *words(LOAD, (3, 0)), *words(COMPUTE, (3, 3)), word(EXPIRE, 1)]
+        expected = {"operations": 14, "hits": 6, "misses": 5, "wrong": 0, "errors": 0, "verified_before": 3,
+                    "verified_after": 4, "hit_bytes": 100 + 100 + 5 + 8 + 100}
+        stores = ("store=file", "store=memory")
+        for options in ("objects=json", "objects=pickle", "objects=msgpack", "many=get", "many=get,objects=json"):
+            for store in stores:
+                with self.subTest(options=options, store=store):
+                    found = self.results(prepare, timed, subject=f"haypile-python:{store},{options}", schema=3)
+                    self.assert_numbers(found, expected)
+                    self.assertEqual(self.left(), [])
+        write_job(self.job, SIZES, [], [])
+        with self.start(subject="haypile-python:objects=marshal") as process:
+            self.assertEqual(process.line(), "error unknown objects 'marshal' (known: json, pickle, msgpack)")
+
     def test_memory_does_the_same_and_keeps_nothing(self):
         subject = "haypile-python:store=memory"
         expected = {"hits": 4, "errors": 0, "wrong": 0, "verified_before": 4, "verified_after": 3}

@@ -28,6 +28,11 @@ class Reader:
         self.touch, self._touched = touching(values)
 
     @property
+    def values(self):
+        """The values, by the numbers of their keys."""
+        return self._values
+
+    @property
     def wrong(self):
         """How many values were not the right ones."""
         return self._wrong + self._touched()[0]
@@ -151,14 +156,15 @@ def perform(client, operation, operands, reader, values):
     elif operation == GET:
         return client.get(operands, reader.touch)
     elif operation == MANY:
-        # The client has no call for several keys.
-        return sum(client.get(keys, reader.touch) for keys in operands)
+        # A client without a call for several keys reads them one by one.
+        get_many = getattr(client, "get_many", client.get)
+        return sum(get_many(keys, reader.touch) for keys in operands)
     elif operation == GETSET:
         return client.get_set(operands, values, reader.touch)
     elif operation == DELETE:
         client.delete(operands)
     elif operation == LOAD:
-        return client.load(operands, values, reader.touch, reader.make)
+        return client.load(operands, reader.values, reader.touch, reader.make)
     elif operation == EXPIRE:
         client.expire(operands, values)
     elif operation == COMPUTE:

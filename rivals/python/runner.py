@@ -52,7 +52,10 @@ class Session:
         job = self._job = Job(directory)
         self._is_open_timed = job.settings.get("timing") == "open"
         self._refuse_what_cannot_be_done(options)
-        self._values, self._reader = job.values, Reader(job.values, job.compute_ms())
+        self._reader = Reader(job.values, job.compute_ms())
+        writes = subject.writes(options) if subject.writes else None
+        # Made before the memory is noted: they are the caller's objects, as values are.
+        self._written = [writes(value) for value in job.values] if writes else job.values
         self._prepare = Runs(job.operations("prepare.ops"))
         self._runs = Runs(job.operations(f"timed.{process}.ops"))
         flushes, self._expires = (self._runs.has(operation) or self._prepare.has(operation)
@@ -110,7 +113,7 @@ class Session:
                 results["verified_after"] = self._verify(client)
                 results["verified_new"] = len(self._right - self._prepare.written())
         if self._job.settings.get("timing") == "each":
-            for name, times in self._runs.perform_each(client, self._reader, self._values).items():
+            for name, times in self._runs.perform_each(client, self._reader, self._written).items():
                 results |= {f"latency_{name}_{what}": number
                             for what, number in percentiles(times).items()}
         results |= {"errors": 0, "wrong": self._reader.wrong + self._wrong_before, "version": self._subject.version,
@@ -127,24 +130,24 @@ class Session:
 
     def _warm(self):
         """Does the timed operations untimed, on a cache of its own."""
-        reader = Reader(self._values, self._job.compute_ms())
+        reader = Reader(self._job.values, self._job.compute_ms())
         with folder(f"warm-up.{self._process}"):
             client = self._open(is_new=True, processes=1)
-            self._prepare.perform(client, reader, self._values)
+            self._prepare.perform(client, reader, self._written)
             for _ in range(self._warm_up):
-                self._runs.perform(client, reader, self._values)
+                self._runs.perform(client, reader, self._written)
             client.close(False)
         self._wrong_before = reader.wrong
 
     def _prepare_and_perform(self):
-        job, reader, values, runs = self._job, self._reader, self._values, self._runs
+        job, reader, written, runs = self._job, self._reader, self._written, self._runs
         if self._warm_up:
             self._warm()
         is_first = self._process == 0
         client = self._open(is_new=is_first)
         results = {"warm_up": self._warm_up} if self._warm_up else {}
         if is_first:
-            self._prepare.perform(client, reader, values)
+            self._prepare.perform(client, reader, written)
             if job.number("verify_before"):
                 results["verified_before"] = self._verify(client)
         # Not between go and timed, which the laboratory times as well.
@@ -155,7 +158,7 @@ class Session:
         executions = job.number("executions")
         touched_before, checksum_before = reader.touched_bytes, reader.touched_crc32
         misses, wall, cpu = timed(
-            lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
+            lambda: sum(runs.perform(client, reader, written) for _ in range(executions)))
         results |= {
             "operations": runs.operations * executions,
             "wall_ns": wall,
@@ -203,7 +206,7 @@ class Session:
             if reader.compare(key, value):
                 right.add(key)
 
-        client.get(range(len(self._values)), compare)
+        client.get(range(len(self._job.values)), compare)
         self._right = right
         return len(right)
 

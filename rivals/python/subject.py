@@ -34,6 +34,9 @@ class Subject:
     about: str
     open: Callable
     """Makes a client from a `Room`; `rivals/diskcache/client.py` shows what a client can do."""
+    writes: Callable | None = None
+    """Makes, from the options, the function of a value that returns what is written in its place; `None` writes
+    the value itself. The client recovers the value when it reads."""
     options: tuple = ()
     """Names of settings that may follow the name, in addition to `room`."""
     is_shared: bool = False
