@@ -18,6 +18,9 @@ DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
 DISKCACHE_RS_VERSION := 0.4.10
 CACHETOOLS_VERSION := 8.0.1
+PYMEMCACHE_VERSION := 4.0.0
+REDIS_PY_VERSION := 8.1.0
+HIREDIS_VERSION := 3.5.0
 # For the objects that our own package is measured with.
 MSGPACK_VERSION := 1.2.4
 
@@ -35,8 +38,12 @@ DISKCACHE := $(TARGET)/rivals/diskcache/ready
 DISKCACHE_COMMUNITY := $(TARGET)/rivals/diskcache-community/ready
 DISKCACHE_RS := $(TARGET)/rivals/diskcache_rs/ready
 CACHETOOLS := $(TARGET)/rivals/cachetools/ready
-# Caches of PyPI: each in a virtual environment of its own.
-PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS)
+PYMEMCACHE := $(TARGET)/rivals/pymemcache/ready
+REDIS_PY := $(TARGET)/rivals/redis-py/ready
+STDLIB := $(TARGET)/rivals/stdlib/ready
+# Caches of PyPI, and Python's own: each in a virtual environment of its own.
+PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS) $(PYMEMCACHE) \
+	$(REDIS_PY) $(STDLIB)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
@@ -323,10 +330,13 @@ $(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
 $(DISKCACHE_COMMUNITY): PACKAGE := diskcache-community==$(DISKCACHE_COMMUNITY_VERSION)
 $(DISKCACHE_RS): PACKAGE := diskcache_rs==$(DISKCACHE_RS_VERSION)
 $(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
+$(PYMEMCACHE): PACKAGE := pymemcache==$(PYMEMCACHE_VERSION)
+$(REDIS_PY): PACKAGE := redis==$(REDIS_PY_VERSION) hiredis==$(HIREDIS_VERSION)
+$(STDLIB): PACKAGE :=
 $(PYPI_RIVALS):
-	@echo "Set-up: installing the Python package $(PACKAGE) into $(TARGET)/rivals."
+	@echo "Set-up: installing $(or $(PACKAGE),Python without packages) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet $(PACKAGE)
+	$(if $(PACKAGE),$(dir $@)bin/pip install --quiet $(PACKAGE))
 	touch $@
 
 # Built as for its users: what `make test-python` installs is not optimised.

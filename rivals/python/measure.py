@@ -117,6 +117,9 @@ class Runs:
             if operation in (GET, MANY, GETSET, LOAD, COMPUTE):
                 self.reads += count
 
+    def __iter__(self):
+        return iter(self._runs)
+
     def has(self, operation):
         """Whether there is such an operation."""
         return any(found == operation for found, _ in self._runs)
@@ -191,9 +194,9 @@ def timed(work):
     return result, wall, cpu
 
 
-def memory():
-    """Resident memory of this process now and at most, in bytes."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+def memory(process="self"):
+    """Resident memory of a process now and at most, in bytes."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     kib = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines)
            if name in ("VmRSS", "VmHWM")}
     return int(kib["VmRSS"]) * 1024, int(kib["VmHWM"]) * 1024

@@ -64,6 +64,9 @@ class Session:
             raise JobError(f"{subject.name} cannot do FLUSH: it keeps nothing on disk")
         if self._expires and not subject.has_ttl:
             raise JobError(f"{subject.name} cannot do EXPIRE: it knows no time to live")
+        if subject.check:
+            repetitions = job.number("executions") + (job.settings.get("timing") == "each")
+            subject.check(self._prepare, self._runs, max(repetitions, self._warm_up))
         # What is to be found later stays; anything else is removed at the end.
         self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
@@ -73,6 +76,7 @@ class Session:
         # The keys that were there with the right value when that was last looked at.
         self._right = set()
         self._resident, _ = memory()
+        self._server_cpu_ns = 0
         # Values that were not the right ones while it warmed up.
         self._wrong_before = 0
 
@@ -102,9 +106,15 @@ class Session:
             return
         client, results = results
         now, peak = memory()
+        server = getattr(client, "server", None)
+        if server is not None and server.pid:
+            # It did not run before: all of its memory is the cache's.
+            now, peak = now + memory(server.pid)[0], peak + memory(server.pid)[1]
         say("timed")
         if not is_told("verify"):
             return
+        if server is not None and server.pid:
+            results["server_cpu_ns"] = server.cpu_ns() - self._server_cpu_ns
         results |= {"memory_bytes": max(0, now - self._resident),
                     "memory_peak_bytes": max(0, peak - self._resident)}
         if self._process == 0:
@@ -118,15 +128,25 @@ class Session:
                             for what, number in percentiles(times).items()}
         results |= {"errors": 0, "wrong": self._reader.wrong + self._wrong_before, "version": self._subject.version,
                     "language": "python"}
+        self._check_server(client)
         client.close(self._keeps)
         for name, value in results.items():
             say(name, value)
         say("end")
 
+    @staticmethod
+    def _check_server(client):
+        """Raises a `JobError` if the client has a server that is gone: it looks empty to some clients."""
+        server = getattr(client, "server", None)
+        if server is not None and not server.is_there():
+            raise JobError(f"{server.name} is gone")
+
     def _open(self, is_new, processes=None):
         return self._subject.open(Room(self._capacity_bytes, is_new, self._options, self._job.keys,
                                        processes or self._processes, self._expires,
-                                       self._written_sizes))
+                                       self._written_sizes,
+                                       self._job.number("capacity_entries", 0) * int(self._options.get("room", 1)),
+                                       self._job.sizes))
 
     def _warm(self):
         """Does the timed operations untimed, on a cache of its own."""
@@ -155,10 +175,25 @@ class Session:
         say("ready")
         if not is_told("go"):
             return None
+        server = getattr(client, "server", None)
+        if server is not None and server.pid:
+            self._server_cpu_ns = server.cpu_ns()
         executions = job.number("executions")
         touched_before, checksum_before = reader.touched_bytes, reader.touched_crc32
-        misses, wall, cpu = timed(
-            lambda: sum(runs.perform(client, reader, written) for _ in range(executions)))
+        # Of a client that waits for no answer to a write: the time of those writes counts.
+        settle = getattr(client, "settle", lambda: None)
+
+        def work():
+            misses = sum(runs.perform(client, reader, written) for _ in range(executions))
+            settle()
+            return misses
+
+        try:
+            misses, wall, cpu = timed(work)
+        except Exception:
+            self._check_server(client)
+            raise
+        self._check_server(client)
         results |= {
             "operations": runs.operations * executions,
             "wall_ns": wall,
@@ -211,17 +246,18 @@ class Session:
         return len(right)
 
 
-def main(subject, arguments):
-    """What the arguments say; gives the exit status."""
+def main(subjects, arguments):
+    """Does what the arguments say with one of the subjects; returns the exit status."""
     try:
         match arguments:
             case ["list-subjects"]:
-                say("\t".join([subject.name, subject.usage, "python", subject.version,
-                               subject.about]))
+                for subject in subjects:
+                    say("\t".join([subject.name, subject.usage, "python", subject.version,
+                                   subject.about]))
             case ["run-job", directory, text, *rest] if is_process(rest):
-                Session(subject, directory, text, int(rest[1]) if rest else 0).run()
+                Session(named(subjects, text), directory, text, int(rest[1]) if rest else 0).run()
             case ["run-torture", *orders]:
-                torture.run(subject, orders)
+                torture.run(named(subjects, "".join(orders[3:4])), orders)
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2
@@ -232,6 +268,12 @@ def main(subject, arguments):
         say("error", " ".join(f"{type(error).__name__}: {error}".split()))
         return 2
     return 0
+
+
+def named(subjects, text):
+    """Returns the subject of this text, or else the first one, which refuses it."""
+    name = text.partition(":")[0]
+    return next((subject for subject in subjects if subject.name == name), subjects[0])
 
 
 def is_process(rest):
