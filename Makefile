@@ -14,8 +14,9 @@ DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
 DISKCACHE_RS_VERSION := 0.4.10
 CACHETOOLS_VERSION := 8.0.1
-# The packages that Django's RedisCache needs, with hiredis as Django's documentation recommends.
-PYTHON_REDIS := redis==8.1.0 hiredis==3.5.0
+PYMEMCACHE_VERSION := 4.0.0
+REDIS_PY_VERSION := 8.1.0
+HIREDIS_VERSION := 3.5.0
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 HAYPILE := $(TARGET)/release/haypile
@@ -35,8 +36,12 @@ DISKCACHE := $(TARGET)/rivals/diskcache/ready
 DISKCACHE_COMMUNITY := $(TARGET)/rivals/diskcache-community/ready
 DISKCACHE_RS := $(TARGET)/rivals/diskcache_rs/ready
 CACHETOOLS := $(TARGET)/rivals/cachetools/ready
-# Caches of PyPI: each in a virtual environment of its own.
-PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS)
+PYMEMCACHE := $(TARGET)/rivals/pymemcache/ready
+REDIS_PY := $(TARGET)/rivals/redis-py/ready
+STDLIB := $(TARGET)/rivals/stdlib/ready
+# Caches of PyPI, and Python's own: each in a virtual environment of its own.
+PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS) $(PYMEMCACHE) \
+	$(REDIS_PY) $(STDLIB)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 WORKERS := $(TARGET)/workers/ready
 WORKERS_PACKAGE := $(TARGET)/workers/haypile-installed
@@ -350,10 +355,13 @@ $(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
 $(DISKCACHE_COMMUNITY): PACKAGE := diskcache-community==$(DISKCACHE_COMMUNITY_VERSION)
 $(DISKCACHE_RS): PACKAGE := diskcache_rs==$(DISKCACHE_RS_VERSION)
 $(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
+$(PYMEMCACHE): PACKAGE := pymemcache==$(PYMEMCACHE_VERSION)
+$(REDIS_PY): PACKAGE := redis==$(REDIS_PY_VERSION) hiredis==$(HIREDIS_VERSION)
+$(STDLIB): PACKAGE :=
 $(PYPI_RIVALS):
-	@echo "Set-up: installing the Python package $(PACKAGE) into $(TARGET)/rivals."
+	@echo "Set-up: installing $(or $(PACKAGE),Python without packages) into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet $(PACKAGE)
+	$(if $(PACKAGE),$(dir $@)bin/pip install --quiet $(PACKAGE))
 	touch $@
 
 # Built as for its users: what `make test-python` installs is not optimised.
@@ -363,15 +371,14 @@ $(HAYPILE_PYTHON):
 		"installing it into $(TARGET)/rivals."
 	python3 -m venv $(dir $@)
 	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
-		--disable-pip-version-check --force-reinstall ./python
+		--disable-pip-version-check --force-reinstall ./python --constraint $(PYTHON_PEERS) msgpack
 	touch $@
 
 $(WORKERS):
-	@echo "Set-up: installing gunicorn $(GUNICORN_VERSION), Django, diskcache $(DISKCACHE_VERSION) and redis-py into" \
-		"$(TARGET)/workers."
+	@echo "Set-up: installing gunicorn, Django, diskcache $(DISKCACHE_VERSION) and redis-py into $(TARGET)/workers."
 	python3 -m venv $(dir $@)
-	$(dir $@)bin/pip install --quiet --disable-pip-version-check gunicorn==$(GUNICORN_VERSION) \
-		$(filter django==%,$(PYTHON_PEERS)) diskcache==$(DISKCACHE_VERSION) $(PYTHON_REDIS)
+	$(dir $@)bin/pip install --quiet --disable-pip-version-check --constraint $(PYTHON_PEERS) gunicorn django \
+		diskcache==$(DISKCACHE_VERSION) redis==$(REDIS_PY_VERSION) hiredis==$(HIREDIS_VERSION)
 	touch $@
 
 $(WORKERS_PACKAGE): | $(WORKERS)

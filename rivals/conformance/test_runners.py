@@ -57,6 +57,8 @@ class Runner:
     """The program of another process that serves it, whose time it has to say."""
     can_delete: bool = True
     """It has a call for that."""
+    can_overwrite: bool = True
+    """It has a call that replaces a value."""
     can_expire: bool = True
     """It knows a time to live."""
     computes_once: bool = False
@@ -169,9 +171,10 @@ class Jobs(Installed):
 
     def test_every_operation_is_done_and_counted(self):
         prepare = words(SET, (0, 1, 3))
-        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(SET, 0)]
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2))]
+        timed += words(SET, (0,) if self.runner.can_overwrite else ())
         found = self.results(prepare, timed)
-        expected = {"operations": 8, "hits": 4, "misses": 3, "wrong": 0, "errors": 0,
+        expected = {"operations": 7 + self.runner.can_overwrite, "hits": 4, "misses": 3, "wrong": 0, "errors": 0,
                     "verified_before": 3, "verified_after": 4, "hit_bytes": 100 + 100 + 5 + 8}
         self.assert_numbers(found, expected)
         self.assertEqual(int(found.get("entries", 4)), 4)
@@ -193,7 +196,8 @@ class Jobs(Installed):
         self.assertEqual(given, {name: sums[name] % (1 << 64) for name in given})
 
     def test_what_the_timed_part_alone_writes_is_counted(self):
-        found = self.results(words(SET, (0, 1)), [*words(SET, (1, 2)), *words(GETSET, (0, 3))])
+        written = (1, 2) if self.runner.can_overwrite else (2,)
+        found = self.results(words(SET, (0, 1)), [*words(SET, written), *words(GETSET, (0, 3))])
         self.assertEqual(self.numbers(found, "verified_after", "verified_new"),
                          {"verified_after": 4, "verified_new": 2})
 
@@ -248,9 +252,10 @@ class Jobs(Installed):
         self.assertFalse({"verified_before", "verified_after"} & set(found))
 
     def test_a_warm_up_leaves_a_new_cache_and_no_files(self):
-        timed = [*words(GET, (0, 1)), *words(SET, (1, 2)), word(GET, 2)]
+        write, misses = (SET, 1) if self.runner.can_overwrite else (GETSET, 3)
+        timed = [*words(GET, (0, 1)), *words(write, (1, 2)), word(GET, 2)]
         found = self.results([word(SET, 0)], timed, warm_up=2)
-        expected = {"operations": 5, "hits": 2, "misses": 1, "hit_bytes": 108, "errors": 0, "wrong": 0,
+        expected = {"operations": 5, "hits": 2, "misses": misses, "hit_bytes": 108, "errors": 0, "wrong": 0,
                     "verified_before": 1, "verified_after": 3, "verified_new": 2, "warm_up": 2}
         self.assert_numbers(found, expected)
         self.assertEqual(list(self.place.glob("warm-up*")), [])
@@ -348,6 +353,9 @@ class Jobs(Installed):
             refused.append(({"schema": 2, "processes": 2}, said))
         if not self.runner.can_delete:
             refused.append(({"timed": [word(DELETE, 0)]}, "DELETE"))
+        if not self.runner.can_overwrite:
+            refused.append(({"timed": words(SET, (0, 0))}, "SET"))
+            refused.append(({"timed": [word(SET, 0)], "executions": 2}, "SET"))
         if not self.runner.can_expire:
             refused.append(({"timed": [word(EXPIRE, 0)]}, "EXPIRE"))
         if not self.runner.is_kept:
@@ -463,14 +471,14 @@ class Jobs(Installed):
     def server_that(self, does):
         """While this is entered, the server does this; but it says a version as it should."""
         program = self.job / self.runner.server
-        program.write_text(f'#!/bin/sh\n[ "$1" = -V ] && echo version 1.0 && exit\n{does}\n')
+        program.write_text(f'#!/bin/sh\ncase $1 in -V | --version) echo version v=1.0 && exit ;; esac\n{does}\n')
         program.chmod(0o755)
         return mock.patch.dict(os.environ, PATH=f"{self.job}:{os.environ['PATH']}")
 
     def kill_server(self):
         """Kills the server of the runner, and waits until it has ended."""
         server, = (pid for pid in self.processes_here()
-                   if Path(f"/proc/{pid}/exe").readlink().name == self.runner.server)
+                   if Path(f"/proc/{pid}/exe").samefile(shutil.which(self.runner.server)))
         with open(os.pidfd_open(server), "rb") as ended:
             os.kill(server, signal.SIGKILL)
             select.select([ended], [], [], LIMIT_SECONDS)
@@ -705,10 +713,76 @@ class CachetoolsTest(Jobs, unittest.TestCase):
     runner = Runner("cachetools", "python", is_shared=False, is_kept=False)
 
 
+class DictTest(Jobs, unittest.TestCase):
+    """A dict of Python."""
+
+    runner = Runner("dict", "python", directory="stdlib", is_shared=False, is_kept=False, can_expire=False,
+                    can_evict=False)
+
+
+class LruCacheTest(Jobs, unittest.TestCase):
+    """functools.lru_cache."""
+
+    runner = Runner("lru_cache", "python", directory="stdlib", is_shared=False, is_kept=False, can_delete=False,
+                    can_overwrite=False, can_expire=False)
+
+
+class PymemcacheTest(Jobs, unittest.TestCase):
+    """memcached by pymemcache."""
+
+    runner = Runner("pymemcache", "python", is_kept=False, server="memcached")
+
+    def test_what_a_server_refuses_is_an_error(self):
+        # By default nobody waits for the answer: the value is missing.
+        real = shutil.which(self.runner.server)
+        for subject, said in (("pymemcache", "timed"), ("pymemcache:noreply=no", "error .*object too large")):
+            write_job(self.job, [5, 600_000], [], words(SET, (0, 1)), capacity_bytes=4 << 20)
+            with (self.subTest(subject=subject), self.server_that(f'exec {real} "$@" -I 512k'),
+                  self.start(subject=subject) as process):
+                self.assertEqual(process.line(), "ready")
+                process.tell("go")
+                self.assertRegex(process.line(), f"^{said}")
+                if said == "timed":
+                    process.tell("verify")
+                    self.assertEqual(process.results()["verified_after"], "1")
+
+
+class RedisPyTest(Jobs, unittest.TestCase):
+    """Redis by redis-py."""
+
+    runner = Runner("redis-py", "python", is_kept=False, server="redis-server", computes_once=True)
+
+    def test_what_a_server_refuses_is_an_error(self):
+        real = shutil.which(self.runner.server)
+        write_job(self.job, [5, 600_000], [], words(SET, (0, 1)), capacity_bytes=4 << 20)
+        with (self.server_that(f'exec {real} "$@" --rename-command SET ""'),
+              self.start() as process):
+            self.assertEqual(process.line(), "ready")
+            process.tell("go")
+            self.assertRegex(process.line(), "^error ResponseError: ")
+
+
 class HaypilePythonTest(Jobs, unittest.TestCase):
     """Our own package, with a file."""
 
     runner = Runner("haypile-python", "python", computes_once=True)
+
+    def test_objects_have_the_bytes_of_values_in_them(self):
+        prepare = words(SET, (0, 1, 3))
+        timed = [*words(GET, (0, 2)), *many([0, 2, 1]), *words(GETSET, (2, 2)), word(SET, 0), word(DELETE, 3),
+                 *words(LOAD, (3, 0)), *words(COMPUTE, (3, 3)), word(EXPIRE, 1)]
+        expected = {"operations": 14, "hits": 6, "misses": 5, "wrong": 0, "errors": 0, "verified_before": 3,
+                    "verified_after": 4, "hit_bytes": 100 + 100 + 5 + 8 + 100}
+        stores = ("store=file", "store=memory")
+        for options in ("objects=json", "objects=pickle", "objects=msgpack", "many=get", "many=get,objects=json"):
+            for store in stores:
+                with self.subTest(options=options, store=store):
+                    found = self.results(prepare, timed, subject=f"haypile-python:{store},{options}", schema=3)
+                    self.assert_numbers(found, expected)
+                    self.assertEqual(self.left(), [])
+        write_job(self.job, SIZES, [], [])
+        with self.start(subject="haypile-python:objects=marshal") as process:
+            self.assertEqual(process.line(), "error unknown objects 'marshal' (known: json, pickle, msgpack)")
 
     def test_memory_does_the_same_and_keeps_nothing(self):
         subject = "haypile-python:store=memory"

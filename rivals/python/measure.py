@@ -28,6 +28,11 @@ class Reader:
         self.touch, self._touched = touching(values)
 
     @property
+    def values(self):
+        """The values, by the numbers of their keys."""
+        return self._values
+
+    @property
     def wrong(self):
         """How many values were not the right ones."""
         return self._wrong + self._touched()[0]
@@ -112,6 +117,9 @@ class Runs:
             if operation in (GET, MANY, GETSET, LOAD, COMPUTE):
                 self.reads += count
 
+    def __iter__(self):
+        return iter(self._runs)
+
     def has(self, operation):
         """Whether there is such an operation."""
         return any(found == operation for found, _ in self._runs)
@@ -151,14 +159,15 @@ def perform(client, operation, operands, reader, values):
     elif operation == GET:
         return client.get(operands, reader.touch)
     elif operation == MANY:
-        # The client has no call for several keys.
-        return sum(client.get(keys, reader.touch) for keys in operands)
+        # A client without a call for several keys reads them one by one.
+        get_many = getattr(client, "get_many", client.get)
+        return sum(get_many(keys, reader.touch) for keys in operands)
     elif operation == GETSET:
         return client.get_set(operands, values, reader.touch)
     elif operation == DELETE:
         client.delete(operands)
     elif operation == LOAD:
-        return client.load(operands, values, reader.touch, reader.make)
+        return client.load(operands, reader.values, reader.touch, reader.make)
     elif operation == EXPIRE:
         client.expire(operands, values)
     elif operation == COMPUTE:
@@ -185,9 +194,9 @@ def timed(work):
     return result, wall, cpu
 
 
-def memory():
-    """Resident memory of this process now and at most, in bytes."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+def memory(process="self"):
+    """Resident memory of a process now and at most, in bytes."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     kib = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines)
            if name in ("VmRSS", "VmHWM")}
     return int(kib["VmRSS"]) * 1024, int(kib["VmHWM"]) * 1024

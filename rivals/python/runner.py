@@ -52,7 +52,10 @@ class Session:
         job = self._job = Job(directory)
         self._is_open_timed = job.settings.get("timing") == "open"
         self._refuse_what_cannot_be_done(options)
-        self._values, self._reader = job.values, Reader(job.values, job.compute_ms())
+        self._reader = Reader(job.values, job.compute_ms())
+        writes = subject.writes(options) if subject.writes else None
+        # Made before the memory is noted: they are the caller's objects, as values are.
+        self._written = [writes(value) for value in job.values] if writes else job.values
         self._prepare = Runs(job.operations("prepare.ops"))
         self._runs = Runs(job.operations(f"timed.{process}.ops"))
         flushes, self._expires = (self._runs.has(operation) or self._prepare.has(operation)
@@ -61,6 +64,9 @@ class Session:
             raise JobError(f"{subject.name} cannot do FLUSH: it keeps nothing on disk")
         if self._expires and not subject.has_ttl:
             raise JobError(f"{subject.name} cannot do EXPIRE: it knows no time to live")
+        if subject.check:
+            repetitions = job.number("executions") + (job.settings.get("timing") == "each")
+            subject.check(self._prepare, self._runs, max(repetitions, self._warm_up))
         # What is to be found later stays; anything else is removed at the end.
         self._keeps = self._is_open_timed or self._processes > 1 or flushes
         self._options = options
@@ -70,6 +76,7 @@ class Session:
         # The keys that were there with the right value when that was last looked at.
         self._right = set()
         self._resident, _ = memory()
+        self._server_cpu_ns = 0
         # Values that were not the right ones while it warmed up.
         self._wrong_before = 0
 
@@ -99,9 +106,15 @@ class Session:
             return
         client, results = results
         now, peak = memory()
+        server = getattr(client, "server", None)
+        if server is not None and server.pid:
+            # It did not run before: all of its memory is the cache's.
+            now, peak = now + memory(server.pid)[0], peak + memory(server.pid)[1]
         say("timed")
         if not is_told("verify"):
             return
+        if server is not None and server.pid:
+            results["server_cpu_ns"] = server.cpu_ns() - self._server_cpu_ns
         results |= {"memory_bytes": max(0, now - self._resident),
                     "memory_peak_bytes": max(0, peak - self._resident)}
         if self._process == 0:
@@ -110,41 +123,51 @@ class Session:
                 results["verified_after"] = self._verify(client)
                 results["verified_new"] = len(self._right - self._prepare.written())
         if self._job.settings.get("timing") == "each":
-            for name, times in self._runs.perform_each(client, self._reader, self._values).items():
+            for name, times in self._runs.perform_each(client, self._reader, self._written).items():
                 results |= {f"latency_{name}_{what}": number
                             for what, number in percentiles(times).items()}
         results |= {"errors": 0, "wrong": self._reader.wrong + self._wrong_before, "version": self._subject.version,
                     "language": "python"}
+        self._check_server(client)
         client.close(self._keeps)
         for name, value in results.items():
             say(name, value)
         say("end")
 
+    @staticmethod
+    def _check_server(client):
+        """Raises a `JobError` if the client has a server that is gone: it looks empty to some clients."""
+        server = getattr(client, "server", None)
+        if server is not None and not server.is_there():
+            raise JobError(f"{server.name} is gone")
+
     def _open(self, is_new, processes=None):
         return self._subject.open(Room(self._capacity_bytes, is_new, self._options, self._job.keys,
                                        processes or self._processes, self._expires,
-                                       self._written_sizes))
+                                       self._written_sizes,
+                                       self._job.number("capacity_entries", 0) * int(self._options.get("room", 1)),
+                                       self._job.sizes))
 
     def _warm(self):
         """Does the timed operations untimed, on a cache of its own."""
-        reader = Reader(self._values, self._job.compute_ms())
+        reader = Reader(self._job.values, self._job.compute_ms())
         with folder(f"warm-up.{self._process}"):
             client = self._open(is_new=True, processes=1)
-            self._prepare.perform(client, reader, self._values)
+            self._prepare.perform(client, reader, self._written)
             for _ in range(self._warm_up):
-                self._runs.perform(client, reader, self._values)
+                self._runs.perform(client, reader, self._written)
             client.close(False)
         self._wrong_before = reader.wrong
 
     def _prepare_and_perform(self):
-        job, reader, values, runs = self._job, self._reader, self._values, self._runs
+        job, reader, written, runs = self._job, self._reader, self._written, self._runs
         if self._warm_up:
             self._warm()
         is_first = self._process == 0
         client = self._open(is_new=is_first)
         results = {"warm_up": self._warm_up} if self._warm_up else {}
         if is_first:
-            self._prepare.perform(client, reader, values)
+            self._prepare.perform(client, reader, written)
             if job.number("verify_before"):
                 results["verified_before"] = self._verify(client)
         # Not between go and timed, which the laboratory times as well.
@@ -152,10 +175,25 @@ class Session:
         say("ready")
         if not is_told("go"):
             return None
+        server = getattr(client, "server", None)
+        if server is not None and server.pid:
+            self._server_cpu_ns = server.cpu_ns()
         executions = job.number("executions")
         touched_before, checksum_before = reader.touched_bytes, reader.touched_crc32
-        misses, wall, cpu = timed(
-            lambda: sum(runs.perform(client, reader, values) for _ in range(executions)))
+        # Of a client that waits for no answer to a write: the time of those writes counts.
+        settle = getattr(client, "settle", lambda: None)
+
+        def work():
+            misses = sum(runs.perform(client, reader, written) for _ in range(executions))
+            settle()
+            return misses
+
+        try:
+            misses, wall, cpu = timed(work)
+        except Exception:
+            self._check_server(client)
+            raise
+        self._check_server(client)
         results |= {
             "operations": runs.operations * executions,
             "wall_ns": wall,
@@ -203,22 +241,23 @@ class Session:
             if reader.compare(key, value):
                 right.add(key)
 
-        client.get(range(len(self._values)), compare)
+        client.get(range(len(self._job.values)), compare)
         self._right = right
         return len(right)
 
 
-def main(subject, arguments):
-    """What the arguments say; gives the exit status."""
+def main(subjects, arguments):
+    """Does what the arguments say with one of the subjects; returns the exit status."""
     try:
         match arguments:
             case ["list-subjects"]:
-                say("\t".join([subject.name, subject.usage, "python", subject.version,
-                               subject.about]))
+                for subject in subjects:
+                    say("\t".join([subject.name, subject.usage, "python", subject.version,
+                                   subject.about]))
             case ["run-job", directory, text, *rest] if is_process(rest):
-                Session(subject, directory, text, int(rest[1]) if rest else 0).run()
+                Session(named(subjects, text), directory, text, int(rest[1]) if rest else 0).run()
             case ["run-torture", *orders]:
-                torture.run(subject, orders)
+                torture.run(named(subjects, "".join(orders[3:4])), orders)
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2
@@ -229,6 +268,12 @@ def main(subject, arguments):
         say("error", " ".join(f"{type(error).__name__}: {error}".split()))
         return 2
     return 0
+
+
+def named(subjects, text):
+    """Returns the subject of this text, or else the first one, which refuses it."""
+    name = text.partition(":")[0]
+    return next((subject for subject in subjects if subject.name == name), subjects[0])
 
 
 def is_process(rest):

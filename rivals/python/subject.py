@@ -23,6 +23,10 @@ class Room:
     """Whether entries are written that expire."""
     written_sizes: tuple = ()
     """The sizes of the values of all keys that are prepared, or that this process may write."""
+    capacity_entries: int = 0
+    """The capacity of a cache that counts entries."""
+    sizes: tuple = ()
+    """The sizes of the values by the numbers of their keys."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Subject:
     about: str
     open: Callable
     """Makes a client from a `Room`; `rivals/diskcache/client.py` shows what a client can do."""
+    writes: Callable | None = None
+    """Makes, from the options, the function of a value that returns what is written in its place; `None` writes
+    the value itself. The client recovers the value when it reads."""
     options: tuple = ()
     """Names of settings that may follow the name, in addition to `room`."""
     is_shared: bool = False
@@ -41,6 +48,9 @@ class Subject:
     is_kept: bool = True
     """Whether a process that comes later can find what was flushed."""
     has_ttl: bool = True
+    check: Callable | None = None
+    """Raises a `JobError` if the cache cannot do the operations: those of `prepare.ops`, the timed ones, and how
+    often these are done."""
     """Whether entries can expire."""
     target: Callable | None = None
     """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
