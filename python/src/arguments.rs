@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::Ttl;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDelta, PyDict, PyEllipsis, PyMemoryView, PyString};
@@ -54,12 +54,14 @@ impl<'py> FromPyObject<'_, 'py> for Value {
         if let Ok(bytes) = object.cast::<PyBytes>() {
             return Ok(Self(bytes.to_owned().into()));
         }
-        let Ok(view) = PyMemoryView::from(&object) else {
-            return Err(PyTypeError::new_err(format!(
-                "a value is bytes or another bytes-like object, not {}; text is encoded first",
-                type_of(object)
-            )));
-        };
+        let view = PyMemoryView::from(&object).map_err(|error| {
+            replaced(object.py(), error, || {
+                PyTypeError::new_err(format!(
+                    "a value is bytes or another bytes-like object, not {}; text is encoded first",
+                    type_of(object)
+                ))
+            })
+        })?;
         let copy = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
         Ok(Self(copy.into()))
     }
@@ -89,6 +91,8 @@ impl<'py> FromPyObject<'_, 'py> for Entries {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(entries) = object.cast::<PyDict>() {
+            // Before any is converted: that can run methods of the values, which may change the dict.
+            let entries: Vec<_> = entries.iter().collect();
             let entries = entries.iter().map(|(key, value)| Ok((key.extract()?, value.extract()?)));
             return entries.collect::<PyResult<_>>().map(Self);
         }
@@ -120,21 +124,32 @@ impl<'py> FromPyObject<'_, 'py> for Lifetime {
         }
         let refused = || {
             PyValueError::new_err(format!(
-                "a TTL of {} is refused: it has to be more than zero, or None for no expiry",
+                "a TTL of {} is refused: it has to be more than zero and less than 2**64 seconds, or None \
+                 for no expiry",
                 *object
             ))
         };
         if object.is_instance_of::<PyDelta>() {
             return Ok(Self(Ttl::After(object.extract().map_err(|_| refused())?)));
         }
-        let seconds: f64 = object.extract().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "a TTL is a number of seconds, a datetime.timedelta or None, not {}",
-                type_of(object)
-            ))
+        let seconds: f64 = object.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(object.py()) {
+                return refused();
+            }
+            replaced(object.py(), error, || {
+                PyTypeError::new_err(format!(
+                    "a TTL is a number of seconds, a datetime.timedelta or None, not {}",
+                    type_of(object)
+                ))
+            })
         })?;
         Ok(Self(Ttl::After(Duration::try_from_secs_f64(seconds).map_err(|_| refused())?)))
     }
+}
+
+/// Returns a clearer error in place of a `TypeError`; what an object's own method has raised stays.
+fn replaced(py: Python<'_>, error: PyErr, clearer: impl FnOnce() -> PyErr) -> PyErr {
+    if error.is_instance_of::<PyTypeError>(py) { clearer() } else { error }
 }
 
 fn type_of(object: Borrowed<'_, '_, PyAny>) -> String {

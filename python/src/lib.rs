@@ -11,6 +11,7 @@ mod cache;
 mod counter;
 mod errors;
 mod fork;
+mod interpreter;
 mod keys;
 mod opened;
 mod stats;
@@ -33,6 +34,7 @@ mod module {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::check_is_main()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::fork::register(module.py())
     }
