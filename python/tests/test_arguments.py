@@ -120,7 +120,7 @@ class ArgumentTest:
                 self.cache.delete_many(["other", "count"])
                 self.cache["key"] = b"old"
                 write()
-        # A duration that no cache counts never expires.
+                # A duration that no cache counts never expires.
                 key = next(key for key in ("other", "count", "key") if key in self.cache)
                 left = self.cache.ttl(key)
                 self.assertTrue(left is None or left > 1e9, (ttl, left))
