@@ -21,6 +21,7 @@ Objects holds objects instead of bytes, and remembers the results of functions:
 144
 """
 
+from haypile._aio import AsyncCache
 from haypile._cache import Cache, open
 from haypile._haypile import (
     BackendError,
@@ -43,6 +44,7 @@ from haypile._serializers import Serializer
 from haypile._trust import UnsafePickle
 
 __all__ = [
+    "AsyncCache",
     "BackendError",
     "Busy",
     "Cache",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from haypile import _keys
+from haypile._threads import in_a_thread
 from haypile._types import MISSING
 
 if TYPE_CHECKING:
@@ -156,38 +157,9 @@ class _MemoizedCoroutine(_Memoized):
         def get() -> Any:
             return self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
 
-        value = await _in_a_thread(get)
+        value = await in_a_thread(get)
         self._count(computed)
         return value
-
-
-async def _in_a_thread(work: Callable[[], Any]) -> Any:
-    """Awaits what may wait, in a thread of its own: in a pool, those that wait could keep out those that they
-    wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(value)
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        outcome: tuple[Any, BaseException | None]
-        try:
-            outcome = (work(), None)
-        except BaseException as error:  # noqa: BLE001 - the awaiting task raises it
-            outcome = (None, error)
-        try:
-            loop.call_soon_threadsafe(settle, *outcome)
-        except RuntimeError:
-            pass  # The loop was closed: nobody waits any more.
-
-    threading.Thread(target=run, name="haypile-memoize", daemon=True).start()
-    return await done
 
 
 class _Bound:
