@@ -37,8 +37,10 @@ class AsyncCache:
     __slots__ = ("_cache", "_is_local")
 
     def __init__(self, cache: Cache | Objects | str | os.PathLike[str]) -> None:
-        self._cache: Any = cache if isinstance(cache, Cache | Objects) else Cache(cache)
-        self._is_local: bool = (cache.cache if isinstance(cache, Objects) else self._cache)._is_local()
+        if isinstance(cache, str | os.PathLike):
+            cache = Cache(cache)
+        self._cache: Any = cache
+        self._is_local = (cache.cache if isinstance(cache, Objects) else cache)._is_local()
 
     @property
     def cache(self) -> Any:
