@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// Number of the interpreter that a process begins with.
 const MAIN: i64 = 0;
 
-/// Raises ImportError in a subinterpreter. Computations are called through `PyGILState_Ensure`, which does not
+/// Raises `ImportError` in a subinterpreter. Computations are called through `PyGILState_Ensure`, which does not
 /// support those: in Python 3.11 it runs a function of one interpreter in another.
 ///
 /// Python itself refuses in a subinterpreter that has a GIL of its own.
