@@ -87,8 +87,12 @@ class Objects:
     def get_or_set(self, key: Key, default: Any, ttl: Ttl = ...) -> Any:
         """Returns the value of a key; writes `default` first if there is none."""
         data = self._dumped(key, default)
-        found = self._cache.get_or_set(key, data, ttl)
-        return self._loaded(key, found, default)
+        value = self._loaded(key, self._cache.get_or_set(key, data, ttl), MISSING)
+        if value is MISSING:
+            # What cannot be loaded is a miss.
+            self._cache.set(key, data, ttl)
+            return default
+        return value
 
     def get_or_compute(
         self,

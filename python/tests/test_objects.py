@@ -100,6 +100,9 @@ class ObjectsTest(unittest.TestCase):
                 self.assertEqual(objects.get_many(["key"]), {})
                 self.assertEqual(objects.get_or_compute("key", 50, lambda: "computed"), "computed")
                 self.assertEqual(objects.get("key"), "computed")
+                self.cache["key"] = data
+                self.assertEqual(objects.get_or_set("key", "set"), "set")
+                self.assertEqual(objects.get("key"), "set")
 
 
 class SigningTest(unittest.TestCase):
@@ -134,6 +137,74 @@ class SigningTest(unittest.TestCase):
         self.assertEqual(self.objects.get(b"key"), "value")
         with self.assertRaisesRegex(ValueError, "16 bytes"):
             haypile.Objects(self.cache, sign="short")
+
+    def check_refused(self, objects, key, data):
+        """Each way to read an entry of these bytes is a miss, and loads nothing."""
+        cache, default = objects.cache, object()
+        remembered = objects.memoize(key=lambda: "", name=key)(lambda: "computed")
+        for read, expected in (
+                (lambda: objects.get(key, default), default), (lambda: objects.get_many([key]), {}),
+                (lambda: objects.pop(key, default), default), (lambda: objects.get_or_set(key, "new"), "new"),
+                (lambda: objects.get_or_compute(key, 50, lambda: "computed"), "computed"),
+                (lambda: objects.get_or_compute(key, 50, lambda: "computed", stale=5), "computed")):
+            cache[key] = data
+            self.assertEqual(read(), expected, data)
+        cache[f"{key}:"] = data
+        self.assertEqual(remembered(), "computed", data)
+        cache[key] = data
+        with self.assertRaises(KeyError):
+            objects[key]
+        self.assertEqual(Planted.loaded, 0)
+
+    def test_every_way_to_read_verifies(self):
+        Planted.loaded = 0
+        with haypile.open(urls.file(self)) as shared:
+            for cache in (self.cache, shared):
+                objects = haypile.Objects(cache, "pickle", sign=SECRET)
+                others = haypile.Objects(cache, "pickle", sign=SECRET[::-1])
+                others["key"] = Planted()
+                others["key:"] = Planted()
+                forged = [cache["key"], cache["key:"], pickle.dumps(Planted()), b"", cache["key"][:16]]
+                # Signed by this secret, under other keys: also those that together are the same bytes.
+                for other in ("other", "ke", "key\0", "Key", "", "ey", "3:key", "k" * 300):
+                    objects[other] = Planted()
+                    forged.append(cache[other])
+                for data in forged:
+                    self.check_refused(objects, "key", data)
+                # What was written under the key itself is loaded.
+                objects["key"] = "value"
+                self.assertEqual(objects["key"], "value")
+
+    def test_every_damage_is_noticed(self):
+        Planted.loaded = 0
+        self.objects["key"] = Planted()
+        data = self.cache["key"]
+
+        def damaged():
+            for bit in range(8 * len(data)):
+                yield (int.from_bytes(data, "big") ^ 1 << bit).to_bytes(len(data), "big")
+            for length in range(len(data)):
+                yield data[:length]
+                yield data[length + 1:]
+                yield data[:length] + b"\0" + data[length:]
+            yield data + b"\0"
+            yield data + data
+            yield data[16:] + data[:16]
+
+        found = 0
+        for found, forged in enumerate(damaged()):
+            self.cache["key"] = forged
+            if not forged.isdigit():
+                self.assertEqual(self.objects.get("key", "default"), "default", forged)
+        self.assertGreater(found, 8 * len(data))
+        self.assertEqual(Planted.loaded, 0)
+        self.cache["key"] = data
+        self.assertEqual((self.objects["key"], Planted.loaded), ("loaded", 1))
+
+    def test_digits_are_numbers_at_most(self):
+        for digits, number in ((b"7", 7), (b"007", 7), (b"9" * 4000, 10**4000 - 1), (b"1" * 5000, None)):
+            self.cache["key"] = digits
+            self.assertEqual(self.objects.get("key"), number)
 
     def test_counters_are_counted(self):
         self.objects["count"] = 5
