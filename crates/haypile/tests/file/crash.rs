@@ -27,6 +27,7 @@ pub(crate) const STEPS: &[(&str, &[u32])] = &[
     ("delete.emptied", &[1, 50]),
     ("touch.raised", &[1, 10]),
     ("lane.taken", &[1, 2]),
+    ("lane.emptied", &[1, 9]),
     ("take.hazard", &[1, 9, 40]),
     ("take.taken", &[1, 9, 40]),
     ("open.begun", &[1, 9, 40]),
