@@ -16,6 +16,8 @@ mod containers;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;
+#[cfg(feature = "crash-points")]
+mod idle;
 mod model;
 mod pins;
 mod processes;
