@@ -15,7 +15,7 @@ from haypile._types import MISSING, Key, Ttl
 class Objects:
     """A cache of objects: `serializer` makes bytes of them.
 
-        objects = haypile.Objects(haypile.open("file:app.haypile,size=512MiB"))
+        objects = haypile.Objects(haypile.open("file:~/.cache/app.haypile,size=512MiB"))
         objects.set("user:7", {"name": "Ada"}, ttl=60)
 
     The serializer is "json", "msgpack" (an extra), "pickle", or a pair of functions, to bytes and back.

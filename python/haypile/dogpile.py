@@ -1,7 +1,7 @@
 """A backend of dogpile.cache, and a mutex that threads and processes share.
 
     region = dogpile.cache.make_region().configure(
-        "haypile", expiration_time=60, arguments={"url": "file:app.haypile,size=64MiB"}
+        "haypile", expiration_time=60, arguments={"url": "file:/var/tmp/app.haypile,size=64MiB"}
     )
 """
 

@@ -559,7 +559,10 @@ fn url_of(url: &Bound<'_, PyAny>) -> PyResult<String> {
     let path = url.py().import("os")?.call_method1("fspath", (url,)).map_err(|_| {
         PyTypeError::new_err("a cache is named by its URL, a str, or by the path of a file")
     })?;
-    let path = url.py().import("os.path")?.call_method1("expanduser", (path,))?;
+    let functions = url.py().import("os.path")?;
+    let path = functions.call_method1("expanduser", (path,))?;
+    // A URL of a file has an absolute path.
+    let path = functions.call_method1("abspath", (path,))?;
     Ok(format!("file:{}", escaped(&path.extract::<String>()?)))
 }
 

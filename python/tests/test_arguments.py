@@ -120,7 +120,7 @@ class ArgumentTest:
                 self.cache.delete_many(["other", "count"])
                 self.cache["key"] = b"old"
                 write()
-                # A duration that no cache counts never expires.
+                # Longer than a cache counts: it does not expire.
                 key = next(key for key in ("other", "count", "key") if key in self.cache)
                 left = self.cache.ttl(key)
                 self.assertTrue(left is None or left > 1e9, (ttl, left))

@@ -169,6 +169,27 @@ class NameTest(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "its URL"):
                 haypile.open(7)
 
+    def test_a_relative_path_counts_from_the_current_directory(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        with tempfile.TemporaryDirectory() as directory:
+            os.chdir(directory)
+            os.mkdir("folder")
+            for path in (pathlib.Path("a.haypile"), pathlib.Path("folder", "..", "folder", "b.haypile")):
+                with haypile.open(path) as cache:
+                    cache["key"] = b"value"
+                    copied = pickle.dumps(cache)
+                # Another process may be elsewhere.
+                os.chdir(before)
+                with pickle.loads(copied) as cache:
+                    self.assertEqual(cache["key"], b"value")
+                os.chdir(directory)
+            self.assertEqual(sorted(os.listdir()), ["a.haypile", "folder"])
+            self.assertEqual(os.listdir("folder"), ["b.haypile"])
+            with self.assertRaisesRegex(haypile.OpenError, "absolute path"):
+                haypile.open("file:a.haypile")
+            os.chdir(before)
+
     def test_a_home_directory(self):
         with tempfile.TemporaryDirectory() as directory:
             before = os.environ.get("HOME")

@@ -165,10 +165,14 @@ class SigningTest(unittest.TestCase):
                 others["key"] = Planted()
                 others["key:"] = Planted()
                 forged = [cache["key"], cache["key:"], pickle.dumps(Planted()), b"", cache["key"][:16]]
-                # Signed by this secret, under other keys: also those that together are the same bytes.
+                # Signed by this secret, under other keys.
                 for other in ("other", "ke", "key\0", "Key", "", "ey", "3:key", "k" * 300):
                     objects[other] = Planted()
                     forged.append(cache[other])
+                # A value of another key that begins with the rest of this one.
+                longer = haypile.Objects(cache, (lambda value: b"y" + pickle.dumps(value), bytes), sign=SECRET)
+                longer["ke"] = Planted()
+                forged.append(cache["ke"][:16] + cache["ke"][17:])
                 for data in forged:
                     self.check_refused(objects, "key", data)
                 # What was written under the key itself is loaded.
