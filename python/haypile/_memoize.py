@@ -58,6 +58,10 @@ def memoizer(
 class _Memoized:
     """A function whose results are remembered."""
 
+    # Those of the function.
+    __name__: str
+    __qualname__: str
+
     def __init__(
         self,
         objects: Objects,
@@ -81,6 +85,10 @@ class _Memoized:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else _Bound(self, instance)
+
+    def __reduce__(self) -> str:
+        # As of any function: another process finds it by its name.
+        return self.__qualname__
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         computed = False
@@ -165,11 +173,16 @@ class _MemoizedCoroutine(_Memoized):
 class _Bound:
     """A method: the function with its object."""
 
+    __name__: str
+
     def __init__(self, memoized: _Memoized, instance: object) -> None:
         functools.update_wrapper(self, memoized.__wrapped__)
         self._memoized = memoized
         self.__self__ = instance
         self.__wrapped__ = memoized.__wrapped__.__get__(instance)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (self.__self__, self.__name__))
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self._memoized(self.__self__, *args, **named)

@@ -31,7 +31,7 @@ class Objects:
     is a value, which get returns as such.
     """
 
-    __slots__ = ("_cache", "_serializer", "_signer")
+    __slots__ = ("_cache", "_given", "_serializer", "_signer")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Objects:
         sign: bytes | str | None = None,
     ) -> None:
         self._cache = cache if isinstance(cache, Cache) else Cache(cache)
+        self._given = serializer
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign)
         if self._serializer.is_unsafe:
@@ -222,6 +223,15 @@ class Objects:
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens the cache and verifies that it is safe there.
+        if self._signer is not None:
+            raise TypeError(
+                "haypile.Objects with sign= is not pickled, because the pickle would contain the secret: make"
+                " it where it is used"
+            )
+        return (Objects, (self._cache, self._given))
 
     def __repr__(self) -> str:
         return f"<haypile.Objects over {self._cache!r}>"
