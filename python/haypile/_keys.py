@@ -112,4 +112,6 @@ def _put_unordered(parts: list[bytes], value: Any, typed: bool) -> None:
 
 
 def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+    # Processes that multiprocessing starts have another name for the module of the program.
+    module = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__
+    return f"{module}.{kind.__qualname__}"

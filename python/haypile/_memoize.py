@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,6 +56,21 @@ def memoizer(
     return decorate
 
 
+def _module_of(function: Callable[..., Any]) -> str:
+    """Returns the module of a function, by a name that no other program has.
+
+    The module of every program is `__main__`, or `__mp_main__` in processes that multiprocessing starts: there it is the
+    module that `python -m` names, or the path of the script.
+    """
+    module = function.__module__
+    if module not in ("__main__", "__mp_main__"):
+        return module
+    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    if names.get("__spec__") is not None:
+        return str(names["__spec__"].name)
+    return os.path.abspath(names["__file__"]) if "__file__" in names else "__main__"
+
+
 class _Memoized:
     """A function whose results are remembered."""
 
@@ -79,7 +95,7 @@ class _Memoized:
         self._typed = typed
         self._key = key
         self._stale = stale
-        self._prefix = f"{name or f'{function.__module__}.{function.__qualname__}'}:"
+        self._prefix = f"{name or f'{_module_of(function)}.{function.__qualname__}'}:"
         self._lock = threading.Lock()
         self._hits = self._misses = 0
 

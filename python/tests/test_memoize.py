@@ -6,6 +6,10 @@ import datetime
 import enum
 import inspect
 import multiprocessing
+import pathlib
+import subprocess
+import sys
+import tempfile
 import threading
 import unittest
 import uuid
@@ -213,6 +217,53 @@ class MemoizeTest(unittest.TestCase):
             process.join(60)
             self.assertEqual(process.exitcode, 0)
         self.assertEqual([results.get(timeout=30) for _ in range(3)], ["computed", 2, 2])
+
+
+class ProgramsTest(unittest.TestCase):
+    """Programs that share a file, such as scripts that cron runs."""
+
+    PROGRAM = """
+import haypile
+objects = haypile.Objects("file:{file},size=16MiB")
+
+@objects.memoize(ttl=3600)
+def price(article):
+    return [{value!r}, article]
+
+if __name__ == "__main__":
+    print(price("tea")[0], price.cache_info().hits)
+"""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.directory = pathlib.Path(holder.name)
+
+    def program(self, name, value):
+        """Writes a program whose function returns this value."""
+        program = self.directory / f"{name}.py"
+        program.write_text(self.PROGRAM.format(file=self.directory / "shared.haypile", value=value))
+        return program
+
+    def output(self, *arguments):
+        return subprocess.run([sys.executable, "-B", *arguments], cwd=self.directory, capture_output=True, text=True,
+                              check=True).stdout.split()
+
+    def test_a_script_finds_what_its_last_run_computed(self):
+        script = self.program("script", "first")
+        self.assertEqual(self.output(script), ["first", "0"])
+        self.program("script", "second")
+        self.assertEqual(self.output(script), ["first", "1"])
+
+    def test_scripts_with_functions_of_one_name_do_not_meet(self):
+        self.assertEqual(self.output(self.program("one", "of one")), ["of", "one", "0"])
+        self.assertEqual(self.output(self.program("two", "of two")), ["of", "two", "0"])
+
+    def test_a_module_that_is_run_and_one_that_is_imported_meet(self):
+        self.program("module", "first")
+        self.assertEqual(self.output("-m", "module"), ["first", "0"])
+        imported = "import module; print(module.price('tea')[0], module.price.cache_info().hits)"
+        self.assertEqual(self.output("-c", imported), ["first", "1"])
 
 
 class CoroutineTest(unittest.IsolatedAsyncioTestCase):
