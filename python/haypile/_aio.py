@@ -48,51 +48,51 @@ class AsyncCache:
         return self._cache
 
     async def get(self, key: Key, default: Any = None) -> Any:
-        return await self._short(lambda: self._cache.get(key, default))
+        return await self._run(lambda: self._cache.get(key, default))
 
     async def get_many(self, keys: Iterable[Key]) -> Any:
         keys = list(keys)
-        return await self._many(len(keys), lambda: self._cache.get_many(keys))
+        return await self._run(lambda: self._cache.get_many(keys), len(keys) <= _FEW_KEYS)
 
     async def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
-        await self._writing(value, lambda: self._cache.set(key, value, ttl))
+        await self._run(lambda: self._cache.set(key, value, ttl), _is_short(value))
 
     async def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
-        await self._many(len(pairs), lambda: self._cache.set_many(pairs, ttl))
+        await self._run(lambda: self._cache.set_many(pairs, ttl), len(pairs) <= _FEW_KEYS)
 
     async def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        return await self._writing(value, lambda: bool(self._cache.add(key, value, ttl)))
+        return await self._run(lambda: bool(self._cache.add(key, value, ttl)), _is_short(value))
 
     async def replace(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        return await self._writing(value, lambda: bool(self._cache.replace(key, value, ttl)))
+        return await self._run(lambda: bool(self._cache.replace(key, value, ttl)), _is_short(value))
 
     async def get_or_set(self, key: Key, default: Any, ttl: Ttl = ...) -> Any:
-        return await self._writing(default, lambda: self._cache.get_or_set(key, default, ttl))
+        return await self._run(lambda: self._cache.get_or_set(key, default, ttl), _is_short(default))
 
     async def pop(self, key: Key, *default: Any) -> Any:
-        return await self._short(lambda: self._cache.pop(key, *default))
+        return await self._run(lambda: self._cache.pop(key, *default))
 
     async def delete(self, key: Key) -> bool:
-        return await self._short(lambda: bool(self._cache.delete(key)))
+        return await self._run(lambda: bool(self._cache.delete(key)))
 
     async def delete_many(self, keys: Iterable[Key]) -> int:
         keys = list(keys)
-        return await self._many(len(keys), lambda: int(self._cache.delete_many(keys)))
+        return await self._run(lambda: int(self._cache.delete_many(keys)), len(keys) <= _FEW_KEYS)
 
     async def touch(self, key: Key, ttl: Ttl = ...) -> bool:
-        return await self._short(lambda: bool(self._cache.touch(key, ttl)))
+        return await self._run(lambda: bool(self._cache.touch(key, ttl)))
 
     async def ttl(self, key: Key) -> float | None:
-        remaining: float | None = await self._short(lambda: self._cache.ttl(key))
+        remaining: float | None = await self._run(lambda: self._cache.ttl(key))
         return remaining
 
     async def incr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
-        count: int | None = await self._short(lambda: self._cache.incr(key, delta, initial, ttl))
+        count: int | None = await self._run(lambda: self._cache.incr(key, delta, initial, ttl))
         return count
 
     async def decr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
-        count: int | None = await self._short(lambda: self._cache.decr(key, delta, initial, ttl))
+        count: int | None = await self._run(lambda: self._cache.decr(key, delta, initial, ttl))
         return count
 
     async def get_or_compute(
@@ -130,13 +130,10 @@ class AsyncCache:
     def __repr__(self) -> str:
         return f"<haypile.AsyncCache over {self._cache!r}>"
 
-    async def _short(self, operation: Callable[[], _Result]) -> _Result:
-        return operation() if self._is_local else await in_a_thread(operation)
-
-    async def _many(self, count: int, operation: Callable[[], _Result]) -> _Result:
-        return operation() if self._is_local and count <= _FEW_KEYS else await in_a_thread(operation)
-
-    async def _writing(self, value: Any, operation: Callable[[], _Result]) -> _Result:
-        # An object's size is known only once it is serialised, which may take long as well.
-        is_short = not isinstance(value, bytes | bytearray | memoryview | str) or len(value) < _SHORT_BYTES
+    async def _run(self, operation: Callable[[], _Result], is_short: bool = True) -> _Result:
         return operation() if self._is_local and is_short else await in_a_thread(operation)
+
+
+def _is_short(value: Any) -> bool:
+    # An object's size is known only once it is serialised, which may take long as well.
+    return not isinstance(value, bytes | bytearray | memoryview | str) or len(value) < _SHORT_BYTES

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from haypile import _keys
-from haypile._threads import in_a_thread
+from haypile._threads import callable_from_thread, in_a_thread
 from haypile._types import MISSING
 
 if TYPE_CHECKING:
@@ -170,13 +170,13 @@ class _MemoizedCoroutine(_Memoized):
             if value is not MISSING:
                 self._count(False)
                 return value
-        loop = asyncio.get_running_loop()
+        call = callable_from_thread(self.__wrapped__)
         computed = False
 
         def compute() -> Any:
             nonlocal computed
             computed = True
-            return asyncio.run_coroutine_threadsafe(self.__wrapped__(*args, **named), loop).result()
+            return call(*args, **named)
 
         def get() -> Any:
             return self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import xml.etree.ElementTree
 
 # The versions of all packages.
@@ -68,16 +69,6 @@ def _unpack(python, directory, package):
                 archive.extract(member, directory / "source", filter="data")
 
 
-def pytest(python, report, *words, cwd, **variables):
-    """Runs pytest without the configuration, the cache and the compiled files of the folder."""
-    report.unlink(missing_ok=True)
-    return run(
-        python, "-P", "-B", "-m", "pytest", "-c", os.devnull, "--rootdir", cwd, "-q", "-p", "no:cacheprovider",
-        "-W", "ignore::pytest.PytestUnknownMarkWarning", f"--junitxml={report}", *words,
-        env={**os.environ, **variables}, cwd=cwd,
-    )
-
-
 class Results:
     """Counts of tests of a suite."""
 
@@ -88,7 +79,18 @@ class Results:
         self.failed = 0
         self.not_applicable = []
 
-    def add(self, path, over):
+    def pytest(self, over, python, *words, cwd, **variables):
+        """Runs pytest without the configuration, the cache and the compiled files of the folder, and adds its tests."""
+        with tempfile.TemporaryDirectory() as scratch:
+            report = pathlib.Path(scratch, "report.xml")
+            run(
+                python, "-P", "-B", "-m", "pytest", "-c", os.devnull, "--rootdir", cwd, "-q", "-p", "no:cacheprovider",
+                "-W", "ignore::pytest.PytestUnknownMarkWarning", f"--junitxml={report}", *words,
+                env={**os.environ, **variables}, cwd=cwd,
+            )
+            self._add(report, over)
+
+    def _add(self, path, over):
         """Adds the tests of an XML file that pytest wrote; one without any is a failure."""
         cases = list(xml.etree.ElementTree.parse(path).iter("testcase")) if path.exists() else []
         if not cases:

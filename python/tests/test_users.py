@@ -52,7 +52,7 @@ class UserTest(unittest.TestCase):
         try:
             self.nobody = pwd.getpwnam("nobody")
         except KeyError:
-            self.skipTest("there is no user nobody")
+            self.skipTest("this system has no user 'nobody'")
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         os.chmod(directory.name, 0o755)

@@ -6,8 +6,9 @@ use std::process::Child;
 use std::sync::Arc;
 
 use haypile::{Error, Registry, SetOptions, Store};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, kill_process};
 
+use crate::stop::is_stopped;
 use crate::{child, work};
 
 /// Several times what the file holds.
@@ -104,13 +105,10 @@ fn who_is_stopped_releasing_an_idle_lane_and_goes_on_leaves_nothing_wrong() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let (store, worker) = start(&path, "HAYPILE_STOP_AT");
-    let pid = Pid::from_child(&worker);
-    let (_, status) =
-        waitpid(Some(pid), WaitOptions::UNTRACED).expect("a child").expect("a status");
-    assert!(status.stopped(), "it releases the lane: {status:?}");
+    assert!(is_stopped(&worker), "it releases the lane");
     // It holds the lock of the recycler, so that a write that needs room is refused in the end.
     write_on(&*store);
-    kill_process(pid, Signal::CONT).expect("it is there");
+    kill_process(Pid::from_child(&worker), Signal::CONT).expect("it is there");
     let output = worker.wait_with_output().expect("its end");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert_eq!(write_on(&*store), 0);

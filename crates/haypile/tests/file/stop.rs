@@ -98,7 +98,7 @@ fn worker() {
 }
 
 /// Waits until a child is stopped; `false` if it has ended.
-fn is_stopped(child: &Child) -> bool {
+pub(crate) fn is_stopped(child: &Child) -> bool {
     let pid = Pid::from_child(child);
     let (_, status) =
         waitpid(Some(pid), WaitOptions::UNTRACED).expect("a child").expect("a status");
