@@ -8,6 +8,7 @@ from operator import itemgetter
 import haypile
 from job import JobError
 from kept import KeptClient
+from looped import show
 from subject import Subject
 
 VERSION = haypile.__version__
@@ -67,13 +68,7 @@ class Client(KeptClient):
     def get_many(self, keys, seen):
         """Reads keys by one call and shows the values found to `seen`; returns the number of misses."""
         names = self._keys
-        misses = 0
-        for key, value in zip(keys, self._cache.get_many([names[key] for key in keys])):
-            if value is None:
-                misses += 1
-            else:
-                seen(key, value)
-        return misses
+        return show(keys, self._cache.get_many([names[key] for key in keys]), seen)
 
     def _set_expiring(self, name, value):
         """Writes a value for one second."""

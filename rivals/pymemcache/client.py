@@ -4,6 +4,7 @@ import os
 
 import pymemcache
 from job import JobError
+from looped import show
 from server import ServedClient, version
 from subject import Subject
 
@@ -40,16 +41,8 @@ class Client(ServedClient):
 
     def get_many(self, keys, seen):
         """Reads keys by one request and shows the values found to `seen`; returns the number of misses."""
-        names = self._keys
-        found = self._cache.get_many([names[key] for key in keys])
-        misses = 0
-        for key in keys:
-            value = found.get(names[key])
-            if value is None:
-                misses += 1
-            else:
-                seen(key, value)
-        return misses
+        names = [self._keys[key] for key in keys]
+        return show(keys, map(self._cache.get_many(names).get, names), seen)
 
     def settle(self):
         """Waits until the server has done what needs no answer."""

@@ -8,9 +8,6 @@ from functools import partial
 from kept import KeptClient
 from subject import Subject
 
-# Begins the name of the entry that is the lock of a key.
-LOCK_PREFIX = b"lock:"
-
 
 class Client(KeptClient):
     """A `Cache` of such a package, in a directory whose name is always the same."""
@@ -31,17 +28,8 @@ class Client(KeptClient):
         self._cache.set(name, value, expire=1)
 
     def compute(self, key, computed):
-        """Reads a key, or writes the value of `computed`, by one caller at a time: a caller that had to
-        wait reads again."""
-        cache, name = self._cache, self._keys[key]
-        value = cache.get(name)
-        if value is None:
-            with self._package.Lock(cache, LOCK_PREFIX + name):
-                value = cache.get(name)
-                if value is None:
-                    value = computed()
-                    cache.set(name, value)
-        return value
+        """Reads a key, or writes the value of `computed`, which one caller calls at a time."""
+        return self.compute_locked(key, computed, partial(self._package.Lock, self._cache))
 
     def counts(self):
         """How many entries there are, and the size by which it evicts."""

@@ -1,5 +1,19 @@
 """The operations of a job on a cache with `get`, `set` and `delete`, one call for each key."""
 
+# Begins the name of the entry that is the lock of a key.
+LOCK_PREFIX = b"lock:"
+
+
+def show(keys, values, seen):
+    """Shows the values of keys to `seen`, those that are `None` left out; returns their number."""
+    misses = 0
+    for key, value in zip(keys, values):
+        if value is None:
+            misses += 1
+        else:
+            seen(key, value)
+    return misses
+
 
 class LoopedClient:
     """What clients of such caches are made of: they set `_cache`, and `_keys` by their numbers."""
@@ -61,6 +75,19 @@ class LoopedClient:
         if value is None:
             value = computed()
             self._cache.set(name, value)
+        return value
+
+    def compute_locked(self, key, computed, lock):
+        """Reads a key, or writes the value of `computed`, by one caller at a time: a caller that had to wait for the
+        lock, which `lock` makes of its name, reads again."""
+        cache, name = self._cache, self._keys[key]
+        value = cache.get(name)
+        if value is None:
+            with lock(LOCK_PREFIX + name):
+                value = cache.get(name)
+                if value is None:
+                    value = computed()
+                    cache.set(name, value)
         return value
 
     def clear(self):

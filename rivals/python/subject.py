@@ -48,10 +48,10 @@ class Subject:
     is_kept: bool = True
     """Whether a process that comes later can find what was flushed."""
     has_ttl: bool = True
+    """Whether entries can expire."""
     check: Callable | None = None
     """Raises a `JobError` if the cache cannot do the operations: those of `prepare.ops`, the timed ones, and how
     often these are done."""
-    """Whether entries can expire."""
     target: Callable | None = None
     """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
     `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing."""

@@ -1,17 +1,17 @@
 """Redis by redis-py and hiredis, on a socket: what the operations of a job are on it."""
 
 import re
+from functools import partial
 from importlib.metadata import version as package_version
 
 import redis
+from looped import show
 from server import ServedClient, version
 from subject import Subject
 
 SERVER_VERSION, = re.search(r"v=([0-9.]+)", version("redis-server")).groups()
 VERSION = f"{SERVER_VERSION} (redis-py {package_version('redis')}, hiredis {package_version('hiredis')})"
 
-# Begins the name of the entry that is the lock of a key.
-LOCK_PREFIX = b"lock:"
 # A waiting caller asks for the lock this often; the default is 0.1.
 LOCK_SLEEP_SECONDS = 0.001
 
@@ -36,30 +36,15 @@ class Client(ServedClient):
     def get_many(self, keys, seen):
         """Reads keys by one MGET and shows the values found to `seen`; returns the number of misses."""
         names = self._keys
-        misses = 0
-        for key, value in zip(keys, self._cache.mget([names[key] for key in keys])):
-            if value is None:
-                misses += 1
-            else:
-                seen(key, value)
-        return misses
+        return show(keys, self._cache.mget([names[key] for key in keys]), seen)
 
     def _set_expiring(self, name, value):
         """Writes a value for one second."""
         self._cache.set(name, value, ex=1)
 
     def compute(self, key, computed):
-        """Reads a key, or writes the value of `computed`, by one caller at a time: a caller that had to wait reads
-        again."""
-        cache, name = self._cache, self._keys[key]
-        value = cache.get(name)
-        if value is None:
-            with cache.lock(LOCK_PREFIX + name, sleep=LOCK_SLEEP_SECONDS):
-                value = cache.get(name)
-                if value is None:
-                    value = computed()
-                    cache.set(name, value)
-        return value
+        """Reads a key, or writes the value of `computed`, which one caller calls at a time."""
+        return self.compute_locked(key, computed, partial(self._cache.lock, sleep=LOCK_SLEEP_SECONDS))
 
     def clear(self):
         """Removes all entries."""
