@@ -281,12 +281,12 @@ fn verdict<G: Ground>(area: &Area<G>, bucket: u32, slot: Slot) -> Verdict {
             Some(record) => {
                 let (mut key, mut value) = (Vec::new(), Vec::new());
                 let key_at = record.at + record.head.key_at();
-                if area.copy_bytes(key_at, record.head.key_bytes, &mut key).is_err()
+                if area.copy_bytes(key_at, record.head.key_bytes(), &mut key).is_err()
                     || area.copy_value(&record, &mut value).is_err()
                 {
                     return Verdict::Changed;
                 }
-                let key = area.key(&key, record.head.has_namespace);
+                let key = area.key(&key, record.head.has_namespace());
                 if !slot.is_tagged(key.hash) || area.geometry.bucket_of(key.hash) != bucket {
                     Verdict::Damaged("the record is of another key")
                 } else if record.head.checksum(key.hash, &value) != area.checksum_of(&record) {

@@ -92,7 +92,23 @@ impl FileStore {
     }
 
     /// The session and a place in it to write from.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     fn writing(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
+        let session = self.session(operation)?;
+        if let Some(owners) = &session.owners
+            && let Some(taken) = owners.take_own()
+            && !self.is_closed.load(Ordering::Acquire)
+        {
+            return Ok((&session.area, taken));
+        }
+        // Not handed through as it is: see `Area::lock`.
+        let writing = self.writing_anyhow(operation)?;
+        Ok(writing)
+    }
+
+    #[cold]
+    fn writing_anyhow(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
         for _ in 0..SESSION_ATTEMPTS {
             let session = self.session(operation)?;
             let Some(owners) = &session.owners else {

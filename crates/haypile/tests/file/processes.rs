@@ -420,7 +420,11 @@ fn places_of_threads_that_write_no_more_are_given_back() {
         thread::scope(|scope| scope.spawn(write_alone).join().expect("no panic"));
         taken_places(&path) == 1
     };
-    assert!((0..64).any(|_| is_one()), "{} places", taken_places(&path));
+    // Threads of other tests take numbers as well, and so this one may take more places for a while.
+    let begin = Instant::now();
+    while !is_one() {
+        assert!(begin.elapsed() < LONG, "{} places", taken_places(&path));
+    }
 }
 
 #[test]

@@ -59,6 +59,7 @@ impl<G: Ground> Held<'_, G> {
 }
 
 impl<G: Ground> Drop for Held<'_, G> {
+    #[inline]
     fn drop(&mut self) {
         let word = LockWord::new(Token::NOBODY, self.payload());
         self.ground.store(self.at, word.0, mutant::order("unlock", Ordering::Release));
@@ -67,6 +68,8 @@ impl<G: Ground> Drop for Held<'_, G> {
 
 impl<G: Ground> Area<G> {
     /// Takes the lock at this word, from the dead if need be.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn lock(&self, me: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
         let word = LockWord(self.ground.load(at, Ordering::Relaxed));
         if word.token() == Token::NOBODY
@@ -74,7 +77,10 @@ impl<G: Ground> Area<G> {
         {
             return Ok(held);
         }
-        self.wait_for(me, at)
+        // Not handed through as it is: where a call may have written the result, the compiler keeps it in
+        // memory for the common case as well.
+        let held = self.wait_for(me, at)?;
+        Ok(held)
     }
 
     /// Takes the lock at this word if nobody holds it who is alive.
@@ -87,6 +93,7 @@ impl<G: Ground> Area<G> {
         (!self.is_alive(word.token())).then(|| self.take_over(me, at, word)).flatten()
     }
 
+    #[inline]
     fn try_lock(&self, me: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
         let payload = from.payload();
         self.ground.exchange(at, from.0, LockWord::new(me.token, payload).0).ok()?;

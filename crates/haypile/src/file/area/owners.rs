@@ -48,7 +48,7 @@ impl<G: Ground> Area<G> {
     /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
     #[inline]
     pub(in crate::file) fn note_version(&self, record: &Record) {
-        let version = record.head.version;
+        let version = record.head.version();
         if self.origin(record.segment) == Origin::Earlier && version < VERSIONS_END {
             self.skip_versions_to(version);
         }

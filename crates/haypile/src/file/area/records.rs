@@ -23,13 +23,15 @@ impl<G: Ground> Area<G> {
     }
 
     /// The record that a slot points to; `None` of what cannot be one.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
     /// The record at an offset in a segment, if there can be one. Its lengths are read once.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
         let segment_bytes = self.geometry.segment_bytes();
         if offset + Head::EXPIRY_AT > segment_bytes {
@@ -63,19 +65,19 @@ impl<G: Ground> Area<G> {
     /// Whether the record is of this key.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
-        record.head.key_bytes == key.bytes.len() as u64
-            && record.head.has_namespace == key.has_namespace
+        record.head.key_bytes() == key.bytes.len() as u64
+            && record.head.has_namespace() == key.has_namespace
             && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
     /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged.
     #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
-        if !record.head.has_expiry {
+        if !record.head.has_expiry() {
             return u64::MAX;
         }
         let word = self.ground.load(record.at + Head::EXPIRY_AT, Ordering::Relaxed);
-        record::decode_expiry(word, record.head.version).unwrap_or(0)
+        record::decode_expiry(word, record.head.version()).unwrap_or(0)
     }
 
     /// Replaces what is in `key` by the key of a record.
@@ -84,7 +86,7 @@ impl<G: Ground> Area<G> {
         record: &Record,
         key: &mut Vec<u8>,
     ) -> Result<(), OpError> {
-        self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes, key)
+        self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes(), key)
     }
 
     /// Replaces what is in `value` by the value of a record.
@@ -94,7 +96,7 @@ impl<G: Ground> Area<G> {
         record: &Record,
         value: &mut Vec<u8>,
     ) -> Result<(), OpError> {
-        self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes, value)
+        self.copy_bytes(record.at + record.head.value_at(), record.head.value_bytes(), value)
     }
 
     #[inline]

@@ -12,22 +12,55 @@ const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
 const NEVER: u64 = (1 << 48) - 1;
 
-/// The words before a key and a value.
+/// The words before a key and a value, the second without its checksum: two registers, for it is passed on
+/// by every step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Head {
-    pub(in crate::file) version: u64,
-    pub(in crate::file) key_bytes: u64,
-    pub(in crate::file) value_bytes: u64,
-    pub(in crate::file) has_expiry: bool,
-    pub(in crate::file) has_namespace: bool,
+    first: u64,
+    second: u64,
 }
 
 impl Head {
-    /// The first two words, the second without its checksum.
-    fn words(self) -> (u64, u64) {
-        let flags = if self.has_expiry { HAS_EXPIRY } else { 0 }
-            | if self.has_namespace { HAS_NAMESPACE } else { 0 };
-        (self.version << 16 | self.key_bytes, flags | self.value_bytes)
+    /// The words of a record with this version, and a key and a value of these lengths, which are within
+    /// their limits.
+    #[inline]
+    pub(in crate::file) fn new(
+        version: u64,
+        key_bytes: u64,
+        value_bytes: u64,
+        has_expiry: bool,
+        has_namespace: bool,
+    ) -> Self {
+        let flags =
+            if has_expiry { HAS_EXPIRY } else { 0 } | if has_namespace { HAS_NAMESPACE } else { 0 };
+        Self { first: version << 16 | key_bytes, second: flags | value_bytes }
+    }
+
+    #[inline]
+    pub(in crate::file) fn version(self) -> u64 {
+        self.first >> 16
+    }
+
+    #[inline]
+    pub(in crate::file) fn key_bytes(self) -> u64 {
+        self.first & 0xFFFF
+    }
+
+    #[inline]
+    pub(in crate::file) fn value_bytes(self) -> u64 {
+        self.second & MAX_VALUE_BYTES
+    }
+
+    /// Whether there is a word for an expiry.
+    #[inline]
+    pub(in crate::file) fn has_expiry(self) -> bool {
+        self.second & HAS_EXPIRY != 0
+    }
+
+    /// Whether the key begins with a namespace.
+    #[inline]
+    pub(in crate::file) fn has_namespace(self) -> bool {
+        self.second & HAS_NAMESPACE != 0
     }
 
     /// The first two words of a record with this value, its key's hash being given.
@@ -39,11 +72,11 @@ impl Head {
     /// The first two words of a record whose checksum is known.
     #[inline]
     pub(in crate::file) fn encode_with(self, checksum: u64) -> (u64, u64) {
-        let (first, second) = self.words();
-        (first, second | checksum << 32)
+        (self.first, self.second | checksum << 32)
     }
 
     /// A second word with a checksum that no reader accepts.
+    #[inline]
     pub(in crate::file) fn withhold(second: u64) -> u64 {
         second ^ 1 << 63
     }
@@ -51,14 +84,7 @@ impl Head {
     /// The meaning of the two words; the checksum apart.
     #[inline]
     pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
-        let head = Self {
-            version: first >> 16,
-            key_bytes: first & 0xFFFF,
-            value_bytes: second & MAX_VALUE_BYTES,
-            has_expiry: second & HAS_EXPIRY != 0,
-            has_namespace: second & HAS_NAMESPACE != 0,
-        };
-        (head, second >> 32)
+        (Self { first, second: second & 0xFFFF_FFFF }, second >> 32)
     }
 
     /// 32 bits over everything but the expiry.
@@ -67,9 +93,9 @@ impl Head {
         xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
     }
 
+    #[inline]
     fn checksum_seed(self, key_hash: u64) -> u64 {
-        let (first, second) = self.words();
-        key_hash ^ first.rotate_left(32) ^ second
+        key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
     /// The same checksum of a value that comes in pieces.
@@ -87,18 +113,18 @@ impl Head {
     /// Where the key begins after the record's start.
     #[inline]
     pub(in crate::file) fn key_at(self) -> u64 {
-        if self.has_expiry { 24 } else { 16 }
+        if self.has_expiry() { 24 } else { 16 }
     }
 
     #[inline]
     pub(in crate::file) fn value_at(self) -> u64 {
-        self.key_at() + self.key_bytes.next_multiple_of(8)
+        self.key_at() + self.key_bytes().next_multiple_of(8)
     }
 
     /// The length of the record.
     #[inline]
     pub(in crate::file) fn bytes(self) -> u64 {
-        self.value_at() + self.value_bytes.next_multiple_of(8)
+        self.value_at() + self.value_bytes().next_multiple_of(8)
     }
 }
 
@@ -140,13 +166,12 @@ mod tests {
     #[test]
     fn heads_are_read_as_they_were_written() {
         for (has_expiry, has_namespace) in [(false, false), (true, false), (true, true)] {
-            let head = Head {
-                version: MAX_VERSION,
-                key_bytes: 65_535,
-                value_bytes: 3,
-                has_expiry,
-                has_namespace,
-            };
+            let head = Head::new(MAX_VERSION, 65_535, 3, has_expiry, has_namespace);
+            assert_eq!(
+                (head.version(), head.key_bytes(), head.value_bytes()),
+                (MAX_VERSION, 65_535, 3)
+            );
+            assert_eq!((head.has_expiry(), head.has_namespace()), (has_expiry, has_namespace));
             let (first, second) = head.encode(1, b"abc");
             let (read, checksum) = Head::decode(first, second);
             assert_eq!(read, head);

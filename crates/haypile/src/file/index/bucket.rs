@@ -7,7 +7,7 @@ use crate::file::area::{Area, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::segment::Origin;
 use crate::file::format::slot::{LockWord, Slot, Token};
-use crate::file::index::chain::{MOST_LINES, slot_in, slots_of_line};
+use crate::file::index::chain::{MOST_LINES, slots_of_line};
 use crate::file::index::doubt::Meaning;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
@@ -80,6 +80,8 @@ pub(in crate::file) struct Bucket<'a, G: Ground> {
 }
 
 impl<G: Ground> Area<G> {
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn lock_bucket(
         &self,
         me: Owner,
@@ -88,17 +90,43 @@ impl<G: Ground> Area<G> {
         self.lock_bucket_number(me, self.geometry.bucket_of(hash))
     }
 
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn lock_bucket_number(
         &self,
         me: Owner,
         number: u32,
     ) -> Result<Bucket<'_, G>, OpError> {
-        let held = self.lock(me, self.geometry.bucket(number))?;
+        let mut held = self.lock(me, self.geometry.bucket(number))?;
         crash::point("bucket.locked");
-        let mut bucket = Bucket { area: self, me, number, held };
-        bucket.mend();
-        Ok(bucket)
+        if held.payload() != 0 && self.mend(number, held.payload()) {
+            held.set_payload(0);
+        }
+        Ok(Bucket { area: self, me, number, held })
     }
+
+    /// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
+    /// Nobody else changes links at the same time, so that it would stay so. Returns whether the first
+    /// link is such a one; it is left to the caller.
+    #[cold]
+    fn mend(&self, number: u32, link: u32) -> bool {
+        // Nearly all of those that go on have one more line.
+        let next = self.follow(number, link);
+        if next.is_some_and(|(_, word)| word.payload() == 0) {
+            return false;
+        }
+        let (count, last) = count_lines(self.lines(number, link));
+        if count > 1 && LockWord(self.ground.load(last, Ordering::Relaxed)).payload() != 0 {
+            let word = LockWord::new(Token(number + 1), 0);
+            self.ground.store(last, word.0, IN_ORDER);
+        }
+        count == 1
+    }
+}
+
+/// The number of lines, and where the last begins.
+fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
+    lines.fold((0, 0), |(count, _), line| (count + 1, line))
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
@@ -108,31 +136,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
     }
 
     /// Visits every slot, with its offset, until one yields an answer.
+    #[inline]
     fn scan<T>(&self, look: impl FnMut(u64, Slot) -> Option<T>) -> Option<T> {
         self.area.scan(self.number, self.held.payload(), look)
-    }
-
-    /// Cuts a link to a line that is not of this bucket: what a loss of power or garbage left.
-    /// Nobody else changes links at the same time, so that it would stay so.
-    fn mend(&mut self) {
-        // Nearly all have no other line, or one.
-        let link = self.held.payload();
-        let next = self.area.follow(self.number, link);
-        if link == 0 || next.is_some_and(|(_, word)| word.payload() == 0) {
-            return;
-        }
-        let (count, last) = self.count_lines();
-        if count == 1 {
-            self.held.set_payload(0);
-        } else if LockWord(self.area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
-            let word = LockWord::new(Token(self.number + 1), 0);
-            self.area.ground.store(last, word.0, IN_ORDER);
-        }
-    }
-
-    /// The number of lines, and where the last begins.
-    fn count_lines(&self) -> (usize, u64) {
-        self.lines().fold((0, 0), |(count, _), line| (count + 1, line))
     }
 
     /// Looks for the only slot of a key, or for an empty one, where neither a clearing nor a loss of
@@ -140,26 +146,22 @@ impl<'a, G: Ground> Bucket<'a, G> {
     /// nothing.
     #[inline]
     pub(in crate::file) fn find_simply(&self, key: &Key<'_>, epoch: u64) -> Option<Simple> {
-        if self.held.payload() != 0 {
-            return None;
-        }
-        let start = self.area.geometry.bucket(self.number);
-        let line = self.area.ground.line(start);
         let tag = Slot::tag_of(key.hash);
         let (mut tagged, mut empty) = (None, None);
-        for at in slots_of_line(0) {
-            let slot = slot_in(line, at);
+        let several = self.scan(|at, slot| {
             if slot.has_tag(tag) {
-                if tagged.is_some() {
-                    return None;
-                }
-                tagged = Some((at, slot));
-            } else if slot.is_empty() && empty.is_none() {
+                return tagged.replace((at, slot)).map(drop);
+            }
+            if slot.is_empty() && empty.is_none() {
                 empty = Some(at);
             }
+            None
+        });
+        if several.is_some() {
+            return None;
         }
         let Some((at, slot)) = tagged else {
-            return empty.map(|at| Simple { at: start + at, entry: None });
+            return empty.map(|at| Simple { at, entry: None });
         };
         let segment = self.area.segment_of(slot)?;
         if self.area.is_in_doubt(segment) || self.area.entry(segment).epoch() != epoch {
@@ -167,7 +169,19 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
         let record = self.area.record(slot, segment)?;
         let is_it = self.area.is_of(&record, key);
-        is_it.then_some(Simple { at: start + at, entry: Some(FoundEntry { slot, record }) })
+        is_it.then_some(Simple { at, entry: Some(FoundEntry { slot, record }) })
+    }
+
+    /// The slots of a key, where there may be several, and the entry that readers find.
+    #[cold]
+    pub(in crate::file) fn find_readable(
+        &self,
+        key: &Key<'_>,
+        epoch: u64,
+    ) -> Result<(Matches, Option<FoundEntry>), OpError> {
+        let found = self.find(key, epoch)?;
+        let readable = self.readable(key, &found)?;
+        Ok((found, readable))
     }
 
     /// The slots of a key. There is more than one only after a clearing or a loss of power.
@@ -310,10 +324,10 @@ impl<'a, G: Ground> Bucket<'a, G> {
                 continue;
             };
             self.area.copy_key(&own, &mut bytes)?;
-            let key = self.area.key(&bytes, own.head.has_namespace);
+            let key = self.area.key(&bytes, own.head.has_namespace());
             // A copy has the version of its original, and the same value.
             if let Some(Meaning::Entry(record)) = self.area.meaning(slot, &key, epoch)?
-                && record.head.version != own.head.version
+                && record.head.version() != own.head.version()
             {
                 hidden.push(Found { at, slot, meaning: Meaning::Entry(record) });
             }
@@ -357,7 +371,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
 
     /// Links one more line; says where its first slot is.
     fn extend(&mut self) -> Option<u64> {
-        let (count, last) = self.count_lines();
+        let (count, last) = count_lines(self.lines());
         if count >= MOST_LINES {
             return None;
         }

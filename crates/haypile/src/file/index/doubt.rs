@@ -141,7 +141,7 @@ impl<G: Ground> Area<G> {
     ) -> Result<Option<u64>, OpError> {
         let mut bytes = Vec::new();
         self.copy_key(record, &mut bytes)?;
-        let hash = self.key(&bytes, record.head.has_namespace).hash;
+        let hash = self.key(&bytes, record.head.has_namespace()).hash;
         let is_at_home = slot.is_tagged(hash) && self.geometry.bucket_of(hash) == bucket;
         Ok(is_at_home.then_some(hash))
     }
@@ -174,7 +174,7 @@ impl<G: Ground> Area<G> {
     /// The checksum of a record as it stands in the file, read in pieces.
     fn sum(&self, hash: u64, record: &Record) -> Result<u64, OpError> {
         let mut sum = record.head.start_checksum(hash);
-        let (start, bytes) = (record.at + record.head.value_at(), record.head.value_bytes);
+        let (start, bytes) = (record.at + record.head.value_at(), record.head.value_bytes());
         let mut piece = Vec::new();
         for at in (0..bytes).step_by(PIECE_BYTES) {
             self.copy_bytes(start + at, (PIECE_BYTES as u64).min(bytes - at), &mut piece)?;

@@ -21,13 +21,12 @@ const PREFETCHED_BYTES: u64 = 512;
 pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
     pub(in crate::file) value: &'a [u8],
-    pub(in crate::file) version: u64,
     /// In ms since 1970, `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
-    /// Whether there is a word for the expiry also where it never expires.
-    pub(in crate::file) has_expiry: bool,
-    /// Of a copy: a value that is damaged must not become a sound one.
-    pub(in crate::file) checksum: Option<u64>,
+    pub(in crate::file) head: Head,
+    /// The first two words, the second without the salt of its segment. They take long to compute: not
+    /// while others wait.
+    pub(in crate::file) words: (u64, u64),
 }
 
 /// A record that no slot points to yet. Its segment is not recycled while this lives.
@@ -45,6 +44,7 @@ pub(in crate::file) struct Appended<'a, G: Ground> {
 }
 
 impl<G: Ground> Drop for Appended<'_, G> {
+    #[inline]
     fn drop(&mut self) {
         self.area.set_hazard(self.place, None);
     }
@@ -83,10 +83,10 @@ impl<G: Ground> Appended<'_, G> {
 
     /// Changes the expiry, where there is a word for it.
     pub(in crate::file) fn set_expiry(&self, expires_ms: u64) {
-        if self.head.has_expiry {
+        if self.head.has_expiry() {
             self.area.entry(self.segment).raise_expiry(expires_ms);
             let at = self.area.geometry.segments + self.offset + Head::EXPIRY_AT;
-            let word = expiry_word(expires_ms, self.head.version);
+            let word = expiry_word(expires_ms, self.head.version());
             self.area.ground.store(at, word, IN_ORDER);
         }
     }
@@ -97,28 +97,40 @@ pub(in crate::file) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
     encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
-impl Draft<'_> {
-    /// The first two words of the record, the second without the salt of its segment.
-    pub(in crate::file) fn words(&self) -> (u64, u64) {
-        let head = self.head();
-        match self.checksum {
-            Some(checksum) => head.encode_with(checksum),
-            None => head.encode(self.key.hash, self.value),
-        }
+impl<'a> Draft<'a> {
+    /// A record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
+    #[inline]
+    pub(in crate::file) fn new(
+        key: Key<'a>,
+        value: &'a [u8],
+        version: u64,
+        expires_ms: u64,
+        has_expiry: bool,
+    ) -> Self {
+        let head = Head::new(
+            version,
+            key.bytes.len() as u64,
+            value.len() as u64,
+            has_expiry || expires_ms != u64::MAX,
+            key.has_namespace,
+        );
+        Self { key, value, expires_ms, head, words: head.encode(key.hash, value) }
     }
 
-    pub(in crate::file) fn head(&self) -> Head {
-        Head {
-            version: self.version,
-            key_bytes: self.key.bytes.len() as u64,
-            value_bytes: self.value.len() as u64,
-            has_expiry: self.has_expiry || self.expires_ms != u64::MAX,
-            has_namespace: self.key.has_namespace,
-        }
+    /// A copy of a record: with its checksum, for a value that is damaged must not become a sound one.
+    pub(in crate::file) fn copy(
+        key: Key<'a>,
+        value: &'a [u8],
+        head: Head,
+        expires_ms: u64,
+        checksum: u64,
+    ) -> Self {
+        Self { key, value, expires_ms, head, words: head.encode_with(checksum) }
     }
 }
 
 impl<G: Ground> Area<G> {
+    #[inline]
     pub(in crate::file) fn set_hazard(&self, place: u32, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
         let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
@@ -167,6 +179,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Appends a record to a queue, and opens segments as needed.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn append(
         &self,
         me: Owner,
@@ -174,30 +188,49 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<Appended<'_, G>, OpError> {
-        if draft.head().bytes() > self.geometry.segment_bytes() {
+        if draft.head.bytes() <= self.geometry.segment_bytes()
+            && let Some(appended) = self.append_to_open(me, queue, draft)?
+        {
+            return Ok(appended);
+        }
+        // As in `lock`.
+        let appended = self.append_anyhow(me, queue, draft, now)?;
+        Ok(appended)
+    }
+
+    /// Appends what has no room in the open segment.
+    #[cold]
+    fn append_anyhow(
+        &self,
+        me: Owner,
+        queue: u32,
+        draft: &Draft<'_>,
+        now: &Now<'_>,
+    ) -> Result<Appended<'_, G>, OpError> {
+        if draft.head.bytes() > self.geometry.segment_bytes() {
             return self.append_run(me, queue, draft, now.ms());
         }
         // Others may fill what was opened before this one gets to it.
         for _ in 0..1000 {
+            self.open_segment(me, queue, draft.head.bytes(), now.ms())?;
             if let Some(appended) = self.append_to_open(me, queue, draft)? {
                 return Ok(appended);
             }
-            self.open_segment(me, queue, draft.head().bytes(), now.ms())?;
         }
         Err(OpError::Busy(Holder::Running))
     }
 
     /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is
     /// room in it.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn append_to_open(
         &self,
         me: Owner,
         queue: u32,
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, OpError> {
-        let bytes = draft.head().bytes();
-        // Before the lock: others may wait for it.
-        let words = draft.words();
+        let bytes = draft.head.bytes();
         let lane = self.lock_lane(me, queue)?;
         crash::point("append.locked");
         let Some(segment) = self.segment_named(lane.payload()) else {
@@ -206,7 +239,7 @@ impl<G: Ground> Area<G> {
         let Some(used) = self.room_in(queue, segment, bytes) else {
             return Ok(None);
         };
-        let appended = self.extend(me, (segment, used), draft, words);
+        let appended = self.extend(me, (segment, used), draft);
         drop(lane);
         // The next record begins there.
         let next = self.geometry.segment_start(segment) + used + bytes;
@@ -224,14 +257,13 @@ impl<G: Ground> Area<G> {
         me: Owner,
         (segment, used): (u32, u64),
         draft: &Draft<'_>,
-        words: (u64, u64),
     ) -> Appended<'_, G> {
         let entry = self.entry(segment);
-        let appended = self.begin_record(me.place, segment, used, draft.head(), words);
+        let appended = self.begin_record(me.place, segment, used, draft.head, draft.words);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
         entry.raise_expiry(draft.expires_ms);
-        entry.set_used(used + draft.head().bytes());
+        entry.set_used(used + draft.head.bytes());
         crash::point("append.reserved");
         appended
     }
@@ -260,10 +292,11 @@ impl<G: Ground> Area<G> {
     }
 
     /// Writes what follows a record's first two words.
+    #[inline]
     pub(in crate::file) fn fill(&self, appended: &Appended<'_, G>, draft: &Draft<'_>) {
         let (at, head) = (self.geometry.segments + appended.offset, appended.head);
-        if head.has_expiry {
-            let word = expiry_word(draft.expires_ms, draft.version);
+        if head.has_expiry() {
+            let word = expiry_word(draft.expires_ms, head.version());
             self.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
         }
         self.ground.copy_in(at + head.key_at(), draft.key.bytes);

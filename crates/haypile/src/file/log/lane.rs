@@ -38,6 +38,7 @@ impl<G: Ground> Area<G> {
         0..self.geometry.numbers.lanes
     }
 
+    #[inline]
     fn use_of(&self, lane: u32) -> Option<LaneUse> {
         let at = self.geometry.lane(lane) + lane::USE;
         LaneUse::decode(self.ground.load(at, Ordering::Relaxed))
@@ -106,6 +107,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// The lane that an owner last used for a queue.
+    #[inline]
     fn remembered_lane(&self, me: Owner, queue: u32) -> Option<u32> {
         let word = self.ground.load(self.lanes_word(me), Ordering::Relaxed);
         lane::remembered(word, queue).filter(|lane| *lane < self.geometry.numbers.lanes)
@@ -118,7 +120,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Locks a lane of a queue, the one that this owner used before if it can.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn lock_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
         if let Some(lane) = self.remembered_lane(me, queue)
             && let Ok(held) = self.lock(me, self.geometry.lane(lane))
@@ -126,7 +129,9 @@ impl<G: Ground> Area<G> {
         {
             return Ok(held);
         }
-        self.choose_lane(me, queue)
+        // As in `lock`.
+        let held = self.choose_lane(me, queue)?;
+        Ok(held)
     }
 
     #[cold]

@@ -253,14 +253,21 @@ impl<G: Ground> Recycler<'_, G> {
         let queue = if cause == Cause::Sparse { state.queue } else { MAIN };
         let (mut evicted, mut expired, mut reinserted) = (0, 0, 0);
         let mut recycled = Recycled::Emptied;
-        for candidate in &candidates {
+        let may_evict_new = cause == Cause::Room && state.queue != MAIN;
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for (number, candidate) in candidates.iter().enumerate() {
+            if let Some(ahead) = candidates.get(number + AHEAD).filter(|_| may_evict_new) {
+                self.prefetch_ghosts(ahead.hash);
+            }
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,
                 Cause::Sparse | Cause::Dead => Some(candidate.frequency()),
                 Cause::Room => keeping.keep(candidate.frequency(), candidate.record.head.bytes()),
             };
             let kept = match kept_frequency {
-                Some(frequency) => self.keep(candidate, queue, frequency, reserve, now_ms)?,
+                Some(frequency) => {
+                    self.keep(candidate, queue, frequency, reserve, now_ms, (&mut key, &mut value))?
+                }
                 None => Kept::No,
             };
             match (kept, cause) {
@@ -300,24 +307,22 @@ impl<G: Ground> Recycler<'_, G> {
         state: State,
     ) -> Result<Vec<Candidate>, OpError> {
         let mut key = Vec::new();
-        let mut candidates = Vec::new();
+        let mut records = Vec::new();
         for (offset, record) in self.walk(segment, state) {
             self.copy_key(&record, &mut key)?;
-            let hash = self.key(&key, record.head.has_namespace).hash;
-            let slot = Slot::new(hash, 0, offset);
-            candidates.push(Candidate { record, hash, slot, expires_ms: 0 });
+            let hash = self.key(&key, record.head.has_namespace()).hash;
+            records.push((hash, offset, record));
         }
-        for number in 0..candidates.len() {
-            if let Some(ahead) = candidates.get(number + AHEAD) {
-                self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(ahead.hash)));
-                self.prefetch_ghosts(ahead.hash);
+        let mut candidates = Vec::new();
+        for (number, (hash, offset, record)) in records.iter().enumerate() {
+            if let Some((ahead, ..)) = records.get(number + AHEAD) {
+                self.ground.prefetch(self.geometry.bucket(self.geometry.bucket_of(*ahead)));
             }
-            let candidate = &mut candidates[number];
-            let slot = self.find_slot_unlocked(candidate.hash, candidate.slot);
-            candidate.slot = slot.unwrap_or(Slot::EMPTY);
-            candidate.expires_ms = self.expires_ms(&candidate.record);
+            if let Some(slot) = self.find_slot_unlocked(*hash, Slot::new(*hash, 0, *offset)) {
+                let expires_ms = self.expires_ms(record);
+                candidates.push(Candidate { record: *record, hash: *hash, slot, expires_ms });
+            }
         }
-        candidates.retain(|candidate| !candidate.slot.is_empty());
         if self.origin(segment) == Origin::Earlier {
             for candidate in &candidates {
                 self.note_version(&candidate.record);
@@ -335,27 +340,27 @@ impl<G: Ground> Recycler<'_, G> {
 
     /// The records of a segment, from its start to the first that cannot be one, and their offsets in
     /// the segments.
-    pub(in crate::file) fn walk(&self, segment: u32, state: State) -> Vec<(u64, Record)> {
+    fn walk(&self, segment: u32, state: State) -> impl Iterator<Item = (u64, Record)> + use<'_, G> {
         let entry = self.entry(segment);
-        let mut records = Vec::new();
         let used = if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };
         let start = self.geometry.segment_start(segment);
         let (mut at, mut near) = (0, 0);
-        while at < used {
-            // Each record leads to the next by its length: unless they are prefetched, each step of this
-            // loop waits for memory.
+        std::iter::from_fn(move || {
+            if at >= used {
+                return None;
+            }
+            // Each record leads to the next by its length: unless they are prefetched, each step waits
+            // for memory.
             near = near.max(at);
             while near < used.min(at + NEAR_BYTES) {
                 self.ground.prefetch(start + near);
                 near += LINE_BYTES;
             }
-            let Some(record) = self.record_at(segment, at) else {
-                break;
-            };
-            records.push((start - self.geometry.segments + at, record));
+            let record = self.record_at(segment, at)?;
+            let offset = start - self.geometry.segments + at;
             at += record.head.bytes();
-        }
-        records
+            Some((offset, record))
+        })
     }
 
     /// Appends a copy of a record to a queue, and lets its slot point there.
@@ -366,24 +371,18 @@ impl<G: Ground> Recycler<'_, G> {
         frequency: u8,
         reserve: &mut Reserve,
         now_ms: u64,
+        (key, value): (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Result<Kept, OpError> {
         let (record, head) = (&candidate.record, candidate.record.head);
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        self.copy_key(record, &mut key)?;
-        self.copy_value(record, &mut value)?;
-        let key = Key { bytes: &key, has_namespace: head.has_namespace, hash: candidate.hash };
-        let is_right = !self.is_in_doubt(record.segment) || self.is_right(key.hash, record, &value);
+        self.copy_key(record, key)?;
+        self.copy_value(record, value)?;
+        let key = Key { bytes: key, has_namespace: head.has_namespace(), hash: candidate.hash };
+        let is_right = !self.is_in_doubt(record.segment) || self.is_right(key.hash, record, value);
         if !is_right && !mutant::is_on("damaged-records-copied") {
             return Ok(Kept::No);
         }
-        let draft = Draft {
-            key,
-            value: &value,
-            version: head.version,
-            expires_ms: candidate.expires_ms,
-            has_expiry: head.has_expiry,
-            checksum: Some(self.checksum_of(record)),
-        };
+        let checksum = self.checksum_of(record);
+        let draft = Draft::copy(key, value, head, candidate.expires_ms, checksum);
         let Some(appended) = self.append_copy(reserve, queue, &draft, now_ms)? else {
             return Ok(Kept::NoRoom);
         };

@@ -45,7 +45,7 @@ impl<G: Ground> Recycler<'_, G> {
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Option<Appended<'_, G>>, OpError> {
-        let bytes = draft.head().bytes();
+        let bytes = draft.head.bytes();
         match *reserve.of(queue) {
             Some(spare) => {
                 if let Some(used) = self.room_in(queue, spare, bytes) {
@@ -105,7 +105,7 @@ impl<G: Ground> Recycler<'_, G> {
     }
 
     fn append_to_spare(&self, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
-        let appended = self.extend(self.me, spare, draft, draft.words());
+        let appended = self.extend(self.me, spare, draft);
         self.fill(&appended, draft);
         appended
     }

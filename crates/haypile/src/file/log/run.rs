@@ -35,7 +35,7 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Appended<'_, G>, OpError> {
-        let head = draft.head();
+        let head = draft.head;
         let segments = head.bytes().div_ceil(self.geometry.segment_bytes());
         let segments = u32::try_from(segments).map_err(|_| OpError::Full)?;
         if segments > self.geometry.longest_run() {
@@ -45,7 +45,7 @@ impl<G: Ground> Area<G> {
         let queue = if queue == MAIN { MAIN } else { SMALL };
         self.sweep.set_due();
         let segment = self.lock_recycler(me)?.open_run(queue, segments, now_ms)?;
-        let appended = self.begin_record(me.place, segment, 0, head, draft.words());
+        let appended = self.begin_record(me.place, segment, 0, head, draft.words);
         let entry = self.entry(segment);
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(head.bytes());

@@ -112,7 +112,7 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             let writer = spawn(&area, |area| {
                 let (key, value) = (*b"new", value_of(2));
                 let draft = draft(area, &key, &value);
-                assert_eq!(area.open_ready(me(1), SMALL, draft.head().bytes(), 1), Ok(true));
+                assert_eq!(area.open_ready(me(1), SMALL, draft.head.bytes(), 1), Ok(true));
                 let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
                 publish(area, &key, &appended);
             });

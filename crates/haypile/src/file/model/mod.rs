@@ -374,14 +374,8 @@ fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled
 }
 
 fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {
-    Draft {
-        key: area.key(key, false),
-        value,
-        version: area.ground.add(header::NEXT_VERSION, 1),
-        expires_ms: FOREVER,
-        has_expiry: false,
-        checksum: None,
-    }
+    let version = area.ground.add(header::NEXT_VERSION, 1);
+    Draft::new(area.key(key, false), value, version, FOREVER, false)
 }
 
 fn bucket<'a>(area: &'a Area<Model>, place: u32, key: &[u8]) -> Bucket<'a, Model> {

@@ -66,7 +66,7 @@ fn spawn_and_wait<T: Send + 'static>(
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     begin(area, 0, segment);
-    let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft, draft.words());
+    let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft);
     area.fill(&appended, draft);
     appended
 }

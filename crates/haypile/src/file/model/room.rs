@@ -109,8 +109,7 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = value_of(0, 1, 0);
                 let draft = draft(&area, &key, &value);
-                let appended =
-                    area.extend(me(1), (free, area.entry(free).used()), &draft, draft.words());
+                let appended = area.extend(me(1), (free, area.entry(free).used()), &draft);
                 area.fill(&appended, &draft);
                 publish(&area, &key, &appended);
             }

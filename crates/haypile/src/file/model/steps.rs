@@ -382,7 +382,7 @@ fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
         let mut area = area();
         let (key, value) = (b"key", some(1));
         // Between the two, in the order of the bucket, comes what is hidden.
-        let other = draft(&area, b"other", &value).head().bytes();
+        let other = draft(&area, b"other", &value).head.bytes();
         let next = area.geometry.segment_start(1) + other - area.geometry.segments;
         put_slot(&area, key, next);
         let older = draft(&area, key, &value);

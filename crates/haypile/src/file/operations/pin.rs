@@ -113,7 +113,7 @@ impl Area<Mapped> {
     ) -> Result<Option<(InPlace<'a>, Seen)>, OpError> {
         let is_long = self
             .record(seen.slot, seen.segment)
-            .is_some_and(|record| record.head.value_bytes >= least_bytes);
+            .is_some_and(|record| record.head.value_bytes() >= least_bytes);
         let most = self.geometry.numbers.segments as usize / 8;
         // Of a run from before a loss of power, a part may be free to be refilled.
         let is_sure =
@@ -135,7 +135,7 @@ impl Area<Mapped> {
             })
         };
         Ok(held.and_then(|Held { record, seen, pin }| {
-            let bytes = usize::try_from(record.head.value_bytes).ok()?;
+            let bytes = usize::try_from(record.head.value_bytes()).ok()?;
             let at = record.at + record.head.value_at();
             Some((InPlace { area: self, at, bytes, _pin: pin }, seen))
         }))

@@ -147,13 +147,21 @@ impl<G: Ground> Area<G> {
             return Ok(Look::Damaged);
         }
         Ok(Look::Found(Seen {
-            version: record.head.version,
+            version: record.head.version(),
             expires_ms,
-            has_expiry: record.head.has_expiry,
+            has_expiry: record.head.has_expiry(),
             segment,
             slot,
             slot_at: at,
         }))
+    }
+
+    /// Prefetches what a write of a key reads first.
+    #[inline]
+    pub(in crate::file) fn prefetch_write(&self, hash: u64) {
+        let bucket = self.geometry.bucket(self.geometry.bucket_of(hash));
+        self.ground.prefetch_to_write(bucket, 8);
+        self.prefetch_ghosts(hash);
     }
 
     /// The likely slot of a key, by its tag alone; prefetches its record.

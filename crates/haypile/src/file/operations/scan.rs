@@ -147,12 +147,12 @@ impl<G: Ground> Area<G> {
                 continue;
             }
             // Found as anybody would find it: what this slot showed may be damaged, or of the past.
-            let key: Key<'_> = self.key(&bytes, head.has_namespace);
+            let key: Key<'_> = self.key(&bytes, head.has_namespace());
             if let crate::file::operations::read::Search::Found(seen) = self.search(&key, None)?
                 && seen.expires_ms > now_ms
-                && !keys.contains(&(bytes.clone(), head.has_namespace))
+                && !keys.contains(&(bytes.clone(), head.has_namespace()))
             {
-                keys.push((bytes, head.has_namespace));
+                keys.push((bytes, head.has_namespace()));
             }
         }
         Ok(keys)

@@ -59,12 +59,12 @@ impl<G: Ground> Area<G> {
         write: &Write<'_>,
     ) -> Result<WriteOutcome, OpError> {
         let now = write.now;
-        self.prefetch_ghosts(write.key.hash);
+        self.prefetch_write(write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
         let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
-        let old = if is_plain {
-            self.guess(write.key.hash)
+        let found = if is_plain {
+            None
         } else {
             let search = self.search(&write.key, None)?;
             let valid = match search {
@@ -83,18 +83,18 @@ impl<G: Ground> Area<G> {
         if let Expiry::At(at) = write.expiry {
             (expires_ms, has_expiry) = (at, false);
         }
-        let queue = self.queue_for(&write.key, old, expires_ms, now);
         let (key, value, version) = (write.key, write.value, write.version);
-        let draft = Draft { key, value, version, expires_ms, has_expiry, checksum: None };
+        let draft = Draft::new(key, value, version, expires_ms, has_expiry);
+        // After the checksum was computed, which takes as long as the bucket takes to come.
+        let old = if is_plain { self.guess(key.hash) } else { found };
+        let queue = self.queue_for(&key, old, expires_ms, now);
         let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
         let simple = bucket.find_simply(&key, epoch);
         let (found, readable) = if let Some(simple) = simple {
             (Matches::default(), simple.entry)
         } else {
-            let found = bucket.find(&key, epoch)?;
-            let readable = bucket.readable(&key, &found)?;
-            (found, readable)
+            bucket.find_readable(&key, epoch)?
         };
         if let Some(found) = &readable
             && self.is_outrun(&found.record, version)
@@ -103,13 +103,13 @@ impl<G: Ground> Area<G> {
             return Ok(WriteOutcome::Outrun);
         }
         let valid = readable.filter(|found| now.is_before(self.expires_ms(&found.record)));
-        let written = judge(write.mode, valid.map(|found| found.record.head.version));
+        let written = judge(write.mode, valid.map(|found| found.record.head.version()));
         if written != Written::Stored {
             return Ok(WriteOutcome::Written(written));
         }
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
             let kept = self.expires_ms(&found.record);
-            if kept != u64::MAX && !draft.head().has_expiry {
+            if kept != u64::MAX && !draft.head.has_expiry() {
                 // It was touched concurrently and has no room for that: as if the write came
                 // before.
                 return Ok(WriteOutcome::Written(Written::Changed));
@@ -143,13 +143,15 @@ impl<G: Ground> Area<G> {
     #[inline]
     fn is_outrun(&self, record: &Record, version: u64) -> bool {
         self.note_version(record);
-        let found = record.head.version;
+        let found = record.head.version();
         version == found || (version < found && self.origin(record.segment) == Origin::Earlier)
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
     /// undo what was cleared; in an earlier one, hide what was set since. Busy if everything is cleared
     /// again and again in between.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     fn append_in_epoch<'a>(
         &'a self,
         me: Owner,
@@ -157,17 +159,40 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
-        for _ in 0..ATTEMPTS {
+        let appended = self.append(me, queue, draft, now)?;
+        let bucket = self.lock_bucket(me, draft.key.hash)?;
+        let epoch = self.epoch();
+        if self.is_of_epoch(&appended, epoch) {
+            return Ok((appended, bucket, epoch));
+        }
+        drop((appended, bucket));
+        // As in `lock`.
+        let again = self.append_again(me, queue, draft, now)?;
+        Ok(again)
+    }
+
+    #[cold]
+    fn append_again<'a>(
+        &'a self,
+        me: Owner,
+        queue: u32,
+        draft: &Draft<'_>,
+        now: &Now<'_>,
+    ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
+        for _ in 1..ATTEMPTS {
             let appended = self.append(me, queue, draft, now)?;
             let bucket = self.lock_bucket(me, draft.key.hash)?;
             let epoch = self.epoch();
-            if self.entry(appended.segment).epoch() == epoch
-                || mutant::is_on("epoch-not-compared-under-the-lock")
-            {
+            if self.is_of_epoch(&appended, epoch) {
                 return Ok((appended, bucket, epoch));
             }
         }
         Err(OpError::Busy(Holder::Running))
+    }
+
+    fn is_of_epoch(&self, appended: &Appended<'_, G>, epoch: u64) -> bool {
+        self.entry(appended.segment).epoch() == epoch
+            || mutant::is_on("epoch-not-compared-under-the-lock")
     }
 
     /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what
@@ -225,7 +250,7 @@ impl<G: Ground> Area<G> {
         let found = bucket.find(key, self.epoch())?;
         let entry = bucket.readable(key, &found)?;
         let was_there = entry.is_some_and(|found| now.is_before(self.expires_ms(&found.record)));
-        let found_version = entry.map(|found| found.record.head.version);
+        let found_version = entry.map(|found| found.record.head.version());
         if version.is_some_and(|version| found_version != Some(version) || !was_there) {
             return Ok(false);
         }
@@ -253,14 +278,14 @@ impl<G: Ground> Area<G> {
         else {
             return Ok(Some(false));
         };
-        if !found.record.head.has_expiry {
+        if !found.record.head.has_expiry() {
             return Ok((expires_ms == u64::MAX).then_some(true));
         }
         if !mutant::is_on("touch-does-not-raise-the-segment") {
             self.entry(found.record.segment).raise_expiry(expires_ms);
         }
         crash::point("touch.raised");
-        let word = expiry_word(expires_ms, found.record.head.version);
+        let word = expiry_word(expires_ms, found.record.head.version());
         let at = found.record.at + Head::EXPIRY_AT;
         self.ground.store(at, word, IN_ORDER);
         Ok(Some(true))

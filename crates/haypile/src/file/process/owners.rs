@@ -62,7 +62,8 @@ pub(in crate::file) struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     /// None where the owner has no place. `is_own` says whether it is that of the calling thread.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
     fn of(mut work: MutexGuard<'a, Work>, is_own: bool) -> Option<Self> {
         let me = Owner { is_own, ..work.place.as_ref()?.me };
         work.checks_left = IDLE_CHECKS;
@@ -137,14 +138,18 @@ impl Owners {
         area: &Area<Mapped>,
         now_ms: impl Fn() -> u64,
     ) -> Option<Taken<'_>> {
-        let (thread, count) = (threads::number(), self.count());
-        if thread < count
-            && let Some(work) = self.all[thread].work.try_lock()
-            && let Some(taken) = Taken::of(work, true)
-        {
-            return Some(taken);
+        self.take_own().or_else(|| self.take_any(area, now_ms))
+    }
+
+    /// The owner that is this thread's, if there is one for each thread.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn take_own(&self) -> Option<Taken<'_>> {
+        let thread = threads::number();
+        if thread >= self.count() {
+            return None;
         }
-        self.take_any(area, now_ms)
+        Taken::of(self.all[thread].work.try_lock()?, true)
     }
 
     #[cold]
