@@ -102,7 +102,8 @@ def _put_all(parts: list[bytes], tag: bytes, values: Any, typed: bool) -> None:
 
 
 def _put_unordered(parts: list[bytes], value: Any, typed: bool) -> None:
-    pairs = value.items() if isinstance(value, Mapping) else ((element,) for element in value)
+    # Lists: methods of elements may run, and other threads may change what holds them.
+    pairs = list(value.items()) if isinstance(value, Mapping) else [(element,) for element in list(value)]
     encoded = []
     for pair in pairs:
         inner: list[bytes] = []

@@ -74,7 +74,8 @@ class Objects:
 
     def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
         """Writes each value under its key."""
-        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        # A list: to serialise a value runs Python, and other threads may change the mapping.
+        pairs = list(entries.items()) if isinstance(entries, Mapping) else entries
         self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl)
 
     def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:

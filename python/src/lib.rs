@@ -8,6 +8,7 @@
 mod arguments;
 mod buffer;
 mod cache;
+mod calls;
 mod counter;
 mod errors;
 mod fork;
@@ -18,12 +19,14 @@ mod stats;
 mod view;
 
 /// The compiled part of the package `haypile`.
-#[pyo3::pymodule(name = "_haypile", gil_used = true)]
+#[pyo3::pymodule(name = "_haypile", gil_used = false)]
 mod module {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::cache::Cache;
+    #[pymodule_export]
+    use crate::calls::Calls;
     #[pymodule_export]
     use crate::errors::{
         BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,
