@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from cachelib.base import BaseCache
 from cachelib.serializers import BaseSerializer, JSONSerializer
 
-from haypile._adapters import add, count
+from haypile._adapters import count
 from haypile._cache import Cache
 from haypile._haypile import Busy, Full, ValueTooLarge
 from haypile._objects import Objects
@@ -109,7 +109,7 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             return not self.has(key)
         try:
-            return add(objects, made, value, ttl)
+            return objects.add(made, value, ttl)
         except (ValueTooLarge, Busy, Full):
             return False
 

@@ -19,7 +19,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidC
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
-from haypile._adapters import add, count, shared
+from haypile._adapters import count, shared
 from haypile._haypile import ComputesItself, ValueTooLarge
 from haypile._objects import Objects
 from haypile._types import MISSING
@@ -79,7 +79,7 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             return self._objects.get(made, MISSING) is MISSING
         try:
-            return add(self._objects, made, value, ttl)
+            return self._objects.add(made, value, ttl)
         except ValueTooLarge:
             return False
 
