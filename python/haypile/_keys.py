@@ -12,6 +12,9 @@ import uuid
 from collections.abc import Mapping, Set
 from typing import Any
 
+# The module of the program, by its name there and in processes that multiprocessing starts.
+PROGRAM = ("__main__", "__mp_main__")
+
 # A hash of arguments, in bytes: two calls that are told apart share one in 2^64 of them.
 _HASH_BYTES = 16
 
@@ -113,6 +116,5 @@ def _put_unordered(parts: list[bytes], value: Any, typed: bool) -> None:
 
 
 def _name(kind: type) -> str:
-    # Processes that multiprocessing starts have another name for the module of the program.
-    module = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__
+    module = PROGRAM[0] if kind.__module__ in PROGRAM else kind.__module__
     return f"{module}.{kind.__qualname__}"

@@ -59,16 +59,16 @@ def memoizer(
 def _module_of(function: Callable[..., Any]) -> str:
     """Returns the module of a function, by a name that no other program has.
 
-    The module of every program is `__main__`, or `__mp_main__` in processes that multiprocessing starts: there it is the
-    module that `python -m` names, or the path of the script.
+    All programs have the same name for their own module: there it is the module that `python -m` names, or the path of
+    the script.
     """
     module = function.__module__
-    if module not in ("__main__", "__mp_main__"):
+    if module not in _keys.PROGRAM:
         return module
     names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
     if names.get("__spec__") is not None:
         return str(names["__spec__"].name)
-    return os.path.abspath(names["__file__"]) if "__file__" in names else "__main__"
+    return os.path.abspath(names["__file__"]) if "__file__" in names else _keys.PROGRAM[0]
 
 
 class _Memoized:
