@@ -8,11 +8,8 @@ from typing import Any
 
 from haypile._cache import Cache
 from haypile._haypile import Busy, NotACounter
-from haypile._objects import Objects
+from haypile._objects import ATTEMPTS, Objects
 from haypile._types import MISSING, Ttl
-
-# Writes by others between two attempts that are tolerated.
-_ATTEMPTS = 1000
 
 # One more than the largest number of the engine's counters, which wrap around to 0.
 _COUNTER_END = 1 << 64
@@ -43,30 +40,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def add(objects: Objects, key: str, value: Any, ttl: Ttl) -> bool:
-    """Writes a value if the key has none that can be loaded; returns whether it did.
-
-    Objects.add leaves an entry alone that no get returns, such as one signed with another secret.
-    """
-    cache = objects.cache
-    data = objects._dumped(key, value)
-    for _ in range(_ATTEMPTS):
-        if cache.add(key, data, ttl):
-            return True
-        found = cache.get_versioned(key)
-        if found is None:
-            continue
-        held, version = found
-        if objects._loaded(key, held, MISSING) is not MISSING:
-            return False
-        if version is None:
-            cache.set(key, data, ttl)
-            return True
-        if cache.cas(key, data, version, ttl):
-            return True
-    return False
-
-
 def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None, ttl: Ttl = ...) -> Any:
     """Adds to a number, whose TTL stays, and returns the sum.
 
@@ -87,13 +60,13 @@ def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None,
                 return number
             # It has wrapped around.
             delta = _COUNTER_END
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         found = cache.get_versioned(key)
         value = MISSING if found is None else objects._loaded(key, found[0], MISSING)
         if value is MISSING:
             if initial is None:
                 return None
-            if add(objects, key, initial + delta, ttl):
+            if objects.add(key, initial + delta, ttl):
                 return initial + delta
             continue
         total = value + delta
@@ -114,4 +87,4 @@ def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None,
             return total
         if cache.cas(key, objects._dumped(key, total), found[1], left):
             return total
-    raise Busy(f"others have changed the number under {key!r} in {cache.url} {_ATTEMPTS} times; try again")
+    raise Busy(f"others have changed the number under {key!r} in {cache.url} {ATTEMPTS} times; try again")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from haypile._cache import Cache
 from haypile._objects import Objects
-from haypile._threads import callable_from_thread, in_a_thread
+from haypile._threads import Lane, callable_from_thread, in_a_thread
 from haypile._types import MISSING, Key, Ttl
 
 _Result = TypeVar("_Result")
@@ -29,18 +29,19 @@ class AsyncCache:
     Arguments, results and errors are those of the methods of the same names. Operations on short values, and on few
     keys, of `memory:` and `file:` run in the thread of the loop, because they take less time than to change threads. A
     write to a `file:` can wait there for a process that was stopped within a write, a second at most. All others run in
-    another thread.
+    other threads, 32 at the same time at most; computations, clear and close do not count as any of these.
 
     A task that is cancelled stops waiting; the operation itself goes on to its end.
     """
 
-    __slots__ = ("_cache", "_is_local")
+    __slots__ = ("_cache", "_is_local", "_lane")
 
     def __init__(self, cache: Cache | Objects | str | os.PathLike[str]) -> None:
         if isinstance(cache, str | os.PathLike):
             cache = Cache(cache)
         self._cache: Any = cache
         self._is_local = (cache.cache if isinstance(cache, Objects) else cache)._is_local()
+        self._lane = Lane()
 
     @property
     def cache(self) -> Any:
@@ -127,11 +128,14 @@ class AsyncCache:
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (AsyncCache, (self._cache,))
+
     def __repr__(self) -> str:
         return f"<haypile.AsyncCache over {self._cache!r}>"
 
     async def _run(self, operation: Callable[[], _Result], is_short: bool = True) -> _Result:
-        return operation() if self._is_local and is_short else await in_a_thread(operation)
+        return operation() if self._is_local and is_short else await in_a_thread(operation, self._lane)
 
 
 def _is_short(value: Any) -> bool:

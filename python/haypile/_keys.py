@@ -12,6 +12,9 @@ import uuid
 from collections.abc import Mapping, Set
 from typing import Any
 
+# The module of the program, by its name there and in processes that multiprocessing starts.
+PROGRAM = ("__main__", "__mp_main__")
+
 # A hash of arguments, in bytes: two calls that are told apart share one in 2^64 of them.
 _HASH_BYTES = 16
 
@@ -102,7 +105,8 @@ def _put_all(parts: list[bytes], tag: bytes, values: Any, typed: bool) -> None:
 
 
 def _put_unordered(parts: list[bytes], value: Any, typed: bool) -> None:
-    pairs = value.items() if isinstance(value, Mapping) else ((element,) for element in value)
+    # Lists: methods of elements may run, and other threads may change what holds them.
+    pairs = list(value.items()) if isinstance(value, Mapping) else [(element,) for element in list(value)]
     encoded = []
     for pair in pairs:
         inner: list[bytes] = []
@@ -112,6 +116,5 @@ def _put_unordered(parts: list[bytes], value: Any, typed: bool) -> None:
 
 
 def _name(kind: type) -> str:
-    # Processes that multiprocessing starts have another name for the module of the program.
-    module = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__
+    module = PROGRAM[0] if kind.__module__ in PROGRAM else kind.__module__
     return f"{module}.{kind.__qualname__}"

@@ -6,11 +6,11 @@ import asyncio
 import functools
 import inspect
 import os
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from haypile import _keys
+from haypile._haypile import Calls
 from haypile._threads import callable_from_thread, in_a_thread
 from haypile._types import MISSING
 
@@ -59,16 +59,16 @@ def memoizer(
 def _module_of(function: Callable[..., Any]) -> str:
     """Returns the module of a function, by a name that no other program has.
 
-    The module of every program is `__main__`, or `__mp_main__` in processes that multiprocessing starts: there it is the
-    module that `python -m` names, or the path of the script.
+    All programs have the same name for their own module: there it is the module that `python -m` names, or the path of
+    the script.
     """
     module = function.__module__
-    if module not in ("__main__", "__mp_main__"):
+    if module not in _keys.PROGRAM:
         return module
     names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
     if names.get("__spec__") is not None:
         return str(names["__spec__"].name)
-    return os.path.abspath(names["__file__"]) if "__file__" in names else "__main__"
+    return os.path.abspath(names["__file__"]) if "__file__" in names else _keys.PROGRAM[0]
 
 
 class _Memoized:
@@ -96,8 +96,7 @@ class _Memoized:
         self._key = key
         self._stale = stale
         self._prefix = f"{name or f'{_module_of(function)}.{function.__qualname__}'}:"
-        self._lock = threading.Lock()
-        self._hits = self._misses = 0
+        self._calls = Calls()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else _Bound(self, instance)
@@ -116,7 +115,7 @@ class _Memoized:
 
         key = self.cache_key(*args, **named)
         value = self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
-        self._count(computed)
+        self._calls.count(computed)
         return value
 
     def cache_key(self, *args: Any, **named: Any) -> str:
@@ -128,8 +127,8 @@ class _Memoized:
 
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process."""
-        with self._lock:
-            return CacheInfo(self._hits, self._misses, None, None)
+        hits, misses = self._calls.counted()
+        return CacheInfo(hits, misses, None, None)
 
     def cache_clear(self) -> None:
         """Forgets all results, for all processes; it visits every key of the cache."""
@@ -142,15 +141,7 @@ class _Memoized:
                 self._objects.delete_many(mine)
                 mine.clear()
         self._objects.delete_many(mine)
-        with self._lock:
-            self._hits = self._misses = 0
-
-    def _count(self, computed: bool) -> None:
-        with self._lock:
-            if computed:
-                self._misses += 1
-            else:
-                self._hits += 1
+        self._calls.reset()
 
 
 class _MemoizedCoroutine(_Memoized):
@@ -168,7 +159,7 @@ class _MemoizedCoroutine(_Memoized):
         if self._stale is None and self._objects.cache._is_local():
             value = self._objects.get(key, MISSING)
             if value is not MISSING:
-                self._count(False)
+                self._calls.count(False)
                 return value
         call = callable_from_thread(self.__wrapped__)
         computed = False
@@ -182,7 +173,7 @@ class _MemoizedCoroutine(_Memoized):
             return self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
 
         value = await in_a_thread(get)
-        self._count(computed)
+        self._calls.count(computed)
         return value
 
 

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from haypile._cache import Cache
+from haypile._haypile import Busy
 from haypile._memoize import memoizer
 from haypile._serializers import Serializer, named
 from haypile._trust import Signer, check_safe
 from haypile._types import MISSING, Key, Ttl
+
+# Writes by others between two attempts that are tolerated.
+ATTEMPTS = 1000
+
 
 class Objects:
     """A cache of objects: `serializer` makes bytes of them.
@@ -74,12 +79,17 @@ class Objects:
 
     def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
         """Writes each value under its key."""
-        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        # A list: to serialise a value runs Python, and other threads may change the mapping.
+        pairs = list(entries.items()) if isinstance(entries, Mapping) else entries
         self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl)
 
     def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        """Writes a value if the key has none; returns whether it did."""
-        return self._cache.add(key, self._dumped(key, value), ttl)
+        """Writes a value if the key has none; returns whether it did.
+
+        An entry that get does not return is replaced. What another writer has written in the meantime stays, except
+        over a server without versions, such as Redis, where the later of two such writers wins.
+        """
+        return self._added(key, self._dumped(key, value), ttl) is MISSING
 
     def replace(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has one; returns whether it did."""
@@ -91,9 +101,8 @@ class Objects:
         value = self._loaded(key, self._cache.get_or_set(key, data, ttl), MISSING)
         if value is MISSING:
             # What cannot be loaded is a miss.
-            self._cache.set(key, data, ttl)
-            return default
-        return value
+            value = self._added(key, data, ttl)
+        return default if value is MISSING else value
 
     def get_or_compute(
         self,
@@ -235,6 +244,26 @@ class Objects:
 
     def __repr__(self) -> str:
         return f"<haypile.Objects over {self._cache!r}>"
+
+    def _added(self, key: Key, data: bytes, ttl: Ttl) -> Any:
+        """Writes data if the key has no value that can be loaded; otherwise returns that value."""
+        cache = self._cache
+        for _ in range(ATTEMPTS):
+            if cache.add(key, data, ttl):
+                return MISSING
+            found = cache.get_versioned(key)
+            if found is None:
+                continue
+            held, version = found
+            value = self._loaded(key, held, MISSING)
+            if value is not MISSING:
+                return value
+            if version is None:
+                cache.set(key, data, ttl)
+                return MISSING
+            if cache.cas(key, data, version, ttl):
+                return MISSING
+        raise Busy(f"others have changed the value under {key!r} in {cache.url} {ATTEMPTS} times; try again")
 
     def _dumped(self, key: Key, value: Any) -> bytes:
         data = self._serializer.dumps(value)

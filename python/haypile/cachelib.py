@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from cachelib.base import BaseCache
 from cachelib.serializers import BaseSerializer, JSONSerializer
 
-from haypile._adapters import add, count
+from haypile._adapters import count
 from haypile._cache import Cache
 from haypile._haypile import Busy, Full, ValueTooLarge
 from haypile._objects import Objects
@@ -77,8 +77,8 @@ class HaypileCache(BaseCache):
             self.serializer = serializer
         self._cache = url if isinstance(url, Cache) else Cache(url)
         self._sign = sign
-        self._built_for: Any = None
-        self._built: Objects
+        # The serializer, and the objects made with it.
+        self._built: tuple[Any, Objects | None] = (None, None)
         self._objects()
 
     def get(self, key: str) -> Any:
@@ -109,19 +109,21 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             return not self.has(key)
         try:
-            return add(objects, made, value, ttl)
+            return objects.add(made, value, ttl)
         except (ValueTooLarge, Busy, Full):
             return False
 
     def set_many(self, mapping: dict[str, Any], timeout: _Timeout = None) -> list[Any]:
         ttl = self._ttl(timeout)
+        # Other threads may change the mapping.
+        pairs = list(mapping.items())
         if not _is_past(ttl):
             try:
-                self._objects().set_many([(self.key_prefix + key, value) for key, value in mapping.items()], ttl)
-                return list(mapping)
+                self._objects().set_many([(self.key_prefix + key, value) for key, value in pairs], ttl)
+                return [key for key, _ in pairs]
             except (ValueTooLarge, Busy, Full):
                 pass
-        return [key for key, value in mapping.items() if self.set(key, value, timeout)]
+        return [key for key, value in pairs if self.set(key, value, timeout)]
 
     def delete(self, key: str) -> bool:
         return self._objects().delete(self.key_prefix + key)
@@ -162,10 +164,13 @@ class HaypileCache(BaseCache):
         return None if seconds == 0 else seconds
 
     def _objects(self) -> Objects:
-        if self._built_for is not self.serializer:
-            self._built = Objects(self._cache, _adapted(self.serializer), sign=self._sign)
-            self._built_for = self.serializer
-        return self._built
+        serializer = self.serializer
+        built_for, objects = self._built
+        if objects is None or built_for is not serializer:
+            objects = Objects(self._cache, _adapted(serializer), sign=self._sign)
+            # Both at once: another thread never gets the objects of another serializer.
+            self._built = (serializer, objects)
+        return objects
 
 
 def _adapted(serializer: Any) -> Any:

@@ -19,7 +19,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidC
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
-from haypile._adapters import add, count, shared
+from haypile._adapters import count, shared
 from haypile._haypile import ComputesItself, ValueTooLarge
 from haypile._objects import Objects
 from haypile._types import MISSING
@@ -79,7 +79,7 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             return self._objects.get(made, MISSING) is MISSING
         try:
-            return add(self._objects, made, value, ttl)
+            return self._objects.add(made, value, ttl)
         except ValueTooLarge:
             return False
 
@@ -117,16 +117,17 @@ class HaypileCache(BaseCache):
     def set_many(
         self, data: dict[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[Any]:
-        made = {key: self.make_and_validate_key(key, version) for key in data}
+        # Other threads may change the dict.
+        pairs = [(key, self.make_and_validate_key(key, version), value) for key, value in list(data.items())]
         ttl = self.get_backend_timeout(timeout)
         if _is_past(ttl):
-            self._objects.delete_many(made.values())
+            self._objects.delete_many([made for _, made, _ in pairs])
             return []
         try:
-            self._objects.set_many([(made[key], value) for key, value in data.items()], ttl)
+            self._objects.set_many([(made, value) for _, made, value in pairs], ttl)
         except ValueTooLarge:
             # One at a time, to learn which are.
-            return [key for key, value in data.items() if not self._set(made[key], value, ttl)]
+            return [key for key, made, value in pairs if not self._set(made, value, ttl)]
         return []
 
     def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:

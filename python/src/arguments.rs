@@ -6,7 +6,9 @@ use engine::Ttl;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyDelta, PyDict, PyEllipsis, PyMemoryView, PyString};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDelta, PyDict, PyDictItems, PyEllipsis, PyList, PyMemoryView, PyString,
+};
 
 /// A key: `bytes`, or `str`, which is its UTF-8. Neither is copied, since neither can change.
 pub(crate) enum KeyArgument {
@@ -37,13 +39,18 @@ impl<'py> FromPyObject<'_, 'py> for KeyArgument {
     }
 }
 
-/// A value: `bytes`, or a copy of anything that has a buffer. A `bytearray` may change while
-/// nobody holds the GIL.
-pub(crate) struct Value(PyBackedBytes);
+/// A value: `bytes`, or a copy of anything that has a buffer, which other threads may change.
+pub(crate) enum Value {
+    Bytes(PyBackedBytes),
+    Copy(Vec<u8>),
+}
 
 impl AsRef<[u8]> for Value {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Copy(copy) => copy,
+        }
     }
 }
 
@@ -52,7 +59,12 @@ impl<'py> FromPyObject<'_, 'py> for Value {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(Self(bytes.to_owned().into()));
+            return Ok(Self::Bytes(bytes.to_owned().into()));
+        }
+        if let Ok(array) = object.cast_exact::<PyByteArray>() {
+            // Under its lock if there is no GIL. While it has a view, a thread that resizes it would get a
+            // BufferError.
+            return Ok(Self::Copy(array.to_vec()));
         }
         let view = PyMemoryView::from(&object).map_err(|error| {
             replaced(object.py(), error, || {
@@ -63,7 +75,7 @@ impl<'py> FromPyObject<'_, 'py> for Value {
             })
         })?;
         let copy = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
-        Ok(Self(copy.into()))
+        Ok(Self::Bytes(copy.into()))
     }
 }
 
@@ -79,7 +91,7 @@ impl<'py> FromPyObject<'_, 'py> for KeyArguments {
             let given = type_of(object);
             return Err(PyTypeError::new_err(format!("keys are an iterable of keys, not {given}")));
         }
-        object.try_iter()?.map(|key| key?.extract()).collect::<PyResult<_>>().map(Self)
+        listed(&object)?.iter().map(|key| key.extract()).collect::<PyResult<_>>().map(Self)
     }
 }
 
@@ -91,17 +103,26 @@ impl<'py> FromPyObject<'_, 'py> for Entries {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(entries) = object.cast::<PyDict>() {
-            // Before any is converted: that can run methods of the values, which may change the dict.
-            let entries: Vec<_> = entries.iter().collect();
-            let entries = entries.iter().map(|(key, value)| Ok((key.extract()?, value.extract()?)));
-            return entries.collect::<PyResult<_>>().map(Self);
+            let pairs = entries.items();
+            return pairs.iter().map(|pair| pair.extract()).collect::<PyResult<_>>().map(Self);
         }
-        let pairs = match object.getattr_opt("items")? {
-            Some(items) => items.call0()?,
-            None => object.to_owned(),
+        let items = match object.getattr_opt("items")? {
+            Some(items) => Some(items.call0()?),
+            None => object.cast::<PyDictItems>().ok().map(|items| items.to_owned().into_any()),
         };
-        pairs.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>().map(Self)
+        if let Some(items) = items {
+            let pairs = listed(&items)?;
+            return pairs.iter().map(|pair| pair.extract()).collect::<PyResult<_>>().map(Self);
+        }
+        // One at a time: a generator may reuse the buffer of its values.
+        object.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>().map(Self)
     }
+}
+
+/// Returns a list of what an iterable holds, before any of it is converted: that can run methods which change
+/// a dict or a set, as other threads can. Python makes the list under the lock of those.
+fn listed<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    Ok(iterable.py().get_type::<PyList>().call1((iterable,))?.cast_into()?)
 }
 
 /// A TTL: seconds, a `timedelta`, `None` for no expiry, or `...` for the TTL of the cache's URL.

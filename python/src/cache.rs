@@ -32,7 +32,8 @@ pub struct Cache {
     given: String,
     /// In canonical form.
     url: String,
-    /// Only a holder of the GIL locks it, while nothing else runs: a fork never finds it locked.
+    /// Only a thread that is attached to the interpreter locks it, and runs no Python until it has released it: a
+    /// fork never finds it locked.
     state: Mutex<CacheState>,
 }
 
@@ -531,7 +532,7 @@ impl Cache {
             return Err(self.is_closed());
         }
         if state.opened.is_inherited() {
-            // With the GIL, so that no thread of the child opens it twice.
+            // Under the lock, so that no two threads of the child open it.
             state.opened = Opened::open(&self.given).map_err(|error| not_opened(&error))?;
         }
         Ok(Arc::clone(&state.opened))

@@ -3,7 +3,9 @@
 //! A child has one thread, and a copy of every lock as it was at that instant: a lock that another
 //! thread of the parent held stays locked in the child forever. So a fork by Python waits until no
 //! thread is inside the engine, and threads that arrive during the fork wait until it is done. Both
-//! poll, because a lock here would have the same problem. Both waits are bounded, because a thread
+//! poll, because a lock here would have the same problem. A thread that calls the engine while it is attached
+//! to the interpreter needs neither: Python forks with the GIL, or, if it is free-threaded, stops all attached
+//! threads first, and they stop only where they run Python. Both waits are bounded, because a thread
 //! may itself hold something that the fork waits for, such as the lock of Python's `logging`, or
 //! may wait inside the engine for the computation of another thread.
 //!
@@ -36,13 +38,7 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Calls the engine with the GIL, for a short time.
-pub(crate) fn with_gil_held<R>(work: impl FnOnce() -> R) -> R {
-    let _within = Within::enter();
-    work()
-}
-
-/// Calls the engine without the GIL.
+/// Calls the engine without the GIL, so that other threads run, or fork, in the meantime.
 pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
     py.detach(|| {
         let _within = Within::enter();

@@ -14,7 +14,7 @@ const MAIN: i64 = 0;
 ///
 /// Python itself refuses in a subinterpreter that has a GIL of its own.
 pub(crate) fn check_is_main() -> PyResult<()> {
-    // SAFETY: The caller holds the GIL, because it is initialising the module.
+    // SAFETY: The caller is attached to the interpreter, because it is initialising the module.
     let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
     if id == MAIN {
         return Ok(());

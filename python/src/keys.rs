@@ -17,6 +17,7 @@ const PAGE: usize = 256;
 #[pyclass(frozen, module = "haypile._haypile")]
 pub(crate) struct Keys {
     opened: Arc<Opened>,
+    /// Locked as the state of a cache is: only by attached threads, and for no longer than they run no Python.
     state: Mutex<State>,
 }
 
@@ -40,14 +41,17 @@ impl Keys {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         loop {
-            let next = {
+            let (key, next) = {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(key) = state.page.pop_front() {
-                    return Ok(Some(PyBytes::new(py, &key)));
+                match state.page.pop_front() {
+                    Some(key) => (Some(key), None),
+                    None => (None, state.next.take()),
                 }
-                let Some(next) = state.next.take() else { return Ok(None) };
-                next
             };
+            if let Some(key) = key {
+                return Ok(Some(PyBytes::new(py, &key)));
+            }
+            let Some(next) = next else { return Ok(None) };
             if self.opened.is_inherited() {
                 // A child of a fork does not touch its parent's cache: see `Opened`.
                 return Ok(None);

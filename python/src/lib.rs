@@ -4,10 +4,15 @@
 //! Calls of the engine that can wait are made without the GIL; those that take less time than it does to
 //! release it are made with it. [`fork`] ensures that a fork finds no thread inside the engine. A child of a
 //! fork opens its caches again: [`opened::Opened`].
+//!
+//! A Python without a GIL keeps it off: nothing here relies on it. Classes are frozen, and what changes in them is
+//! atomic or behind a lock that no fork finds locked ([`cache::Cache`]); arguments that other threads may change are
+//! copied under their own locks ([`arguments`]). The engine is made for threads.
 
 mod arguments;
 mod buffer;
 mod cache;
+mod calls;
 mod counter;
 mod errors;
 mod fork;
@@ -18,12 +23,14 @@ mod stats;
 mod view;
 
 /// The compiled part of the package `haypile`.
-#[pyo3::pymodule(name = "_haypile", gil_used = true)]
+#[pyo3::pymodule(name = "_haypile", gil_used = false)]
 mod module {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::cache::Cache;
+    #[pymodule_export]
+    use crate::calls::Calls;
     #[pymodule_export]
     use crate::errors::{
         BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,

@@ -52,7 +52,8 @@ impl Opened {
     }
 
     /// Calls the engine for an operation on one entry, of this many bytes as far as they are known. A short
-    /// one of a local cache is made with the GIL: releasing and taking it costs more.
+    /// one of a local cache is made with the GIL: releasing and taking it costs more. It calls no Python, so that
+    /// no fork finds it halfway: see [`fork`].
     pub(crate) fn operate<R: Send>(
         &self,
         py: Python<'_>,
@@ -60,7 +61,7 @@ impl Opened {
         operation: impl FnOnce(&engine::Cache) -> R + Send,
     ) -> R {
         if self.is_local && bytes < LONG_BYTES {
-            fork::with_gil_held(|| operation(self.cache()))
+            operation(self.cache())
         } else {
             fork::without_gil(py, || operation(self.cache()))
         }

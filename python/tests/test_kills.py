@@ -166,12 +166,8 @@ class KillTest(unittest.TestCase):
         return process
 
     def test_survivors_go_on(self):
-        plain = urls.file(self)
-        path = plain.removeprefix("file:").partition(",")[0]
-        os.unlink(path)
         # So small that entries are evicted all the time.
-        url = f"file:{path},size=2MiB,verify=always,compute_wait={WAIT}s"
-        haypile.open(url).close()
+        url = urls.file(self, size="2MiB", verify="always", compute_wait=f"{WAIT}s")
         chance = random.Random(SEED)
         survivors = [self.start("survivor", url, f"{SEED}{number}") for number in range(2)]
         at = {"working": 0, "computing": 0}
@@ -196,7 +192,7 @@ class KillTest(unittest.TestCase):
             self.assertEqual(found["wrong"], [])
             self.assertLess(found["longest"], BOUND)
             self.assertGreaterEqual(found["done"], 200)
-        self.check_after(url, path)
+        self.check_after(url, url.removeprefix("file:").partition(",")[0])
 
     def check_after(self, url, path):
         """The cache works, and every entry in it is right."""

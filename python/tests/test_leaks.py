@@ -293,7 +293,7 @@ class LeakTest(unittest.TestCase):
 
     def test_file(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.check(urls.shared(directory).replace("size=16MiB", "size=2MiB"))
+            self.check(urls.shared(directory, size="2MiB"))
 
     def test_leaks_are_noticed(self):
         # Each work a hundred rounds, of one leak each: fewer than any of the others has.

@@ -33,6 +33,54 @@ class ObjectsTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "'xml' is unknown"):
             haypile.Objects(self.cache, "xml")
 
+    def test_add_replaces_what_get_does_not_return(self):
+        for url in ("memory:size=8MiB", urls.file(self)):
+            with haypile.open(url) as cache:
+                signed = haypile.Objects(cache, sign=SECRET)
+                foreign = {
+                    "no signature": lambda: cache.set("key", b'{"a": 1}'),
+                    "the signature of another secret": lambda: haypile.Objects(cache, sign=SECRET * 2).set("key", "a"),
+                    "the signature of another key": lambda: cache.set("key", cache.get("other")),
+                    "another serializer": lambda: haypile.Objects(cache, "pickle").set("key", {"a"}),
+                    "other bytes": lambda: cache.set("key", b"\x00\xff"),
+                }
+                signed.set("other", "value")
+                for name, plant in foreign.items():
+                    for objects in (signed, haypile.Objects(cache)):
+                        plant()
+                        if objects.get("key", "none") != "none":
+                            continue
+                        with self.subTest(url=url, foreign=name, objects=objects):
+                            self.assertTrue(objects.add("key", "added", 60))
+                            self.assertEqual(objects.get("key"), "added")
+                            self.assertTrue(59 < objects.ttl("key") <= 60)
+                            self.assertFalse(objects.add("key", "again"))
+                            plant()
+                            self.assertEqual(objects.get_or_set("key", "set", 60), "set")
+                            self.assertEqual(objects.get("key"), "set")
+
+    def test_add_leaves_a_value_that_another_writes_in_the_meantime(self):
+        def loads(data):
+            if data != b"foreign":
+                return data
+            # Another writer, after this one has found what it cannot load.
+            self.cache.set("key", b"of another")
+            raise ValueError("foreign")
+
+        objects = haypile.Objects(self.cache, (bytes, loads))
+        self.cache.set("key", b"foreign")
+        self.assertFalse(objects.add("key", b"added"))
+        self.assertEqual(self.cache["key"], b"of another")
+        self.cache.set("key", b"foreign")
+        self.assertEqual(objects.get_or_set("key", b"set"), b"of another")
+
+        def always(data):
+            self.cache.set("key", b"foreign")
+            raise ValueError("foreign")
+
+        with self.assertRaisesRegex(haypile.Busy, "1000 times"):
+            haypile.Objects(self.cache, (bytes, always)).add("key", b"added")
+
     def test_operations(self):
         objects = haypile.Objects("memory:size=8MiB")
         self.addCleanup(objects.close)

@@ -12,9 +12,10 @@ import haypile
 MEMORY = "memory:size=8MiB"
 
 
-def shared(directory):
+def shared(directory, size="16MiB", **options):
     """The URL of a cache that processes share, in a directory; skips the test where there is none."""
-    url = f"file:{directory}/shared.haypile,size=16MiB"
+    options = "".join(f",{name}={value}" for name, value in options.items())
+    url = f"file:{directory}/shared.haypile,size={size}{options}"
     try:
         haypile.open(url).close()
     except haypile.OpenError as error:
@@ -24,11 +25,11 @@ def shared(directory):
     return url
 
 
-def file(test):
+def file(test, **options):
     """The URL of such a cache in a directory of its own, for as long as the test runs."""
     holder = tempfile.TemporaryDirectory()
     test.addCleanup(holder.cleanup)
-    return shared(holder.name)
+    return shared(holder.name, **options)
 
 
 def memcached(test):
