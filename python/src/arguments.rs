@@ -62,8 +62,7 @@ impl<'py> FromPyObject<'_, 'py> for Value {
             return Ok(Self::Bytes(bytes.to_owned().into()));
         }
         if let Ok(array) = object.cast_exact::<PyByteArray>() {
-            // Under its lock if there is no GIL. While it has a view, a thread that resizes it would get a
-            // BufferError.
+            // A Python without a GIL locks it. A view would make the resizing of another thread a BufferError.
             return Ok(Self::Copy(array.to_vec()));
         }
         let view = PyMemoryView::from(&object).map_err(|error| {

@@ -8,11 +8,11 @@ import sysconfig
 import threading
 import time
 import unittest
-import warnings
 
 import haypile
 import urls
 from hammer import SECONDS, THREADS, hammer
+from test_fork import in_child
 
 # Above the length from which the GIL is released for a write.
 LONG = 70_000
@@ -256,24 +256,18 @@ class ThreadsTest:
             self.assertEqual(double(number), 2 * number)
             list(self.cache)
 
+        def use_in_child():
+            self.cache.set("child", b"value")
+            threads = [threading.Thread(target=self.cache.get, args=("key",)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(double(4), 8)
+            self.assertGreaterEqual(double.cache_info().hits, 0)
+
         def fork(number):
-            with warnings.catch_warnings():
-                # That a process with threads forks.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                child = os.fork()
-            if child == 0:
-                status = 1
-                try:
-                    self.cache.set("child", b"value")
-                    threads = [threading.Thread(target=self.cache.get, args=("key",)) for _ in range(3)]
-                    for thread in threads:
-                        thread.start()
-                    for thread in threads:
-                        thread.join()
-                    status = int(double(4) != 8 or double.cache_info().hits < 0)
-                finally:
-                    os._exit(status)
-            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertTrue(in_child(use_in_child))
 
         hammer(self, fork, use, use, use, threads=4)
 

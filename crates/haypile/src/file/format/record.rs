@@ -63,15 +63,9 @@ impl Head {
         self.second & HAS_NAMESPACE != 0
     }
 
-    /// The first two words of a record with this value, its key's hash being given.
+    /// The first two words of a record with this checksum.
     #[inline]
-    pub(in crate::file) fn encode(self, key_hash: u64, value: &[u8]) -> (u64, u64) {
-        self.encode_with(self.checksum(key_hash, value))
-    }
-
-    /// The first two words of a record whose checksum is known.
-    #[inline]
-    pub(in crate::file) fn encode_with(self, checksum: u64) -> (u64, u64) {
+    pub(in crate::file) fn encode(self, checksum: u64) -> (u64, u64) {
         (self.first, self.second | checksum << 32)
     }
 
@@ -172,7 +166,7 @@ mod tests {
                 (MAX_VERSION, 65_535, 3)
             );
             assert_eq!((head.has_expiry(), head.has_namespace()), (has_expiry, has_namespace));
-            let (first, second) = head.encode(1, b"abc");
+            let (first, second) = head.encode(head.checksum(1, b"abc"));
             let (read, checksum) = Head::decode(first, second);
             assert_eq!(read, head);
             assert_eq!(checksum, head.checksum(1, b"abc"));

@@ -24,9 +24,9 @@ pub(in crate::file) struct Draft<'a> {
     /// In ms since 1970, `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
     pub(in crate::file) head: Head,
-    /// The first two words, the second without the salt of its segment. They take long to compute: not
-    /// while others wait.
-    pub(in crate::file) words: (u64, u64),
+    /// Computed before others have to wait. That of a copy is its original's: a value that is damaged must
+    /// not become a sound one.
+    pub(in crate::file) checksum: u64,
 }
 
 /// A record that no slot points to yet. Its segment is not recycled while this lives.
@@ -114,18 +114,7 @@ impl<'a> Draft<'a> {
             has_expiry || expires_ms != u64::MAX,
             key.has_namespace,
         );
-        Self { key, value, expires_ms, head, words: head.encode(key.hash, value) }
-    }
-
-    /// A copy of a record: with its checksum, for a value that is damaged must not become a sound one.
-    pub(in crate::file) fn copy(
-        key: Key<'a>,
-        value: &'a [u8],
-        head: Head,
-        expires_ms: u64,
-        checksum: u64,
-    ) -> Self {
-        Self { key, value, expires_ms, head, words: head.encode_with(checksum) }
+        Self { key, value, expires_ms, head, checksum: head.checksum(key.hash, value) }
     }
 }
 
@@ -259,7 +248,7 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
     ) -> Appended<'_, G> {
         let entry = self.entry(segment);
-        let appended = self.begin_record(me.place, segment, used, draft.head, draft.words);
+        let appended = self.begin_record(me.place, segment, used, draft.head, draft.checksum);
         crash::point("append.lengths-written");
         self.set_hazard(me.place, Some(segment));
         entry.raise_expiry(draft.expires_ms);
@@ -276,10 +265,10 @@ impl<G: Ground> Area<G> {
         segment: u32,
         used: u64,
         head: Head,
-        (first, second): (u64, u64),
+        checksum: u64,
     ) -> Appended<'_, G> {
         let (origin, salt) = self.entry(segment).origin_and_salt(self.stamp);
-        let second = second ^ salt << 32;
+        let (first, second) = head.encode(checksum ^ salt);
         let is_doubtful = origin != Origin::Sure;
         let withheld = (is_doubtful && !mutant::is_on("records-not-withheld")).then_some(second);
         let at = self.geometry.segment_start(segment) + used;

@@ -382,7 +382,7 @@ impl<G: Ground> Recycler<'_, G> {
             return Ok(Kept::No);
         }
         let checksum = self.checksum_of(record);
-        let draft = Draft::copy(key, value, head, candidate.expires_ms, checksum);
+        let draft = Draft { key, value, expires_ms: candidate.expires_ms, head, checksum };
         let Some(appended) = self.append_copy(reserve, queue, &draft, now_ms)? else {
             return Ok(Kept::NoRoom);
         };

@@ -45,7 +45,7 @@ impl<G: Ground> Area<G> {
         let queue = if queue == MAIN { MAIN } else { SMALL };
         self.sweep.set_due();
         let segment = self.lock_recycler(me)?.open_run(queue, segments, now_ms)?;
-        let appended = self.begin_record(me.place, segment, 0, head, draft.words);
+        let appended = self.begin_record(me.place, segment, 0, head, draft.checksum);
         let entry = self.entry(segment);
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(head.bytes());
@@ -251,8 +251,8 @@ impl<G: Ground> Recycler<'_, G> {
     /// Copies the record of a run, word for word, into the segments of another.
     fn copy_record(&self, record: &Record, to: u32) -> Result<Appended<'_, G>, OpError> {
         let (bytes, start) = (record.head.bytes(), self.geometry.segment_start(to));
-        let words = record.head.encode_with(self.checksum_of(record));
-        let appended = self.begin_record(self.me.place, to, 0, record.head, words);
+        let checksum = self.checksum_of(record);
+        let appended = self.begin_record(self.me.place, to, 0, record.head, checksum);
         let entry = self.entry(to);
         entry.raise_expiry(self.expires_ms(record));
         entry.set_used(bytes);

@@ -82,7 +82,7 @@ fn what_was_hidden_does_not_come_back_when_a_bucket_is_full() {
 /// A record that looks like one of another key, within a value: where it is, and the value.
 fn false_record(area: &Area<Model>, key: &[u8; 3]) -> Vec<u8> {
     let head = Head::new(1, 3, 8, false, false);
-    let (first, second) = head.encode(area.key(key, false).hash, b"no value");
+    let (first, second) = head.encode(head.checksum(area.key(key, false).hash, b"no value"));
     let words = [first.to_le_bytes(), second.to_le_bytes()];
     [&words.concat()[..], key, &[0; 5], b"no value"].concat()
 }

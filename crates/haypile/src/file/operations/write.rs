@@ -171,6 +171,8 @@ impl<G: Ground> Area<G> {
         Ok(again)
     }
 
+    /// Tries again, as the first attempt did: a step that both call, which returns an `Option` of all this, makes an
+    /// overwrite of a hot key 5 % slower.
     #[cold]
     fn append_again<'a>(
         &'a self,
