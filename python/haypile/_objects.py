@@ -11,7 +11,7 @@ from haypile._haypile import Busy
 from haypile._memoize import memoizer
 from haypile._serializers import Serializer, named
 from haypile._trust import Signer, check_safe
-from haypile._types import MISSING, Key, Ttl
+from haypile._types import MISSING, Key, Secrets, Ttl
 
 # Writes by others between two attempts that are tolerated.
 ATTEMPTS = 1000
@@ -29,8 +29,8 @@ class Objects:
     Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` that
     belongs to this user and that nobody else can read or write (mode 0600), and over a server only with
     `sign`; otherwise this raises UnsafePickle. With `sign`, a secret of this program, each value carries a
-    signature (HMAC-SHA-256, of the key as well); what has no valid one is a miss. Counters are not signed:
-    they are numbers.
+    signature (HMAC-SHA-256, of the key as well); what has no valid one is a miss. To change the secret, give
+    [new, old]: the first signs, and all are accepted. Counters are not signed: they are numbers.
 
     A value that cannot be loaded is a miss: a program of another version may have written it. A stored None
     is a value, which get returns as such.
@@ -43,7 +43,7 @@ class Objects:
         cache: Cache | str | os.PathLike[str],
         serializer: str | Serializer | tuple[Callable[[Any], bytes], Callable[[bytes], Any]] = "json",
         *,
-        sign: bytes | str | None = None,
+        sign: Secrets | None = None,
     ) -> None:
         self._cache = cache if isinstance(cache, Cache) else Cache(cache)
         self._given = serializer
@@ -115,7 +115,8 @@ class Objects:
     ) -> Any:
         """Returns the value of a key; if there is none, calls `function()` and stores its result.
 
-        As Cache.get_or_compute: of all threads and processes, one computes.
+        As Cache.get_or_compute: of all threads and processes, one computes. A value that cannot be loaded is deleted
+        first, so that this holds for it too.
         """
         # The object itself for the caller that computes: nobody loads what was just dumped.
         computed: list[Any] = []
@@ -124,14 +125,18 @@ class Objects:
             computed.append(function())
             return self._dumped(key, computed[0])
 
-        data = self._cache.get_or_compute(key, ttl, compute, stale=stale, early=early)
-        if computed:
-            return computed[0]
-        value = self._loaded(key, data, MISSING)
-        if value is MISSING:
-            # Written by another version or without our signature: each caller computes it.
-            value = function()
-            self._cache.set(key, self._dumped(key, value), ttl)
+        for _ in range(2):
+            data = self._cache.get_or_compute(key, ttl, compute, stale=stale, early=early)
+            if computed:
+                return computed[0]
+            value = self._loaded(key, data, MISSING)
+            if value is not MISSING:
+                return value
+            # Written by another version or without our signature.
+            self._delete_version_of(key, data)
+        # Others go on writing what this program cannot load: it waits for them no longer.
+        value = function()
+        self._cache.set(key, self._dumped(key, value), ttl)
         return value
 
     def pop(self, key: Key, *default: Any) -> Any:
@@ -264,6 +269,16 @@ class Objects:
             if cache.cas(key, data, version, ttl):
                 return MISSING
         raise Busy(f"others have changed the value under {key!r} in {cache.url} {ATTEMPTS} times; try again")
+
+    def _delete_version_of(self, key: Key, data: bytes) -> None:
+        """Deletes an entry that still has this data; over a server without versions, perhaps a later one."""
+        found = self._cache.get_versioned(key)
+        if found is None or found[0] != data:
+            return
+        if found[1] is None:
+            self._cache.delete(key)
+        else:
+            self._cache.delete_version(key, found[1])
 
     def _dumped(self, key: Key, value: Any) -> bytes:
         data = self._serializer.dumps(value)

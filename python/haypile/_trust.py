@@ -9,7 +9,7 @@ import stat
 
 from haypile._cache import Cache
 from haypile._haypile import Error
-from haypile._types import Key
+from haypile._types import Key, Secrets
 
 # Bytes of a signature: half of a SHA-256, beyond what anybody can guess.
 _SIGNATURE_BYTES = 16
@@ -24,30 +24,37 @@ class UnsafePickle(Error):
 class Signer:
     """Signs values under their keys with a secret of this program (HMAC-SHA-256).
 
-    `purpose` separates the values of several users of one secret.
+    Of several secrets, the first signs, and the signature of any of them is valid: so a program changes its secret
+    without losing what it has stored. `purpose` separates the values of several users of one secret.
     """
 
-    __slots__ = ("_secret", "_purpose")
+    __slots__ = ("_secrets", "_purpose")
 
-    def __init__(self, secret: bytes | str, purpose: bytes = b"") -> None:
-        self._secret = secret.encode() if isinstance(secret, str) else secret
+    def __init__(self, secrets: Secrets, purpose: bytes = b"") -> None:
+        listed = [secrets] if isinstance(secrets, (bytes, str)) else secrets
+        self._secrets = [secret.encode() if isinstance(secret, str) else secret for secret in listed]
         self._purpose = purpose
-        if len(self._secret) < _LEAST_SECRET_BYTES:
+        if not self._secrets:
+            raise ValueError("there is no secret to sign with")
+        if any(len(secret) < _LEAST_SECRET_BYTES for secret in self._secrets):
             raise ValueError(f"a secret to sign with has at least {_LEAST_SECRET_BYTES} bytes")
 
     def signed(self, key: Key, data: bytes) -> bytes:
         """Returns data behind their signature."""
-        return self._signature(key, data) + data
+        return self._signature(self._secrets[0], key, data) + data
 
     def verified(self, key: Key, data: bytes) -> bytes | None:
         """Returns data without their signature, or None if it is not valid."""
         signature, data = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
-        return data if hmac.compare_digest(signature, self._signature(key, data)) else None
+        for secret in self._secrets:
+            if hmac.compare_digest(signature, self._signature(secret, key, data)):
+                return data
+        return None
 
-    def _signature(self, key: Key, data: bytes) -> bytes:
+    def _signature(self, secret: bytes, key: Key, data: bytes) -> bytes:
         name = key.encode() if isinstance(key, str) else key
         signed = b"%b%d:%b%b" % (self._purpose, len(name), name, data)
-        return hmac.digest(self._secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES]
+        return hmac.digest(secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES]
 
 
 def check_safe(cache: Cache, is_signed: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -11,6 +12,9 @@ Key: TypeAlias = str | bytes
 
 # Seconds, or none for no expiry, or `...` for the TTL of the cache's URL.
 Ttl: TypeAlias = float | datetime.timedelta | EllipsisType | None
+
+# What values are signed with: one secret, or several of which the first signs and all are accepted.
+Secrets: TypeAlias = bytes | str | Sequence[bytes | str]
 
 # Stands for an entry that is not there, where None is a value.
 MISSING: Any = object()

@@ -30,7 +30,7 @@ from haypile._cache import Cache
 from haypile._haypile import Busy, Full, ValueTooLarge
 from haypile._objects import Objects
 from haypile._serializers import Serializer
-from haypile._types import MISSING
+from haypile._types import MISSING, Secrets
 
 _Timeout: TypeAlias = int | datetime.timedelta | None
 
@@ -47,8 +47,8 @@ class HaypileCache(BaseCache):
 
     `serializer` is one of haypile.Objects ("pickle" by default) or of cachelib.serializers; it may be set later,
     as Flask-Caching does with CACHE_SERIALIZER. `sign`, a secret of at least 16 bytes, signs each value, and an
-    entry without a valid signature is a miss. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so
-    that inc is atomic.
+    entry without a valid signature is a miss; of a list of secrets the first signs, and all are accepted. Integers
+    from 0 to 2**64 - 1 are stored as digits, not signed, so that inc is atomic.
 
     Loading a pickle runs what it contains. So a `file:` cache has to belong to this user and to have mode 0600,
     and a server needs `sign`, except with "json", "msgpack" and JSONSerializer; otherwise this raises
@@ -69,7 +69,7 @@ class HaypileCache(BaseCache):
         *,
         key_prefix: str | None = None,
         serializer: Any = None,
-        sign: bytes | str | None = None,
+        sign: Secrets | None = None,
     ) -> None:
         super().__init__(default_timeout, ignore_delete_many_errors)
         self.key_prefix = key_prefix or ""

@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidCacheBackendError
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
@@ -22,6 +24,7 @@ from django.utils.crypto import salted_hmac
 from haypile._adapters import count, shared
 from haypile._haypile import ComputesItself, ValueTooLarge
 from haypile._objects import Objects
+from haypile._threads import callable_from_thread, in_a_thread
 from haypile._types import MISSING
 
 _P = ParamSpec("_P")
@@ -41,8 +44,7 @@ class HaypileCache(BaseCache):
 
     OPTIONS are `serializer`, one of haypile.Objects ("pickle" by default), and `sign` (True by default).
     With `sign`, each value carries a signature by a key that is derived from SECRET_KEY, and an entry without a
-    valid one is a miss. SECRET_KEY_FALLBACKS are not tried: the entries of an earlier SECRET_KEY are misses, and
-    new values replace them. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so that incr is
+    valid one, by this key or by one of SECRET_KEY_FALLBACKS, is a miss. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so that incr is
     atomic. A `file:` cache of pickles has to belong to this user and to have mode 0600, signed or not; otherwise
     this raises haypile.UnsafePickle.
 
@@ -50,8 +52,8 @@ class HaypileCache(BaseCache):
     request; it leaves that cache open.
 
     A value that is too large for the cache is not stored, and set deletes the entry under its key.
-    get_or_set with a callable computes once for all threads and processes that ask at the same time; aget_or_set
-    does not. The async methods run in the event loop's thread where the cache is local, and otherwise in another
+    get_or_set and aget_or_set with a callable compute once for all threads and processes that ask at the same time.
+    aget_or_set calls it in the event loop's thread, and awaits the result of a coroutine function. The async methods run in the event loop's thread where the cache is local, and otherwise in another
     thread, as does the pickling of a QuerySet.
     """
 
@@ -63,10 +65,10 @@ class HaypileCache(BaseCache):
             raise InvalidCacheBackendError(
                 f"unknown option {unknown[0]!r} in OPTIONS of {location} (known: {', '.join(sorted(_OPTIONS))})"
             )
-        secret = None
+        secrets = None
         if options.get("sign", True):
-            secret = salted_hmac("haypile.django.HaypileCache", "values", algorithm="sha256").digest()
-        self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secret)
+            secrets = [_derived(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+        self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secrets)
         self._is_local = self._objects.cache._is_local()
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
@@ -188,6 +190,24 @@ class HaypileCache(BaseCache):
     async def aclear(self) -> None:
         await self._run(self.clear)
 
+    async def aget_or_set(
+        self, key: Any, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> Any:
+        ttl = self.get_backend_timeout(timeout)
+        if not callable(default) or _is_past(ttl):
+            return await super().aget_or_set(key, default, timeout, version)
+        made = self.make_and_validate_key(key, version)
+        value = await self._run(self._objects.get, made, MISSING)
+        if value is not MISSING:
+            return value
+
+        async def compute() -> Any:
+            computed = default()
+            return await computed if inspect.isawaitable(computed) else computed
+
+        call = callable_from_thread(compute)
+        return await in_a_thread(lambda: self._objects.get_or_compute(made, ttl, call))
+
     async def _run(self, function: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
         # A local operation takes less time than the way to another thread.
         if self._is_local:
@@ -210,6 +230,11 @@ class HaypileCache(BaseCache):
             self._objects.delete(key)
             return False
         return True
+
+
+def _derived(secret_key: str) -> bytes:
+    """Returns the key that signs values, of one of the site's secret keys."""
+    return salted_hmac("haypile.django.HaypileCache", "values", secret=secret_key, algorithm="sha256").digest()
 
 
 def _is_past(ttl: float | None) -> bool:

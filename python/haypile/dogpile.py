@@ -56,8 +56,8 @@ class HaypileBackend(BytesBackend):
     - `ttl`: seconds after which the cache drops a value, or None for never; the TTL of the URL by default. It
       should be longer than the region's expiration_time: dogpile serves an expired value while one caller
       computes the next.
-    - `sign`: a secret of at least 16 bytes. Each value then carries a signature of itself and its key; a value
-      without a valid one is a miss and is not loaded.
+    - `sign`: a secret of at least 16 bytes, or several of which the first signs and all are accepted. Each value
+      then carries a signature of itself and its key; a value without a valid one is a miss and is not loaded.
     - `distributed_lock`: whether callers exclude each other by an entry of the cache instead of a lock of this
       process. True by default for caches that processes share.
     - `lock_timeout`: seconds after which such a lock is free even if its holder did not release it; 30 by default.

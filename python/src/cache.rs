@@ -215,6 +215,11 @@ impl Cache {
         self.operate(py, 0, |cache| cache.delete(&key))
     }
 
+    /// Deletes an entry if it still has the version that get_versioned returned; returns whether it did.
+    fn delete_version(&self, py: Python<'_>, key: KeyArgument, version: u64) -> PyResult<bool> {
+        self.operate(py, 0, |cache| cache.delete_version(&key, Version::from_raw(version)))
+    }
+
     fn __delitem__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<()> {
         let deleted = self.operate(py, 0, |cache| cache.delete(&key))?;
         if deleted { Ok(()) } else { Err(missing(py, &key)) }

@@ -58,7 +58,8 @@ class ArgumentTest:
                 lambda: cache.set(key, b"v"), lambda: cache.__setitem__(key, b"v"),
                 lambda: cache.set_many([(key, b"v")]), lambda: cache.add(key, b"v"),
                 lambda: cache.replace(key, b"v"), lambda: cache.cas(key, b"v", 1), lambda: cache.get_or_set(key, b"v"),
-                lambda: cache.delete(key), lambda: cache.delete_many([key]), lambda: cache.pop(key, None),
+                lambda: cache.delete(key), lambda: cache.delete_version(key, 1), lambda: cache.delete_many([key]),
+                lambda: cache.pop(key, None),
                 lambda: cache.__delitem__(key), lambda: cache.touch(key, 5), lambda: cache.incr(key, 1, 1),
                 lambda: cache.decr(key, 1, 1), lambda: key in cache,
                 lambda: cache.get_or_compute(key, 5, lambda: self.fail("computed"))]
@@ -163,6 +164,7 @@ class ArgumentTest:
         cache = self.cache
         self.check_refused(self.writes(Seconds()), Failure, "float")
         self.check_refused([lambda: cache.incr("key", Step()), lambda: cache.cas("key", b"", Step()),
+                            lambda: cache.delete_version("key", Step()),
                             lambda: cache.set_many(Pairs()), lambda: cache.get_many(keys()),
                             lambda: cache.delete_many(keys()), lambda: cache.set_many((key, b"v") for key in keys())],
                            Failure)

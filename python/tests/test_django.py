@@ -71,11 +71,21 @@ class DjangoTest(unittest.TestCase):
     def backend(self, url=None, **params):
         return HaypileCache(url or self.url, params)
 
+    def test_secret_keys_change_without_a_loss(self):
+        self.backend().set("key", "first")
+        with override_settings(SECRET_KEY=OTHER_SECRET, SECRET_KEY_FALLBACKS=["a third one", settings.SECRET_KEY]):
+            second = self.backend()
+            self.assertEqual(second.get("key"), "first")
+            second.set("other", "second")
+        with override_settings(SECRET_KEY=OTHER_SECRET):
+            self.assertEqual(self.backend().get_many(["key", "other"]), {"other": "second"})
+        self.assertEqual(self.backend().get_many(["key", "other"]), {"key": "first"})
+
     def test_entries_of_another_secret_key_are_misses(self):
         first = self.backend()
         first.set("key", "first", None)
         first.set("other", "first", None)
-        with override_settings(SECRET_KEY=OTHER_SECRET, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+        with override_settings(SECRET_KEY=OTHER_SECRET):
             second = self.backend()
             self.assertIsNone(second.get("key"))
             self.assertEqual(second.get_many(["key", "other"]), {})
@@ -262,6 +272,34 @@ class DjangoTest(unittest.TestCase):
             here = asyncio.run(exercise())
             self.assertEqual(here in key_with_thread.threads, is_local)
             self.assertEqual(len(key_with_thread.threads), 1)
+
+    def test_of_tasks_one_computes_in_the_loop(self):
+        backend, calls = self.backend(), []
+
+        async def render():
+            calls.append(threading.get_ident())
+            await asyncio.sleep(0)
+            return {"page": 1}
+
+        def now():
+            calls.append(threading.get_ident())
+            return "now"
+
+        async def exercise():
+            pages = await asyncio.gather(*(backend.aget_or_set("page", render) for _ in range(8)))
+            self.assertEqual(pages, [{"page": 1}] * 8)
+            self.assertEqual(await backend.aget_or_set("plain", now), "now")
+            self.assertEqual(await backend.aget_or_set("plain", now), "now")
+            self.assertEqual(await backend.aget_or_set("value", 5), 5)
+            self.assertEqual(await backend.aget_or_set("past", now, 0), "now")
+            with self.assertRaises(ZeroDivisionError):
+                await backend.aget_or_set("error", lambda: 1 / 0)
+            return threading.get_ident()
+
+        here = asyncio.run(exercise())
+        self.assertEqual(calls, [here] * 3)
+        self.assertEqual(backend.get_many(["page", "plain", "value", "past"]),
+                         {"page": {"page": 1}, "plain": "now", "value": 5})
 
     def test_async_writes_of_what_reads_the_database(self):
         backend = self.backend()

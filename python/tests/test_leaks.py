@@ -144,6 +144,7 @@ class Work:
             if found is not None:
                 self.cache.cas("version", b"new", found[1])
                 self.cache.cas("version", b"newer", found[1])
+                self.cache.delete_version("version", found[1])
 
     def computations(self, number):
         for number in range(number, number + 20):

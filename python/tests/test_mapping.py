@@ -86,6 +86,11 @@ class VersionTest(unittest.TestCase):
                 self.assertTrue(cache.cas("key", b"2", version))
                 self.assertFalse(cache.cas("key", b"3", version))
                 self.assertEqual(cache["key"], b"2")
+                self.assertFalse(cache.delete_version("key", version))
+                self.assertEqual(cache["key"], b"2")
+                self.assertTrue(cache.delete_version("key", cache.get_versioned("key")[1]))
+                self.assertNotIn("key", cache)
+                self.assertFalse(cache.delete_version("key", version))
 
     def test_the_rest_of_a_life(self):
         with haypile.open("memory:size=8MiB") as cache:

@@ -2,11 +2,14 @@
 
 import os
 import pickle
+import threading
 import unittest
 
 import haypile
 import urls
 from planted import Planted
+
+PATIENCE = 60
 
 SECRET = b"a secret of sixteen bytes or more"
 
@@ -153,6 +156,56 @@ class ObjectsTest(unittest.TestCase):
                 self.assertEqual(objects.get("key"), "set")
 
 
+    def test_of_callers_that_cannot_load_a_value_one_computes(self):
+        begun, may_end, calls, results = threading.Event(), threading.Event(), [], []
+
+        def compute():
+            calls.append(1)
+            begun.set()
+            may_end.wait(PATIENCE)
+            return "computed"
+
+        def get():
+            results.append(objects.get_or_compute("key", 50, compute))
+
+        with haypile.open(urls.file(self)) as shared:
+            for cache in (self.cache, shared):
+                objects = haypile.Objects(cache)
+                cache["key"] = b"not JSON"
+                for event in (begun, may_end):
+                    event.clear()
+                threads = [threading.Thread(target=get) for _ in range(4)]
+                for thread in threads:
+                    thread.start()
+                self.assertTrue(begun.wait(PATIENCE))
+                may_end.set()
+                for thread in threads:
+                    thread.join(PATIENCE)
+        self.assertEqual(results, ["computed"] * 8)
+        self.assertEqual(len(calls), 2)
+
+    def test_what_others_go_on_writing_is_computed_each_time(self):
+        objects = haypile.Objects(self.cache)
+        real, calls = self.cache, []
+
+        class Contended:
+            """A cache whose every deletion another program follows with a value of its own."""
+
+            def __getattr__(self, name):
+                return getattr(real, name)
+
+            def delete_version(self, *args):
+                deleted = real.delete_version(*args)
+                real["key"] = b"not JSON either"
+                return deleted
+
+        self.cache["key"] = b"not JSON"
+        objects._cache = Contended()
+        self.assertEqual(objects.get_or_compute("key", 50, lambda: calls.append(1) or "computed"), "computed")
+        self.assertEqual(objects.get("key"), "computed")
+        self.assertEqual(len(calls), 1)
+
+
 class SigningTest(unittest.TestCase):
     def setUp(self):
         self.cache = haypile.open("memory:size=8MiB")
@@ -183,8 +236,23 @@ class SigningTest(unittest.TestCase):
         self.assertEqual(self.objects.get("key"), "value")
         # Text and bytes are the same key.
         self.assertEqual(self.objects.get(b"key"), "value")
-        with self.assertRaisesRegex(ValueError, "16 bytes"):
-            haypile.Objects(self.cache, sign="short")
+        for short in ("short", [SECRET, b"short"]):
+            with self.assertRaisesRegex(ValueError, "16 bytes"):
+                haypile.Objects(self.cache, sign=short)
+        with self.assertRaisesRegex(ValueError, "no secret"):
+            haypile.Objects(self.cache, sign=[])
+
+    def test_the_secret_is_changed_without_a_loss(self):
+        self.objects["old"] = "value"
+        new = "the next secret of some bytes"
+        changed = haypile.Objects(self.cache, "pickle", sign=(new, SECRET))
+        self.assertEqual(changed.get("old"), "value")
+        changed["new"] = "value"
+        self.assertEqual(haypile.Objects(self.cache, "pickle", sign=new).get_many(["old", "new"]), {"new": "value"})
+        self.assertEqual(self.objects.get_many(["old", "new"]), {"old": "value"})
+        # An accepted signature is of one key too.
+        self.cache["other"] = self.cache["old"]
+        self.assertIsNone(changed.get("other"))
 
     def check_refused(self, objects, key, data):
         """Each way to read an entry of these bytes is a miss, and loads nothing."""
