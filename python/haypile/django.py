@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
+from django import conf
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidCacheBackendError
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
@@ -67,7 +67,7 @@ class HaypileCache(BaseCache):
             )
         secrets = None
         if options.get("sign", True):
-            secrets = [_derived(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+            secrets = [_derived(key) for key in (conf.settings.SECRET_KEY, *conf.settings.SECRET_KEY_FALLBACKS)]
         self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secrets)
         self._is_local = self._objects.cache._is_local()
 
