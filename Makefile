@@ -203,6 +203,7 @@ scripts:
 	scripts/check-layers --self-test
 	scripts/check-docs --self-test
 	scripts/check-prose --self-test
+	python3 -B scripts/bench_common.py
 	scripts/bench-simulate --self-test
 	scripts/bench-workers --self-test
 	scripts/mutants --self-test

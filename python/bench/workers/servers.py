@@ -16,8 +16,6 @@ import time
 from sites import Limits
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Debian's programs of servers may be in folders that a user's PATH lacks.
-SEARCH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin"])
 STARTS_WITHIN_S = 60
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -52,7 +50,7 @@ class Servers:
         self.processes = []
         cleanup.callback(self.end)
         if cache.needs_redis_server:
-            self.start(redis_command(limits, shutil.which("redis-server", path=SEARCH)))
+            self.start(redis_command(limits, options.redis_server))
             self.wait(lambda: connects(limits.redis_socket))
         self.start(gunicorn_command(options.site, limits, options.python),
                    WORKERS_CACHE=json.dumps(cache.settings(limits)))
