@@ -270,7 +270,7 @@ http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on
 	scripts/http-speed --program $(HAYPILE) $(if $(OUTPUT),--output $(OUTPUT))
 
 # Alone on the machine. Caches that are not installed are skipped, and a line says how to get them.
-workers-bench: $(WORKERS) $(WORKERS_PACKAGE) ## Django's or Flask's caches and ours under 8 gunicorn workers, on an idle machine (30 minutes; SITE=django OUTPUT=)
+workers-bench: $(WORKERS) $(WORKERS_PACKAGE) ## Django's or Flask's caches and ours under 8 gunicorn workers, on an idle machine (30 minutes, SITE=flask 70; OUTPUT=)
 	scripts/bench-workers $(if $(SITE),--site $(SITE)) $(if $(OUTPUT),--output $(OUTPUT))
 
 rivals-lint:

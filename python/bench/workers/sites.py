@@ -43,6 +43,8 @@ class Cache(NamedTuple):
     settings: Callable[[Limits], dict]
     packages: tuple[str, ...] = ()
     needs_redis_server: bool = False
+    # Measured in the first block alone, because it takes longer than all other caches of a block together.
+    slow: bool = False
 
 
 class Site(NamedTuple):
@@ -55,6 +57,10 @@ class Site(NamedTuple):
     @property
     def base(self):
         return next(iter(self.caches))
+
+    def measured_in(self, block, names):
+        """Those of these caches that a block measures."""
+        return [name for name in names if block == 0 or not self.caches[name].slow]
 
     @property
     def all_packages(self):
