@@ -203,6 +203,7 @@ scripts:
 	scripts/check-layers --self-test
 	scripts/check-docs --self-test
 	scripts/check-prose --self-test
+	python3 -B scripts/bench_common.py
 	scripts/bench-simulate --self-test
 	scripts/bench-workers --self-test
 	scripts/mutants --self-test
@@ -269,8 +270,8 @@ http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on
 	scripts/http-speed --program $(HAYPILE) $(if $(OUTPUT),--output $(OUTPUT))
 
 # Alone on the machine. Caches that are not installed are skipped, and a line says how to get them.
-workers-bench: $(WORKERS) $(WORKERS_PACKAGE) ## Django's caches and ours under 8 gunicorn workers, on an idle machine (30 minutes; OUTPUT=)
-	scripts/bench-workers $(if $(OUTPUT),--output $(OUTPUT))
+workers-bench: $(WORKERS) $(WORKERS_PACKAGE) ## Django's or Flask's caches and ours under 8 gunicorn workers, on an idle machine (30 minutes, SITE=flask 70; OUTPUT=)
+	scripts/bench-workers $(if $(SITE),--site $(SITE)) $(if $(OUTPUT),--output $(OUTPUT))
 
 rivals-lint:
 	cargo fmt --manifest-path rivals/rust/Cargo.toml --check
@@ -374,10 +375,13 @@ $(HAYPILE_PYTHON):
 		--disable-pip-version-check --force-reinstall ./python --constraint $(PYTHON_PEERS) msgpack
 	touch $@
 
-$(WORKERS):
-	@echo "Set-up: installing gunicorn, Django, diskcache $(DISKCACHE_VERSION) and redis-py into $(TARGET)/workers."
+# The versions are those of both files; an environment of earlier ones is brought up to date.
+$(WORKERS): $(PYTHON_PEERS) Makefile
+	@echo "Set-up: installing gunicorn, Django, Flask-Caching, diskcache $(DISKCACHE_VERSION) and redis-py into" \
+		"$(TARGET)/workers."
 	python3 -m venv $(dir $@)
 	$(dir $@)bin/pip install --quiet --disable-pip-version-check --constraint $(PYTHON_PEERS) gunicorn django \
+		flask flask-caching \
 		diskcache==$(DISKCACHE_VERSION) redis==$(REDIS_PY_VERSION) hiredis==$(HIREDIS_VERSION)
 	touch $@
 

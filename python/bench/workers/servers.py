@@ -1,4 +1,4 @@
-"""The servers of `scripts/bench-workers`: gunicorn with the site, its caches, and redis-server."""
+"""The servers of `scripts/bench-workers`: gunicorn with a site, and redis-server."""
 
 import collections
 import contextlib
@@ -13,10 +13,9 @@ import subprocess
 import tempfile
 import time
 
+from sites import Limits
+
 HERE = pathlib.Path(__file__).resolve().parent
-# Debian's programs of servers may be in folders that a user's PATH lacks.
-SEARCH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin"])
-MIB = 1 << 20
 STARTS_WITHIN_S = 60
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -25,66 +24,36 @@ class NotStarted(Exception):
     """A server that did not start, with the end of its log."""
 
 
-def caches_setting(cache, options, folder):
-    """Django's setting CACHES, as the authors of each cache document it, with the same bound in bytes for all.
-
-    Where a cache bounds entries, it gets as many as values of the mean size fit into the bound; `locmem`, of which
-    each worker has its own, gets a worker's part of them. `locmem-300` has Django's default.
-    """
-    django = "django.core.cache.backends"
-    files = f"{folder}/cache"
-    # https://grantjenks.com/docs/diskcache/tutorial.html#djangocache
-    diskcache = {"SHARDS": 8, "DATABASE_TIMEOUT": 0.010, "OPTIONS": {"size_limit": options.mib * MIB}}
-    settings = {
-        "locmem-300": {"BACKEND": f"{django}.locmem.LocMemCache"},
-        "locmem": {
-            "BACKEND": f"{django}.locmem.LocMemCache",
-            "OPTIONS": {"MAX_ENTRIES": options.entries // options.workers},
-        },
-        "files": {
-            "BACKEND": f"{django}.filebased.FileBasedCache",
-            "LOCATION": files,
-            "OPTIONS": {"MAX_ENTRIES": options.entries},
-        },
-        "diskcache": {"BACKEND": "diskcache.DjangoCache", "LOCATION": files, **diskcache},
-        "redis": {"BACKEND": f"{django}.redis.RedisCache", "LOCATION": f"unix://{folder}/redis"},
-        "haypile": {
-            "BACKEND": "haypile.django.HaypileCache",
-            "LOCATION": f"file:{files}/site.haypile,size={options.mib}MiB",
-        },
-    }
-    return {"default": settings[cache]}
-
-
-def gunicorn_command(options, folder, python="python"):
+def gunicorn_command(site, limits, python="python"):
     """Without --preload, as gunicorn runs by default."""
-    return [python, "-m", "gunicorn", "--workers", options.workers, "--bind", f"unix:{folder}/http",
-            "--no-control-socket", "wsgi"]
+    return [python, "-m", "gunicorn", "--workers", limits.workers, "--bind", f"unix:{limits.folder}/http",
+            "--no-control-socket", site.wsgi]
 
 
-def redis_command(options, folder, program="redis-server"):
+def redis_command(limits, program="redis-server"):
     """A cache in memory: bounded, evicting, without snapshots."""
-    return [program, "--port", 0, "--unixsocket", f"{folder}/redis", "--save", "", "--appendonly", "no",
-            "--maxmemory", f"{options.mib}mb", "--maxmemory-policy", "allkeys-lru", "--dir", folder]
+    return [program, "--port", 0, "--unixsocket", limits.redis_socket, "--save", "", "--appendonly", "no",
+            "--maxmemory", f"{limits.mib}mb", "--maxmemory-policy", "allkeys-lru", "--dir", limits.folder]
 
 
-class Site:
-    """gunicorn, and redis-server if the cache needs it, with a folder of their own."""
+class Servers:
+    """gunicorn with a site, and redis-server if the cache needs it, with a folder of their own."""
 
     def __init__(self, options, cache, cleanup):
         self.workers = options.workers
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="haypile-workers-", dir=options.directory.resolve()))
         cleanup.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        (self.folder / "cache").mkdir()
+        limits = Limits(str(self.folder), options.mib, options.entries, options.workers)
+        pathlib.Path(limits.files).mkdir()
         self.http = f"{self.folder}/http"
         self.log = self.folder / "log"
         self.processes = []
         cleanup.callback(self.end)
-        if cache == "redis":
-            self.start(redis_command(options, self.folder, shutil.which("redis-server", path=SEARCH)))
-            self.wait(lambda: connects(f"{self.folder}/redis"))
-        setting = json.dumps(caches_setting(cache, options, self.folder))
-        self.start(gunicorn_command(options, self.folder, options.python), WORKERS_CACHES=setting)
+        if cache.needs_redis_server:
+            self.start(redis_command(limits, options.redis_server))
+            self.wait(lambda: connects(limits.redis_socket))
+        self.start(gunicorn_command(options.site, limits, options.python),
+                   WORKERS_CACHE=json.dumps(cache.settings(limits)))
         self.wait(lambda: connects(self.http) and len(children(self.processes[-1].pid)) == self.workers)
 
     def start(self, command, **environment):
