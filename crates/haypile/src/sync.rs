@@ -111,6 +111,22 @@ mod model {
             self.0.read().expect("no panic under a lock")
         }
 
+        pub(crate) fn is_locked(&self) -> bool {
+            self.0.try_write().is_err()
+        }
+
+        pub(crate) fn is_locked_exclusive(&self) -> bool {
+            self.0.try_read().is_err()
+        }
+
+        pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+            self.0.try_read().ok()
+        }
+
+        pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+            self.0.try_write().ok()
+        }
+
         pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
             self.0.write().expect("no panic under a lock")
         }

@@ -6,7 +6,7 @@
 //! A search ends at a chunk that no number went past, so that removed numbers need no marks, or where it
 //! began. The caller knows what a number stands for: it compares keys, and hashes again when the table grows.
 
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_to_write};
 
 /// Numbers in a chunk.
 const CELLS: usize = 12;
@@ -101,6 +101,14 @@ impl Table {
     pub(crate) fn prefetch(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
             prefetch(chunk);
+        }
+    }
+
+    /// Prefetches the chunk that is probably changed by [`insert`](Self::insert) or [`remove`](Self::remove).
+    #[inline]
+    pub(crate) fn prefetch_to_write(&self, hash: u64) {
+        if let Some(chunk) = self.chunks.get(self.home(hash)) {
+            prefetch_to_write(chunk);
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "shards",
             kind: ValueKind::Count { min: 1, max: MAX_SHARDS as u64 },
-            help: "number of locks over which keys are spread, a power of two; by default four per \
+            help: "number of locks over which keys are spread, a power of two; by default eight per \
                    processor, of at least 2MiB each",
         },
         OptionSpec::TTL,

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use crate::mutant;
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch};
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The bytes of the key and then of the value follow directly.
@@ -37,7 +37,7 @@ pub(super) const HEADER_BYTES: usize = size_of::<RecordHeader>();
 /// freed.
 const MAX_HOLDERS: u32 = u32::MAX / 2;
 
-/// Cache lines of a record to be removed that are prefetched: enough for a value of 200 bytes.
+/// Cache lines of a record that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
 
 /// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
@@ -223,13 +223,23 @@ impl Record {
         self.0.header().expires_ns.store(expires_ns, Ordering::Relaxed);
     }
 
-    /// Prefetches the header and some of the bytes after it: freed memory is what the next record
-    /// is written to.
+    /// Prefetches the header and some of the bytes after it.
     #[inline]
     pub(super) fn prefetch(&self) {
-        for line in 0..PREFETCHED_LINES {
-            prefetch(self.0.0.as_ptr().cast::<[u8; CACHE_LINE_BYTES]>().wrapping_add(line));
-        }
+        self.lines().for_each(prefetch);
+    }
+
+    /// Prefetches the same to free it: the next record is written to that memory.
+    #[inline]
+    pub(super) fn prefetch_to_free(&self) {
+        self.lines().for_each(prefetch_to_write);
+    }
+
+    /// Returns where the first lines of the record are.
+    #[inline]
+    fn lines(&self) -> impl Iterator<Item = *const [u8; CACHE_LINE_BYTES]> {
+        let start = self.0.0.as_ptr().cast_const().cast::<[u8; CACHE_LINE_BYTES]>();
+        (0..PREFETCHED_LINES).map(move |line| start.wrapping_add(line))
     }
 
     /// Pins the record for a reader.

@@ -14,7 +14,7 @@ use crate::table::spread;
 const SHARD_BYTES: u64 = 2 << 20;
 
 /// Shards per processor that are chosen by default, so that threads seldom contend.
-const SHARDS_PER_CPU: usize = 4;
+const SHARDS_PER_CPU: usize = 8;
 
 /// Returns the number of shards that a store of this size has by default on this machine.
 pub fn default_shards(size_bytes: u64) -> usize {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn shards_follow_the_processors_as_far_as_the_size_has_room() {
-        assert_eq!(shards_for(64 << 20, 2), 8);
+        assert_eq!(shards_for(64 << 20, 2), 16);
         assert_eq!(shards_for(64 << 20, 16), 32);
         assert_eq!(shards_for(1 << 40, 4096), MAX_SHARDS);
         assert_eq!(shards_for(1 << 10, 16), 1);

@@ -3,7 +3,7 @@
 
 use super::record::Record;
 use crate::policy::Slot;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_to_write};
 
 /// Records by slot.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ impl Slab<Record> {
             record.prefetch();
         }
     }
+
+    /// Prefetches the memory of a record that is about to be freed: the next record is written to it.
+    #[inline]
+    pub(super) fn prefetch_to_free(&self, slot: Slot) {
+        if let Some(Some(record)) = self.records.get(slot as usize) {
+            record.prefetch_to_free();
+        }
+    }
 }
 
 impl<T> Slab<T> {
@@ -36,6 +44,14 @@ impl<T> Slab<T> {
     pub(super) fn prefetch_slot(&self, slot: Slot) {
         if let Some(place) = self.records.get(slot as usize) {
             prefetch(place);
+        }
+    }
+
+    /// Prefetches a slot whose record is about to be removed.
+    #[inline]
+    pub(super) fn prefetch_slot_to_write(&self, slot: Slot) {
+        if let Some(place) = self.records.get(slot as usize) {
+            prefetch_to_write(place);
         }
     }
 

@@ -4,7 +4,7 @@ use std::mem;
 use std::ops::{Index, IndexMut};
 
 use super::Slot;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_to_write};
 
 /// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
 /// that suit it, and gives slots back.
@@ -43,6 +43,14 @@ impl<T: Default> SlotColumn<T> {
     pub(crate) fn prefetch(&self, slot: Slot) {
         if let Some(value) = self.0.get(slot as usize) {
             prefetch(value);
+        }
+    }
+
+    /// Prefetches the value of a slot, to change it.
+    #[inline]
+    pub(crate) fn prefetch_to_write(&self, slot: Slot) {
+        if let Some(value) = self.0.get(slot as usize) {
+            prefetch_to_write(value);
         }
     }
 

@@ -4,7 +4,7 @@
 //! and unlinking take no branch. A slot is in one list at most.
 
 use super::Slot;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_to_write;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -35,11 +35,11 @@ impl<const LISTS: usize> Links<LISTS> {
         }
     }
 
-    /// Prefetches the links of `slot`.
+    /// Prefetches the links of `slot`, to change them.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: Slot) {
+    pub(crate) fn prefetch_to_write(&self, slot: Slot) {
         if let Some(node) = self.nodes.get(slot as usize + LISTS) {
-            prefetch(node);
+            prefetch_to_write(node);
         }
     }
 

@@ -175,7 +175,7 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// Fetches what [`evict`](Self::evict) reads of the entry in this slot.
+    /// Fetches what [`evict`](Self::evict) reads and changes of the entry in this slot.
     fn prefetch_victim(&self, slot: Slot) {
         let _ = slot;
     }

@@ -33,11 +33,11 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.list.reserve(slots);
     }
 
-    /// Prefetches what is kept for `slot`.
+    /// Prefetches what is kept for `slot`, to move it to another queue or out of all.
     #[inline]
-    pub(super) fn prefetch(&self, slot: Slot) {
-        self.links.prefetch(slot);
-        self.list.prefetch(slot);
+    pub(super) fn prefetch_to_write(&self, slot: Slot) {
+        self.links.prefetch_to_write(slot);
+        self.list.prefetch_to_write(slot);
         self.weights.prefetch(slot);
     }
 

@@ -183,12 +183,12 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
 
     #[inline]
     fn prefetch(&self, fingerprint: u64) {
-        self.ghosts.prefetch(fingerprint);
+        self.ghosts.prefetch_to_write(fingerprint);
     }
 
     #[inline]
     fn prefetch_victim(&self, slot: Slot) {
-        self.queues.prefetch(slot);
+        self.queues.prefetch_to_write(slot);
         self.hits.prefetch(slot);
         self.fingerprints.prefetch(slot);
     }

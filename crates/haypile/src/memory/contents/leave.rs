@@ -78,7 +78,7 @@ impl<P: Policy> Contents<P> {
         self.forget(slot, pool);
         self.counters.add_exclusive(Event::Eviction);
         if let Some(next) = self.policy.next_victim() {
-            self.slab.prefetch(next);
+            self.slab.prefetch_to_free(next);
         }
     }
 

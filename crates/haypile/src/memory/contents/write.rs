@@ -98,13 +98,15 @@ impl<P: Policy> Contents<P> {
     /// it, so that the cache misses overlap. Returns whether one has to leave.
     fn prefetch(&self, draft: &Draft) -> bool {
         let fingerprint = draft.record().fingerprint();
-        self.index.prefetch(spread(fingerprint));
         if self.bytes + charge_of(draft.record()) <= self.budget {
+            self.index.prefetch(spread(fingerprint));
             return false;
         }
+        // The line is taken from other processors at once, and not once more when the entry is inserted.
+        self.index.prefetch_to_write(spread(fingerprint));
         self.policy.prefetch(fingerprint);
         if let Some(victim) = self.policy.next_victim() {
-            self.slab.prefetch_slot(victim);
+            self.slab.prefetch_slot_to_write(victim);
             self.policy.prefetch_victim(victim);
         }
         true
@@ -113,11 +115,11 @@ impl<P: Policy> Contents<P> {
     /// Prefetches the memory that is read to evict the next entry, after [`prefetch`](Self::prefetch).
     fn prefetch_victim(&self) {
         let Some(victim) = self.policy.next_victim() else { return };
-        self.slab.prefetch(victim);
+        self.slab.prefetch_to_free(victim);
         // Where the policy has the fingerprint as well, it is there earlier than the record.
         let fingerprint = self.policy.fingerprint(victim);
         let fingerprint = fingerprint.unwrap_or_else(|| self.slab.get(victim).fingerprint());
-        self.index.prefetch(spread(fingerprint));
+        self.index.prefetch_to_write(spread(fingerprint));
         self.policy.prefetch(fingerprint);
     }
 

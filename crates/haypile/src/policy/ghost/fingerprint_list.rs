@@ -129,8 +129,8 @@ impl GhostList for FingerprintGhosts {
     }
 
     #[inline]
-    fn prefetch(&self, fingerprint: u64) {
-        self.turns.prefetch(spread(fingerprint));
+    fn prefetch_to_write(&self, fingerprint: u64) {
+        self.turns.prefetch_to_write(spread(fingerprint));
     }
 
     fn pop(&mut self) -> Option<u64> {
@@ -141,7 +141,7 @@ impl GhostList for FingerprintGhosts {
                 let weight = self.forget(ghost, turn);
                 self.shrink();
                 if let Some(next) = self.order.front() {
-                    self.prefetch(next.fingerprint);
+                    self.prefetch_to_write(next.fingerprint);
                 }
                 return Some(weight);
             }

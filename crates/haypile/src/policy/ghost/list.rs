@@ -14,8 +14,8 @@ pub trait GhostList: Default + Send + Sync + 'static {
     fn push(&mut self, fingerprint: u64, weight: u64);
     /// Forgets a key; gives its weight, or `None` where it was not remembered.
     fn remove(&mut self, fingerprint: u64) -> Option<u64>;
-    /// Fetches what the other operations look at for this key into the processor's cache.
-    fn prefetch(&self, fingerprint: u64) {
+    /// Fetches what the other operations change for this key into the processor's cache.
+    fn prefetch_to_write(&self, fingerprint: u64) {
         let _ = fingerprint;
     }
     /// Forgets the oldest.
