@@ -69,7 +69,7 @@ impl MemoryBuilder {
         }
     }
 
-    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` means up to four per
+    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` means up to eight per
     /// processor, of at least 2 MiB each.
     #[must_use]
     pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
