@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{Stream, StreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-
-use super::fill::Reader;
 
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -94,23 +92,13 @@ impl Body {
         }
     }
 
-    /// Returns the bytes of a [`Fill`](super::fill::Fill), of which it has `length`, if that is
-    /// known.
-    pub(super) fn follow(reader: Reader, length: Option<u64>) -> Self {
-        let frames = stream::unfold(reader, async |mut reader| {
-            let piece = reader.next().await?;
-            Some((piece.map(Frame::data), reader))
-        });
-        // Readers may ask once more after the end, and some decoders do.
-        Self(BodyKind::Frames(frames.fuse().boxed(), length))
-    }
-
-    /// Returns a body of these frames, of this length.
+    /// Returns a body of these frames, of this length if that is known.
     pub(super) fn frames(
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
-        length: u64,
+        length: Option<u64>,
     ) -> Self {
-        Self(BodyKind::Frames(frames.fuse().boxed(), Some(length)))
+        // Readers may ask once more after the end, and some decoders do.
+        Self(BodyKind::Frames(frames.fuse().boxed(), length))
     }
 }
 

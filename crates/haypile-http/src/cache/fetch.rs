@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::fill::Fill;
+use super::followed_body::followed_body;
 use super::origin::{CloseDelimited, FollowedRedirect};
 use super::rescue::Rescue;
 use super::{
@@ -83,13 +84,13 @@ impl Fetch {
     }
 
     /// Passes on a response that is there already, and stores it if it may be.
-    pub(super) async fn keep(self, received: Received) -> Answered {
+    pub(super) async fn keep(self, origin: impl Origin, received: Received) -> Answered {
         let (response, at) = (&received.response, received.received);
         let length = received.body.size_hint().exact();
         let may_store = self.cache.refusal(&self.parts, response, length, at).is_none();
         let generation = if may_store { self.generation().await } else { None };
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(self.receive(answer, received, generation));
+        tokio::spawn(self.receive(origin, answer, received, generation));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -216,7 +217,7 @@ impl Fetch {
             let _ = answer.send(Ok(response));
             return;
         }
-        self.receive(answer, received, generation).await;
+        self.receive(origin, answer, received, generation).await;
     }
 
     async fn send(&self, origin: impl Origin, headers: HeaderMap) -> Result<Received, BoxError> {
@@ -309,11 +310,11 @@ impl Fetch {
         };
         let (Some(fresh), Some(mut response)) = (fresh, served) else {
             // It is about a response that is not there.
-            let received = match self.send(origin, self.parts.headers.clone()).await {
+            let received = match self.send(origin.clone(), self.parts.headers.clone()).await {
                 Ok(received) => received,
                 Err(error) => return self.failed(answer, error).await,
             };
-            return self.receive(answer, received, generation).await;
+            return self.receive(origin, answer, received, generation).await;
         };
         if let Some(generation) = generation {
             let may_store = self.cache.may_store(&self.parts, &fresh.head);
@@ -350,6 +351,7 @@ impl Fetch {
     /// Passes a response on, and stores it if it may be.
     async fn receive(
         self,
+        origin: impl Origin,
         answer: oneshot::Sender<Answered>,
         received: Received,
         generation: Option<u64>,
@@ -390,13 +392,17 @@ impl Fetch {
         };
         let mut head = Stored::new(&parts, whole, requested, received);
         head.headers = storable_fields(&cache.inner.rules, &head.headers);
-        let (fill, reader) = Fill::new(cache.inner.storage.clone());
+        let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         if let Some(leader) = &leader {
             let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), generation, length };
             leader.tell(Progress::Coming(Arc::new(coming)));
         }
         status.is_stored = true;
-        let mut response = Response::from_parts(response, Body::follow(reader, length));
+        // A part has one reader, who loses nothing.
+        let of = |length| Rescue::of(origin, &parts, &head.headers, length);
+        let rescue = length.filter(|_| place.is_none()).and_then(of);
+        let followed = followed_body(reader, length, rescue);
+        let mut response = Response::from_parts(response, followed);
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };

@@ -2,24 +2,34 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
+use super::ahead::Ahead;
 use super::body::{Body, BodyError};
 use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody, chunk_of};
 
-/// Bytes that are kept for readers who keep pace, though they are stored.
+/// Bytes that are kept though all readers have them, for those that come.
 const KEPT_BYTES: u64 = 256 << 10;
-/// Bytes that are kept at most, for readers who do not keep pace with a body that is not stored.
-const MOST_KEPT_BYTES: u64 = 1 << 20;
+/// Bytes that every fill may be ahead of all its readers. They find in memory what comes: what was just stored is
+/// what a store evicts first.
+const MOST_AHEAD_BYTES: u64 = 1 << 20;
+/// Bytes that are kept for those who are behind the first of the readers. Further back, they find it in the store.
+const MOST_BEHIND_BYTES: u64 = 1 << 20;
+/// The time for which the readers of a body that turned out not to be stored wait, in all, for those who read
+/// more slowly, who would not find in the store what is not kept any more.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body, as far as it has come.
 #[derive(Debug)]
 pub(crate) struct Fill {
     storage: Storage,
+    ahead: Arc<Ahead>,
     id: u128,
     state: Mutex<FillState>,
     changed: Notify,
@@ -38,6 +48,10 @@ struct FillState {
     is_stored: bool,
     /// The places of the readers; `None` for those that have left.
     readers: Vec<Option<u64>>,
+    /// What is left of the patience with slow readers.
+    patience: Duration,
+    /// The bytes that it may keep beyond what every fill may.
+    taken: u64,
     outcome: Option<Result<(), BodyError>>,
 }
 
@@ -48,18 +62,29 @@ pub(crate) struct Reader {
     number: usize,
 }
 
+/// The reason why a reader gets no more.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// What begins here was evicted before it was read.
+    Evicted(u64),
+    /// It broke off.
+    Broken(BodyError),
+}
+
 /// The next thing that a reader gets.
 enum Next {
     Piece(Bytes),
     /// It is in this chunk, from this byte on.
     Chunk(u64, usize),
+    /// It was not stored, and is not kept any more.
+    Gone,
     Nothing,
     End(Result<(), BodyError>),
 }
 
 impl Fill {
     /// Returns one of which nothing has come, and its first reader.
-    pub(crate) fn new(storage: Storage) -> (Arc<Self>, Reader) {
+    pub(super) fn new(storage: Storage, ahead: Arc<Ahead>) -> (Arc<Self>, Reader) {
         let state = FillState {
             kept: VecDeque::new(),
             begin: 0,
@@ -67,19 +92,21 @@ impl Fill {
             stored: 0,
             is_stored: true,
             readers: Vec::new(),
+            patience: PATIENCE,
+            taken: 0,
             outcome: None,
         };
         let id = rand::random();
         let (state, changed) = (Mutex::new(state), Notify::new());
-        let fill = Arc::new(Self { storage, id, state, changed });
+        let fill = Arc::new(Self { storage, ahead, id, state, changed });
         let reader = fill.reader().expect("nothing has come yet");
         (fill, reader)
     }
 
-    /// Returns one more reader; `None` if the begin of the body is neither kept nor stored.
+    /// Returns one more reader; `None` if the body is not stored, or its begin is neither kept nor stored.
     pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
         let mut state = self.state.lock();
-        if state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
+        if !state.is_stored || state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
             return None;
         }
         state.readers.push(Some(0));
@@ -191,7 +218,7 @@ impl Fill {
         let mut state = self.state.lock();
         state.end += piece.len() as u64;
         state.kept.push_back(piece);
-        state.forget();
+        self.forget(&mut state);
         drop(state);
         self.changed.notify_waiters();
     }
@@ -202,30 +229,78 @@ impl Fill {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            {
+            let patience = {
                 let mut state = self.state.lock();
                 if !state.is_stored && state.readers.iter().all(Option::is_none) {
                     return false;
                 }
-                state.forget();
-                if state.end - state.begin <= MOST_KEPT_BYTES {
-                    return true;
+                self.forget(&mut state);
+                let has_room = state.ahead() <= MOST_AHEAD_BYTES + state.taken;
+                match state.is_waiting_for_slow_ones() {
+                    false if has_room => return true,
+                    true if has_room => Some(state.patience),
+                    _ => None,
                 }
-            }
-            changed.await;
+            };
+            let Some(patience) = patience else {
+                changed.await;
+                continue;
+            };
+            let begin = Instant::now();
+            // What happens after that is looked at in the next turn.
+            let _ = timeout_at(begin + patience, changed).await;
+            self.state.lock().patience = patience.saturating_sub(begin.elapsed());
         }
+    }
+
+    /// Lets go of what need not be kept, and of the memory for it.
+    fn forget(&self, state: &mut FillState) {
+        state.forget();
+        let beyond = state.ahead().saturating_sub(MOST_AHEAD_BYTES);
+        let needed = if state.is_stored { beyond } else { 0 };
+        self.ahead.adjust(&mut state.taken, needed);
+    }
+}
+
+impl Drop for Fill {
+    fn drop(&mut self) {
+        self.ahead.adjust(&mut self.state.get_mut().taken, 0);
     }
 }
 
 impl FillState {
-    /// Lets go of pieces that every reader has, or finds in the store.
+    /// The place of the first of the readers.
+    fn furthest(&self) -> u64 {
+        self.readers.iter().flatten().max().copied().unwrap_or(self.end)
+    }
+
+    /// The bytes that have come and that no reader has.
+    fn ahead(&self) -> u64 {
+        self.end - self.furthest()
+    }
+
+    fn is_waiting_for_slow_ones(&self) -> bool {
+        let behind = self.furthest().saturating_sub(self.begin);
+        !self.is_stored && !self.patience.is_zero() && behind > MOST_BEHIND_BYTES
+    }
+
+    /// Lets go of pieces that every reader has, and of those far behind the first of them if the
+    /// others find them in the store, or have had their time.
     fn forget(&mut self) {
         let read = self.readers.iter().flatten().min().copied().unwrap_or(self.end);
-        while self.end - self.begin > KEPT_BYTES
-            && let Some(first) = self.kept.front()
-            && self.begin + first.len() as u64 <= read.max(self.stored)
-        {
-            self.begin += first.len() as u64;
+        let behind = self.furthest().saturating_sub(MOST_BEHIND_BYTES);
+        let elsewhere = match self.is_stored {
+            true => self.stored.min(behind),
+            false if self.patience.is_zero() => behind,
+            false => 0,
+        };
+        while let Some(first) = self.kept.front() {
+            let after = self.begin + first.len() as u64;
+            let is_read = after <= read && self.end - self.begin > KEPT_BYTES;
+            if !is_read && after > elsewhere {
+                break;
+            }
+            self.begin = after;
             self.kept.pop_front();
         }
     }
@@ -233,7 +308,8 @@ impl FillState {
     fn next(&self, at: u64) -> Next {
         if at < self.begin {
             let (index, skipped) = chunk_of(at);
-            return Next::Chunk(index, skipped);
+            let is_full = (index + 1) * CHUNK_BYTES as u64 <= self.stored;
+            return if is_full { Next::Chunk(index, skipped) } else { Next::Gone };
         }
         let mut begin = self.begin;
         for piece in &self.kept {
@@ -253,7 +329,7 @@ impl FillState {
 
 impl Reader {
     /// Returns the next piece, as soon as it has come; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, Lost>> {
         loop {
             let changed = self.fill.changed.notified();
             tokio::pin!(changed);
@@ -266,22 +342,25 @@ impl Reader {
             let piece = match next {
                 Next::Piece(piece) => piece,
                 Next::Chunk(index, skipped) => {
-                    // It is full: a later one has been begun.
                     let bytes = (index + 1) * CHUNK_BYTES as u64;
                     let chunks = Chunks { id: self.fill.id, bytes };
                     match self.fill.storage.chunk(chunks, index).await {
                         Some(chunk) => chunk.slice(skipped..),
-                        None => return Some(Err("a part of it was evicted".into())),
+                        None => return Some(Err(Lost::Evicted(at))),
                     }
                 }
+                Next::Gone => return Some(Err(Lost::Evicted(at))),
                 Next::End(Ok(())) => return None,
-                Next::End(Err(error)) => return Some(Err(error)),
+                Next::End(Err(error)) => return Some(Err(Lost::Broken(error))),
                 Next::Nothing => {
                     changed.await;
                     continue;
                 }
             };
-            self.fill.state.lock().readers[self.number] = Some(at + piece.len() as u64);
+            let mut state = self.fill.state.lock();
+            state.readers[self.number] = Some(at + piece.len() as u64);
+            self.fill.forget(&mut state);
+            drop(state);
             self.fill.changed.notify_waiters();
             return Some(Ok(piece));
         }

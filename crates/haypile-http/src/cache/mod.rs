@@ -1,9 +1,11 @@
 //! An HTTP cache in front of anything that answers requests.
 
+mod ahead;
 mod body;
 mod fetch;
 mod fill;
 mod flights;
+mod followed_body;
 mod origin;
 mod purge;
 pub(crate) mod range;
@@ -33,8 +35,10 @@ pub use purge::PurgeError;
 
 use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target, invalidated_by};
 use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
+use ahead::Ahead;
 use fetch::{Fetch, Received, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
+use followed_body::followed_body;
 use rescue::Rescue;
 
 /// The longest time that a call of a store delays a response, unless it is set.
@@ -53,6 +57,8 @@ pub struct HttpCache {
 struct Inner {
     storage: Storage,
     flights: Arc<Flights>,
+    /// Memory for the responses on their way.
+    ahead: Arc<Ahead>,
     rules: Rules,
     /// The user of a private cache.
     partition: Option<String>,
@@ -135,6 +141,7 @@ impl Builder {
         let compute_wait = self.cache.store().compute_wait();
         let inner = Inner {
             flights: Arc::default(),
+            ahead: Arc::default(),
             rules: self.rules,
             partition: self.partition,
             clock: self.clock,
@@ -229,7 +236,7 @@ impl HttpCache {
         let parts = (asked == Method::POST).then(|| head.clone());
         let request = Request::from_parts(head, body);
         let requested = self.now();
-        let response = origin.send(request).await?;
+        let response = origin.clone().send(request).await?;
         let received = self.now();
         let (response, body) = response.into_parts();
         for target in invalidated_by(&asked, target, &response) {
@@ -240,7 +247,7 @@ impl HttpCache {
             let read = self.inner.storage.read(&name).await;
             let (cache, why) = (self.clone(), Forwarded::Method);
             let fetch = Fetch { cache, parts, name, read, stale: None, why, leader: None };
-            return fetch.keep(Received { response, body, requested, received }).await;
+            return fetch.keep(origin, Received { response, body, requested, received }).await;
         }
         let mut response = Response::from_parts(response, body);
         tell(&mut response, Status::forwarded(Forwarded::Method));
@@ -308,7 +315,11 @@ impl HttpCache {
             if parts.method == Method::GET && parts.headers.contains_key(RANGE) && stale.is_none() {
                 why = Forwarded::Partial;
             }
-            let joined = if may_wait { self.join(&parts, &name, why).await } else { Joined::Alone };
+            let joined = if may_wait {
+                self.join(origin.clone(), &parts, &name, why).await
+            } else {
+                Joined::Alone
+            };
             let leader = match joined {
                 Joined::Lead(leader) => Some(leader),
                 Joined::Alone => None,
@@ -342,7 +353,13 @@ impl HttpCache {
     }
 
     /// Waits, for a while, for another request that has the same response on its way.
-    async fn join(&self, parts: &request::Parts, name: &Bytes, why: Forwarded) -> Joined {
+    async fn join(
+        &self,
+        origin: impl Origin,
+        parts: &request::Parts,
+        name: &Bytes,
+        why: Forwarded,
+    ) -> Joined {
         let flights = &self.inner.flights;
         let mut progress = match flights.board(name) {
             Boarding::Lead(leader) => return Joined::Lead(leader),
@@ -353,7 +370,7 @@ impl HttpCache {
         match now.ok().and_then(Result::ok).map(|now| now.clone()) {
             Some(Progress::LookAgain) => Joined::LookAgain,
             Some(Progress::Coming(coming)) if self.is_current(name, &coming).await => {
-                self.follow(parts, &coming, why).map_or(Joined::Alone, Joined::Answered)
+                self.follow(origin, parts, &coming, why).map_or(Joined::Alone, Joined::Answered)
             }
             // This request may have come after the change, and must not get what was before it.
             Some(Progress::Coming(_)) => {
@@ -372,6 +389,7 @@ impl HttpCache {
     /// Joins a response that another request has caused, if it answers this one.
     fn follow(
         &self,
+        origin: impl Origin,
         parts: &request::Parts,
         coming: &Coming,
         why: Forwarded,
@@ -380,7 +398,9 @@ impl HttpCache {
         if !reuse.is_served() {
             return None;
         }
-        let body = Body::follow(coming.fill.reader()?, coming.length);
+        let of = |length| Rescue::of(origin, parts, &coming.head.headers, length);
+        let rescue = coming.length.and_then(of);
+        let body = followed_body(coming.fill.reader()?, coming.length, rescue);
         let (head, age) = (coming.head.clone(), coming.head.age(self.now()));
         let mut response = Self::response(parts, head, age, coming.length, body);
         let mut status = Status::forwarded(why);

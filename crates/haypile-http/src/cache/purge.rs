@@ -30,7 +30,9 @@ impl HttpCache {
     /// If the text is not a URL, or the store fails.
     pub async fn purge(&self, url: &str) -> Result<bool, PurgeError> {
         let name = self.name(&target(url)?);
-        self.inner.storage.invalidate(&name).await.ok_or(PurgeError::Store)
+        let storage = &self.inner.storage;
+        let was_there = storage.invalidate(&name).await.ok_or(PurgeError::Store)?;
+        storage.has_taken_note().await.then_some(was_there).ok_or(PurgeError::Store)
     }
 
     /// Forgets the responses to all targets that begin with a URL, such as `http://example.org/img/`.

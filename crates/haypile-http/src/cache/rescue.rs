@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::pin::Pin;
 
+use bytes::Bytes;
 use http::header::{
     IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
 };
-use http::{HeaderValue, Method, Request, request};
+use http::{HeaderMap, HeaderValue, Method, Request, request};
+use http_body_util::BodyExt;
 
 use super::{Body, BodyError, Origin};
 use crate::semantics::part::{PartPlace, place, strong_tag};
@@ -17,9 +19,15 @@ type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
 /// Fetches bytes of a response from the origin, if it is still the same.
 pub(super) struct Rescue(Box<dyn FnOnce(Range<u64>) -> Fetched + Send>);
 
+/// A way to the rest of a body, if there is one, and the rest once it was needed.
+pub(super) struct Rest {
+    rescue: Option<Rescue>,
+    body: Option<Body>,
+}
+
 impl Rescue {
-    /// Returns one for the response to a request; `None` if nothing of it can vanish, or it has no
-    /// strong validator, without which nobody knows whether the rest is of the same body.
+    /// Returns one for the stored response to a request; `None` if nothing of it can vanish, or as for
+    /// [`Rescue::of`].
     pub(super) fn new(
         origin: impl Origin,
         request: &request::Parts,
@@ -28,8 +36,18 @@ impl Rescue {
         if matches!(stored.body, StoredBody::Inline(_)) {
             return None;
         }
-        let tag = strong_tag(&stored.head.headers)?.clone();
-        let whole = stored.body.bytes();
+        Self::of(origin, request, &stored.head.headers, stored.body.bytes())
+    }
+
+    /// Returns one for a response of this head and length; `None` if it has no strong validator,
+    /// without which nobody knows whether the rest is of the same body.
+    pub(super) fn of(
+        origin: impl Origin,
+        request: &request::Parts,
+        head: &HeaderMap,
+        whole: u64,
+    ) -> Option<Self> {
+        let tag = strong_tag(head)?.clone();
         let mut request = request.clone();
         request.method = Method::GET;
         for name in [IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE] {
@@ -53,8 +71,32 @@ impl Rescue {
             })
         })))
     }
+}
 
-    pub(super) async fn fetch(self, range: Range<u64>) -> Result<Body, BodyError> {
-        (self.0)(range).await
+impl Rest {
+    pub(super) fn new(rescue: Option<Rescue>) -> Self {
+        Self { rescue, body: None }
+    }
+
+    /// Whether the rest is on its way: what is stored is not asked any more.
+    pub(super) fn is_needed(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Returns the next piece of the bytes that are left.
+    pub(super) async fn next(&mut self, left: Range<u64>) -> Result<Bytes, BodyError> {
+        if self.body.is_none() {
+            let Rescue(fetch) = self.rescue.take().ok_or("a part of it was evicted")?;
+            self.body = Some(fetch(left).await?);
+        }
+        let body = self.body.as_mut().expect("it is there now");
+        loop {
+            let frame = body.frame().await.ok_or("the origin's rest of it is too short")??;
+            if let Ok(piece) = frame.into_data()
+                && !piece.is_empty()
+            {
+                return Ok(piece);
+            }
+        }
     }
 }

@@ -5,10 +5,9 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body::Frame;
-use http_body_util::BodyExt;
 
 use super::body::{Body, BodyError};
-use super::rescue::Rescue;
+use super::rescue::{Rescue, Rest};
 use crate::storage::{Storage, StoredBody};
 
 /// The bytes of a stored body, from the first that is left on.
@@ -16,9 +15,7 @@ struct Pieces {
     storage: Storage,
     body: StoredBody,
     left: Range<u64>,
-    rescue: Option<Rescue>,
-    /// The rest, from the origin.
-    rescued: Option<Body>,
+    rest: Rest,
 }
 
 /// Returns a part of a stored body. What has vanished from the store by the time that it is sent
@@ -30,7 +27,7 @@ pub(super) fn stored_body(
     rescue: Option<Rescue>,
 ) -> Body {
     let length = range.end - range.start;
-    let pieces = Pieces { storage, body, left: range, rescue, rescued: None };
+    let pieces = Pieces { storage, body, left: range, rest: Rest::new(rescue) };
     let frames = stream::unfold(pieces, async |mut pieces| {
         let piece = pieces.next().await?;
         if piece.is_err() {
@@ -38,7 +35,7 @@ pub(super) fn stored_body(
         }
         Some((piece.map(Frame::data), pieces))
     });
-    Body::frames(frames, length)
+    Body::frames(frames, Some(length))
 }
 
 impl Pieces {
@@ -48,7 +45,7 @@ impl Pieces {
         }
         let mut piece = match self.stored().await {
             Some(piece) => piece,
-            None => match self.rescued().await {
+            None => match self.rest.next(self.left.clone()).await {
                 Ok(piece) => piece,
                 Err(error) => return Some(Err(error)),
             },
@@ -60,25 +57,9 @@ impl Pieces {
     }
 
     async fn stored(&mut self) -> Option<Bytes> {
-        if self.rescued.is_some() {
+        if self.rest.is_needed() {
             return None;
         }
         self.storage.piece(&self.body, self.left.start).await
-    }
-
-    async fn rescued(&mut self) -> Result<Bytes, BodyError> {
-        if self.rescued.is_none() {
-            let rescue = self.rescue.take().ok_or("a part of it was evicted")?;
-            self.rescued = Some(rescue.fetch(self.left.clone()).await?);
-        }
-        let body = self.rescued.as_mut().expect("it is there now");
-        loop {
-            let frame = body.frame().await.ok_or("the origin's rest of it is too short")??;
-            if let Ok(piece) = frame.into_data()
-                && !piece.is_empty()
-            {
-                return Ok(piece);
-            }
-        }
     }
 }

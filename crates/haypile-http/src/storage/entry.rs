@@ -16,7 +16,7 @@ pub(crate) const MAX_VARIANTS: usize = 16;
 /// The responses that are stored for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Whose responses of which target these are. The key of the store may be a hash of it.
+    /// Whose responses of which target these are. The key of the store is a hash of it.
     pub(crate) name: Bytes,
     /// Changes when the responses are invalidated: one whose request was sent under another
     /// generation is not stored.
@@ -60,6 +60,14 @@ impl Entry {
     /// Returns an entry without responses, of a generation that none had before.
     pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
         Self { name, generation: rand::random(), stamp, responses: Vec::new() }
+    }
+
+    /// Returns it as that of a name, if it is: of two with the same hash, each replaces the other.
+    pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
+        if self.responses.is_empty() {
+            self.name = name.clone();
+        }
+        (self.name == *name).then_some(self)
     }
 
     /// Puts a response in the place of the one to the same requests.

@@ -10,6 +10,8 @@
 //! chunks:   id (16) | length (8)
 //! ```
 //!
+//! An entry without responses has no name: it may be about a request of which nothing is to be stored.
+//!
 //! Names, values and bodies have their length (4) before them; times are in milliseconds since 1970.
 //! Other bytes are not an entry: a request that finds them goes to the origin, and replaces them.
 
@@ -38,7 +40,8 @@ pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     for number in [entry.generation, entry.stamp.epoch, entry.stamp.number] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
-    put(&mut bytes, &entry.name)?;
+    let is_named = !entry.responses.is_empty();
+    put(&mut bytes, if is_named { &entry.name } else { &[] })?;
     bytes.push(u8::try_from(entry.responses.len()).ok()?);
     for response in &entry.responses {
         put_response(&mut bytes, response)?;

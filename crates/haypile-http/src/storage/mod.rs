@@ -36,8 +36,6 @@ use troubles::Troubles;
 /// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
 pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 
-/// Longer names are hashed: memcached has keys of 250 bytes.
-const LONGEST_NAME_IN_KEY: usize = 200;
 /// An entry that only says of which generation the next response has to be is not kept for longer.
 const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
 /// The key of the record of purges.
@@ -158,9 +156,9 @@ impl Storage {
         };
         let is_still = |entry: &Entry| {
             let permit = |purges: &Purges| purges.permit(name, entry.stamp);
-            entry.name == *name && purges.as_ref().is_some_and(permit)
+            purges.as_ref().is_some_and(permit)
         };
-        let entry = format::decode(value).filter(is_still);
+        let entry = format::decode(value).and_then(|entry| entry.of(name)).filter(is_still);
         Some(Read { entry, level: hit.level, condition: replacing(hit.version), stamp })
     }
 
@@ -238,6 +236,13 @@ impl Storage {
             is_done.then_some(true)
         });
         written.await?
+    }
+
+    /// Whether the store has taken note of what it was told. A server that cannot be reached seems empty,
+    /// and seems to take every write. The record of purges, with its version, comes from the server
+    /// itself, and only once what it missed is deleted.
+    pub(crate) async fn has_taken_note(&self) -> bool {
+        self.call(begin_purges).await.flatten().is_some()
     }
 
     /// Reads a chunk; `None` if it is not there.
@@ -368,17 +373,22 @@ fn add_purge(store: &dyn Store, prefix: &Bytes) -> Option<bool> {
     if !write_purges(store, &purges, condition)? {
         return Some(false);
     }
-    // Where nothing is conditional, another process may have written over it.
-    let is_safe = hit.is_none_or(|hit| hit.version.is_some());
-    Some(is_safe || !read_purges(store)??.permit(prefix, before))
+    // Where nothing is conditional, another process may have written over it; and a server that cannot be
+    // reached takes every write.
+    Some(!versioned_purges(store)??.permit(prefix, before))
 }
 
+/// Reads the record of purges from the last level of the store.
+#[expect(clippy::option_option, reason = "a failure, and nothing there")]
+fn versioned_purges(store: &dyn Store) -> Option<Option<Purges>> {
+    let mut value = Vec::new();
+    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
+    Some(hit.and_then(|_| Purges::decode(value.into())))
+}
+
+/// Returns the key of a name: its hash, for nothing may be stored of a request before its response has come.
 fn key(name: &[u8]) -> String {
-    match str::from_utf8(name) {
-        Ok(text) if text.len() <= LONGEST_NAME_IN_KEY => ["http/", text].concat(),
-        // The entry has the name: of two with the same hash, each replaces the other.
-        _ => format!("http#{:032x}", xxh3_128(name)),
-    }
+    format!("http/{:032x}", xxh3_128(name))
 }
 
 fn chunk_key(id: u128, index: u64) -> String {

@@ -7,10 +7,10 @@ use http_body_util::BodyExt;
 use super::origin::{Script, pieces, response, streamed};
 use super::{Bench, URL};
 
-const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60"), ("etag", "\"a\"")];
+pub(crate) const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60"), ("etag", "\"a\"")];
 
 /// Bytes that are different everywhere.
-fn long_body(length: usize) -> Bytes {
+pub(crate) fn long_body(length: usize) -> Bytes {
     (0_u32..).flat_map(u32::to_le_bytes).take(length).collect()
 }
 

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod collapsing;
+mod filling;
 mod origin;
 mod partial;
 mod poisoning;

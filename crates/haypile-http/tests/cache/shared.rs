@@ -11,6 +11,39 @@ use super::{Bench, URL, read};
 const LONG: Duration = Duration::from_mins(2);
 const FRESH: &[(&str, &str)] = &[("cache-control", "max-age=60")];
 
+/// The key of a target's entry.
+fn key(url: &str) -> String {
+    format!("http/{:032x}", xxhash_rust::xxh3::xxh3_128(url.as_bytes()))
+}
+
+/// Whether a store has these bytes in any of its keys and values.
+fn is_anywhere(bench: &Bench, text: &str) -> bool {
+    let has = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    bench.store.keys().map(|key| key.expect("a key")).any(|key| {
+        has(&key) || bench.store.get(&key).expect("a read").is_some_and(|value| has(&value))
+    })
+}
+
+#[tokio::test]
+async fn nothing_is_stored_of_a_request_whose_response_is_not() {
+    for (asked, answered) in [
+        (&[][..], "no-store"),
+        (&[], "private, max-age=60"),
+        (&[("authorization", "Basic secret")], "max-age=60"),
+    ] {
+        let origin = Script::new(move |_, _| Ok(response(200, &[("cache-control", answered)], "")));
+        let bench = Bench::new(origin);
+        for _ in 0..2 {
+            bench.ask(Method::GET, URL, asked).await;
+            bench.ask(Method::POST, URL, asked).await;
+        }
+        assert!(!is_anywhere(&bench, URL), "{asked:?} {answered}");
+    }
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    assert!(is_anywhere(&bench, URL));
+}
+
 #[tokio::test]
 async fn what_one_cache_has_stored_the_other_serves() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -72,7 +105,7 @@ async fn what_is_no_entry_is_a_miss_and_written_over() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     bench.get(URL).await;
     for garbage in [&b""[..], b"\x01", b"garbage", &[1; 200]] {
-        bench.store.set(format!("http/{URL}"), garbage).expect("it is written");
+        bench.store.set(key(URL), garbage).expect("it is written");
         assert!(!bench.get(URL).await.is_hit());
         assert!(bench.get(URL).await.is_hit());
     }
@@ -136,9 +169,9 @@ async fn processes_whose_wait_was_in_vain_ask_at_once() {
 async fn an_entry_of_another_target_is_a_miss() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     bench.get(URL).await;
-    let entry = bench.store.get(format!("http/{URL}")).expect("a read").expect("it is stored");
+    let entry = bench.store.get(key(URL)).expect("a read").expect("it is stored");
     // As a name with the same hash would leave it.
-    bench.store.set(format!("http/{URL}b"), entry).expect("it is written");
+    bench.store.set(key(&format!("{URL}b")), entry).expect("it is written");
     let other = bench.get(&format!("{URL}b")).await;
     assert_eq!((other.is_hit(), other.text()), (false, "body 1"));
 }
@@ -227,7 +260,7 @@ async fn what_was_purged_is_remembered_longer_than_entries_live() {
             let hit = bench.store.store().get_into(key, &mut Vec::new()).expect("a read");
             hit.expect("it is there").expires_in
         };
-        assert!(left(format!("http/{URL}").as_bytes()).is_some());
+        assert!(left(key(URL).as_bytes()).is_some());
         assert_eq!(left(b"http-purges"), None);
     }
 }

@@ -8,6 +8,7 @@ use haypile::{
     Cache, Cursor, Durability, Error, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
     Store, Ttl, Written,
 };
+use haypile_http::PurgeError;
 use parking_lot::{Condvar, Mutex};
 
 use super::origin::{Script, response};
@@ -20,12 +21,15 @@ enum State {
     Fails,
     /// Its calls wait until it is well or fails.
     Hangs,
+    /// It seems empty, and to take every write, as a server that cannot be reached does.
+    Away,
 }
 
 /// A store that is as a test wants it. It is not one of those that are called without a bound.
 #[derive(Debug)]
 struct Troubled {
     inner: Arc<dyn Store>,
+    away: Arc<dyn Store>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -33,7 +37,8 @@ struct Troubled {
 impl Troubled {
     fn new() -> Arc<Self> {
         let inner = Cache::open("memory:size=16MiB").expect("it opens").store().clone();
-        Arc::new(Self { inner, state: Mutex::new(State::Well), changed: Condvar::new() })
+        let away = Cache::open("none:").expect("it opens").store().clone();
+        Arc::new(Self { inner, away, state: Mutex::new(State::Well), changed: Condvar::new() })
     }
 
     fn set_state(&self, state: State) {
@@ -48,6 +53,7 @@ impl Troubled {
         }
         match *state {
             State::Well => Ok(&*self.inner),
+            State::Away => Ok(&*self.away),
             _ => Err(Error::Unsupported { operation: "anything", store: self.describe() }),
         }
     }
@@ -171,4 +177,22 @@ async fn a_store_that_stops_in_the_middle_of_a_body_breaks_nothing() {
         assert!(!answer.is_hit() && answer.body.len() == 3_000_000, "{trouble:?}");
         store.set_state(State::Well);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_away_takes_no_note_of_purges() {
+    let store = Troubled::new();
+    let origin = Script::fields(&[&[("cache-control", "max-age=60")]]);
+    let bench = Bench::on(Cache::new(store.clone()), origin, |builder| builder);
+    bench.get(URL).await;
+    store.set_state(State::Away);
+    for _ in 0..4 {
+        assert_eq!(bench.cache.purge(URL).await, Err(PurgeError::Store));
+        assert_eq!(bench.cache.purge_prefix(URL).await, Err(PurgeError::Store));
+    }
+    store.set_state(State::Well);
+    assert!(bench.get(URL).await.is_hit());
+    assert_eq!(bench.cache.purge(URL).await, Ok(true));
+    assert_eq!(bench.cache.purge_prefix(URL).await, Ok(()));
+    assert!(!bench.get(URL).await.is_hit());
 }

@@ -1,0 +1,55 @@
+//! Bodies as they come from the origin, to one of those who asked for them.
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body::Frame;
+
+use super::body::{Body, BodyError};
+use super::fill::{Lost, Reader};
+use super::rescue::{Rescue, Rest};
+
+/// A body that is read while it comes.
+struct Followed {
+    /// `None` once it has lost what it should read next.
+    reader: Option<Reader>,
+    /// The place in the body from then on.
+    at: u64,
+    length: Option<u64>,
+    rest: Rest,
+}
+
+/// Returns the bytes of a [`Fill`](super::fill::Fill), of which it has `length`, if that is known. What one who
+/// reads slowly has lost comes from the origin, if there is a way; otherwise the body breaks off.
+pub(super) fn followed_body(reader: Reader, length: Option<u64>, rescue: Option<Rescue>) -> Body {
+    let followed = Followed { reader: Some(reader), at: 0, length, rest: Rest::new(rescue) };
+    let frames = stream::unfold(Some(followed), async |followed| {
+        let mut followed = followed?;
+        let piece = followed.next().await?;
+        let followed = piece.is_ok().then_some(followed);
+        Some((piece.map(Frame::data), followed))
+    });
+    Body::frames(frames, length)
+}
+
+impl Followed {
+    async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        if let Some(reader) = &mut self.reader {
+            match reader.next().await? {
+                Ok(piece) => return Some(Ok(piece)),
+                Err(Lost::Broken(error)) => return Some(Err(error)),
+                Err(Lost::Evicted(at)) => (self.reader, self.at) = (None, at),
+            }
+        }
+        let end = self.length.unwrap_or(u64::MAX);
+        if self.at >= end {
+            return None;
+        }
+        let mut piece = match self.rest.next(self.at..end).await {
+            Ok(piece) => piece,
+            Err(error) => return Some(Err(error)),
+        };
+        piece.truncate(usize::try_from(end - self.at).unwrap_or(usize::MAX));
+        self.at += piece.len() as u64;
+        Some(Ok(piece))
+    }
+}

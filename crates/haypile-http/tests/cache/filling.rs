@@ -1,0 +1,178 @@
+//! Several clients read a body while it comes, each at its own pace.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use haypile_http::{Body, BodyError, BoxError, Builder};
+use http::{Method, Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+use super::bodies::{FRESH, long_body};
+use super::origin::{Script, pieces, response, streamed};
+use super::{Bench, URL};
+
+/// More than a store of 1 MiB holds, and than a fill keeps.
+const LENGTH: usize = 5_000_000;
+const PIECE: usize = 30_000;
+
+/// A body that says how long it is.
+struct OfLength(Body, usize);
+
+impl HttpBody for OfLength {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.0).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            self.1 -= frame.data_ref().map_or(0, Bytes::len);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.1 as u64)
+    }
+}
+
+type Sender = UnboundedSender<Result<Bytes, BoxError>>;
+
+fn send_all(sender: &Sender) {
+    for piece in long_body(LENGTH).chunks(PIECE) {
+        sender.send(Ok(Bytes::copy_from_slice(piece))).expect("it is there");
+    }
+}
+
+/// An origin whose first body comes when it is sent; the other answers are these.
+fn on_demand(
+    has_length: bool,
+    others: impl Fn(&Request<Body>) -> Response<Body> + Send + Sync + 'static,
+) -> (Sender, Script) {
+    let (sender, body) = pieces();
+    let body = if has_length { Body::wrap(OfLength(body, LENGTH)) } else { body };
+    let body = Mutex::new(Some(body));
+    let origin = Script::new(move |_, request| {
+        let first = body.lock().expect("no panic").take();
+        Ok(first.map_or_else(|| others(request), |body| streamed(200, FRESH, body)))
+    });
+    (sender, origin)
+}
+
+fn at_once(has_length: bool) -> Response<Body> {
+    let (sender, body) = pieces();
+    send_all(&sender);
+    streamed(200, FRESH, if has_length { Body::wrap(OfLength(body, LENGTH)) } else { body })
+}
+
+/// A store that evicts the first chunks of such a body before the last has come.
+fn small_store(origin: Script) -> Bench {
+    Bench::with(origin, "memory:size=1MiB", |builder| builder.largest_body(100_000_000))
+}
+
+async fn body(bench: &Bench) -> Body {
+    bench.send(Method::GET, URL, &[]).await.expect("a head").into_body()
+}
+
+/// Reads so many bytes, or all.
+async fn read(body: &mut Body, bytes: usize) -> Result<Vec<u8>, String> {
+    let mut all = Vec::new();
+    while all.len() < bytes
+        && let Some(frame) = body.frame().await
+    {
+        let frame = frame.map_err(|error| error.to_string())?;
+        all.extend_from_slice(&frame.into_data().expect("bytes"));
+    }
+    Ok(all)
+}
+
+async fn let_others_run() {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_loses_what_the_store_evicts_while_it_comes() {
+    for has_length in [true, false] {
+        let bench = small_store(Script::new(move |_, _| Ok(at_once(has_length))));
+        let mut slow = body(&bench).await;
+        let_others_run().await;
+        assert!(read(&mut slow, usize::MAX).await.expect("all of it") == long_body(LENGTH));
+        let together = join_all((0..8).map(|_| bench.get(URL))).await;
+        assert!(together.iter().all(|answer| answer.body == long_body(LENGTH)));
+    }
+}
+
+#[tokio::test]
+async fn one_who_is_slow_finds_the_body_in_the_store() {
+    let (sender, origin) = on_demand(false, |_| unreachable!("nothing is lost"));
+    let set_up = |builder: Builder| builder.largest_body(100_000_000);
+    let bench = Bench::with(origin, "memory:size=64MiB", set_up);
+    let (mut slow, mut fast) = tokio::join!(body(&bench), body(&bench));
+    send_all(&sender);
+    drop(sender);
+    let begin = read(&mut slow, 1).await.expect("a piece");
+    assert!(read(&mut fast, usize::MAX).await.expect("all of it") == long_body(LENGTH));
+    let rest = read(&mut slow, usize::MAX).await.expect("the rest");
+    assert!([begin, rest].concat() == long_body(LENGTH));
+}
+
+#[tokio::test]
+async fn what_one_who_is_slow_has_lost_comes_from_the_origin_if_it_is_still_the_same() {
+    for tag in ["\"a\"", "\"b\""] {
+        let (sender, origin) = on_demand(true, move |request| {
+            let range = request.headers()["range"].to_str().expect("text");
+            assert_eq!(request.headers()["if-range"], "\"a\"");
+            let begin = range.strip_prefix("bytes=").and_then(|range| range.split('-').next());
+            let begin: usize = begin.expect("a range").parse().expect("digits");
+            let place = format!("bytes {begin}-{}/{LENGTH}", LENGTH - 1);
+            let fields = [("etag", tag), ("content-range", &place)];
+            response(206, &fields, long_body(LENGTH).slice(begin..))
+        });
+        let bench = small_store(origin);
+        let (mut slow, mut fast) = tokio::join!(body(&bench), body(&bench));
+        send_all(&sender);
+        drop(sender);
+        let begin = read(&mut slow, 1).await.expect("a piece");
+        assert!(read(&mut fast, usize::MAX).await.expect("all of it") == long_body(LENGTH));
+        let rest = read(&mut slow, usize::MAX).await;
+        assert_eq!(bench.origin.requests(), 2);
+        if tag == "\"a\"" {
+            assert!([begin, rest.expect("the rest")].concat() == long_body(LENGTH));
+        } else {
+            assert!(rest.expect_err("it is another").contains("evicted"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_long_for_one_who_is_slow() {
+    let (sender, origin) = on_demand(false, |_| at_once(false));
+    let set_up = |builder: Builder| builder.largest_body(500_000);
+    let bench = Bench::with(origin, "memory:size=64MiB", set_up);
+    let (mut stopped, mut fast) = tokio::join!(body(&bench), body(&bench));
+    assert_eq!(bench.origin.requests(), 1);
+    send_all(&sender);
+    drop(sender);
+    let begin = Instant::now();
+    let first = read(&mut fast, 1_000_000).await.expect("a part");
+    assert_eq!(begin.elapsed().as_secs(), 0);
+    // It is known to be too long now: who comes gets one of its own.
+    let mut late = body(&bench).await;
+    assert_eq!(bench.origin.requests(), 2);
+    assert!(read(&mut late, usize::MAX).await.expect("all of it") == long_body(LENGTH));
+    let rest = read(&mut fast, usize::MAX).await.expect("the rest");
+    assert!([first, rest].concat() == long_body(LENGTH));
+    assert_eq!(begin.elapsed().as_secs(), 5);
+    let error = read(&mut stopped, usize::MAX).await.expect_err("it is not kept any more");
+    assert!(error.contains("evicted"), "{error}");
+}
