@@ -99,6 +99,7 @@ impl Fetch {
         let mut asked = parts.clone();
         let request = Request::from_parts(parts, Body::empty());
         let mut response = origin.send(request).await?;
+        add_date(response.headers_mut(), cache.now());
         if let (Some(read), Some(stale)) = (read, stale)
             && response.status() == stale.response.head.status
             && response.extensions().get::<FollowedRedirect>().is_none()
@@ -226,11 +227,7 @@ impl Fetch {
         let response = origin.send(Request::from_parts(parts, Body::empty())).await?;
         let received = self.cache.now();
         let (mut response, body) = response.into_parts();
-        if !response.headers.contains_key(DATE)
-            && let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(received))
-        {
-            response.headers.insert(DATE, date);
-        }
+        add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
     }
 
@@ -466,6 +463,16 @@ impl HttpCache {
             }
         }
         false
+    }
+}
+
+/// Adds the time at which a response came to one that does not say when it was sent: RFC 9110, section
+/// 6.6.1. A stored response that it freshens has another.
+fn add_date(headers: &mut HeaderMap, received: SystemTime) {
+    if !headers.contains_key(DATE)
+        && let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(received))
+    {
+        headers.insert(DATE, date);
     }
 }
 

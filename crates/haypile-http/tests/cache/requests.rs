@@ -104,6 +104,28 @@ async fn a_stale_response_is_validated_and_freshened() {
     assert_eq!(hit.field("content-length"), "4");
 }
 
+/// A 304, or the response to a HEAD, without an `Age` comes from the origin itself.
+#[tokio::test]
+async fn the_age_counts_from_the_validation() {
+    for (method, age, expected) in [
+        (Method::GET, None, "hit; ttl=60"),
+        (Method::GET, Some("20"), "hit; ttl=40"),
+        (Method::HEAD, None, "hit; ttl=60"),
+    ] {
+        let bench = Bench::new(Script::new(move |number, request| {
+            let mut fields = vec![("cache-control", "max-age=60"), ("etag", "\"a\"")];
+            let age = if number == 0 { Some("100") } else { age };
+            fields.extend(age.map(|age| ("age", age)));
+            let is_head = request.method() == Method::HEAD;
+            Ok(response(if number == 0 || is_head { 200 } else { 304 }, &fields, ""))
+        }));
+        bench.get(URL).await;
+        bench.wait(10);
+        assert!(!bench.ask(method.clone(), URL, &[]).await.is_hit());
+        assert_eq!(bench.get(URL).await.cache_status(), expected, "{method} {age:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_304_that_is_about_another_response_is_not_believed() {
     let bench = Bench::new(Script::new(|number, request| {
