@@ -95,42 +95,49 @@ impl Fetch {
 
     /// Answers a HEAD: its response is not stored, but tells of the stored one.
     async fn head(self, origin: impl Origin) -> Answered {
-        let Self { cache, parts, read, stale, why, .. } = self;
-        let mut asked = parts.clone();
-        let request = Request::from_parts(parts, Body::empty());
-        let mut response = origin.send(request).await?;
-        add_date(response.headers_mut(), cache.now());
-        if let (Some(read), Some(stale)) = (read, stale)
-            && response.status() == stale.response.head.status
-            && response.extensions().get::<FollowedRedirect>().is_none()
-        {
-            let mut entry = read.entry.clone().expect("it has the response");
-            let place = entry.responses.iter().position(|stored| *stored == stale.response);
-            if let Some(place) = place {
-                let is_changed = if head_freshens(response.headers(), &stale.response.head) {
-                    let now = cache.now();
-                    let mut fresh = stale.response.head.clone();
-                    freshen(&cache.inner.rules, &mut fresh.headers, response.headers());
-                    (fresh.requested, fresh.received) = (now, now);
-                    // It is stored as if a GET had brought it.
-                    asked.method = Method::GET;
-                    let may_store = cache.may_store(&asked, &fresh)
-                        && same_vary(&fresh.headers, &stale.response.head.headers);
-                    if may_store {
-                        entry.responses[place].head = fresh;
-                    }
-                    may_store
-                } else {
-                    entry.responses.remove(place);
-                    true
-                };
-                if is_changed {
-                    cache.inner.storage.write(&read, &entry).await;
-                }
-            }
+        let request = Request::from_parts(self.parts.clone(), Body::empty());
+        let (mut head, body) = match origin.send(request).await {
+            Ok(response) => response.into_parts(),
+            Err(error) => return self.unless_stale(error).await,
+        };
+        if let Some(response) = self.serve_instead_of(head.status).await {
+            return Ok(response);
         }
-        tell(&mut response, Status::forwarded(why));
+        add_date(&mut head.headers, self.cache.now());
+        self.learn_from_head(&head).await;
+        let mut response = Response::from_parts(head, body);
+        tell(&mut response, Status::forwarded(self.why));
         Ok(response)
+    }
+
+    /// Freshens the stored response by that to a HEAD, or forgets it if that is about another.
+    async fn learn_from_head(&self, news: &response::Parts) {
+        let (Some(read), Some(stale)) = (&self.read, &self.stale) else { return };
+        let stale = &stale.response;
+        let is_elsewhere = news.extensions.get::<FollowedRedirect>().is_some();
+        if news.status != stale.head.status || is_elsewhere {
+            return;
+        }
+        let mut entry = read.entry.clone().expect("it has the response");
+        let Some(place) = entry.responses.iter().position(|stored| stored == stale) else { return };
+        if head_freshens(&news.headers, &stale.head) {
+            let now = self.cache.now();
+            let mut fresh = stale.head.clone();
+            freshen(&self.cache.inner.rules, &mut fresh.headers, &news.headers);
+            (fresh.requested, fresh.received) = (now, now);
+            // It is stored as if a GET had brought it.
+            let mut asked = self.parts.clone();
+            asked.method = Method::GET;
+            let may_store = self.cache.may_store(&asked, &fresh)
+                && same_vary(&fresh.headers, &stale.head.headers);
+            if !may_store {
+                return;
+            }
+            entry.responses[place].head = fresh;
+        } else {
+            entry.responses.remove(place);
+        }
+        self.cache.inner.storage.write(read, &entry).await;
     }
 
     /// Waits, for a while, for another process that has the same request on its way.
@@ -209,11 +216,7 @@ impl Fetch {
         if is_conditional && status == StatusCode::NOT_MODIFIED {
             return self.not_modified(origin, answer, received, generation).await;
         }
-        if is_failure(status)
-            && let Some(stale) = &self.stale
-            && stale.may_be_served_on_error
-            && let Some(response) = self.serve_stale(stale, Some(status)).await
-        {
+        if let Some(response) = self.serve_instead_of(status).await {
             let _ = answer.send(Ok(response));
             return;
         }
@@ -242,21 +245,23 @@ impl Fetch {
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
-        let answered = match &self.stale {
-            Some(stale) if stale.may_be_served_on_error => {
-                self.serve_stale(stale, None).await.ok_or(error)
-            }
-            _ => Err(error),
-        };
+        let answered = self.unless_stale(error).await;
         let _ = answer.send(answered);
     }
 
-    /// Serves a stored response because the origin fails.
-    async fn serve_stale(
-        &self,
-        stale: &Stale,
-        origin: Option<StatusCode>,
-    ) -> Option<Response<Body>> {
+    /// Returns the stale response if it may be served though the origin does not answer, or its error.
+    async fn unless_stale(&self, error: BoxError) -> Answered {
+        self.serve_stale(None).await.ok_or(error)
+    }
+
+    /// Returns the stale response if it may be served in the place of the origin's, which is a failure.
+    async fn serve_instead_of(&self, status: StatusCode) -> Option<Response<Body>> {
+        if is_failure(status) { self.serve_stale(Some(status)).await } else { None }
+    }
+
+    /// Serves the stale response because the origin fails, if that is permitted.
+    async fn serve_stale(&self, origin: Option<StatusCode>) -> Option<Response<Body>> {
+        let stale = self.stale.as_ref().filter(|stale| stale.may_be_served_on_error)?;
         let age = stale.response.head.age(self.cache.now());
         let response = stale.response.clone();
         let mut response = self.cache.serve(&self.parts, response, age, None).await?;

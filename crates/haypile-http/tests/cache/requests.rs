@@ -151,7 +151,9 @@ async fn a_failing_origin_is_covered_by_a_stale_response_unless_that_is_forbidde
         ("s-maxage=60", false),
         ("max-age=60, stale-if-error=5", false),
     ] {
-        for fails_by_status in [true, false] {
+        for (fails_by_status, method) in
+            [(true, Method::GET), (false, Method::GET), (true, Method::HEAD), (false, Method::HEAD)]
+        {
             let bench = Bench::new(Script::new(move |number, _| match number {
                 0 => Ok(response(200, &[("cache-control", control)], "body")),
                 _ if fails_by_status => Ok(response(503, &[], "down")),
@@ -159,14 +161,14 @@ async fn a_failing_origin_is_covered_by_a_stale_response_unless_that_is_forbidde
             }));
             bench.get(URL).await;
             bench.wait(70);
-            let answered = bench.send(Method::GET, URL, &[]).await;
+            let answered = bench.send(method.clone(), URL, &[]).await;
             let status = answered.map_or(0, |response| response.status().as_u16());
             let expected = match (is_served, fails_by_status) {
                 (true, _) => 200,
                 (false, true) => 503,
                 (false, false) => 0,
             };
-            assert_eq!(status, expected, "{control}, {fails_by_status}");
+            assert_eq!(status, expected, "{control}, {fails_by_status}, {method}");
         }
     }
 }
