@@ -75,6 +75,24 @@ enum Joined {
     Alone,
 }
 
+/// An origin's failure that no stored response covers.
+pub(crate) struct Failed {
+    /// Why the request went there.
+    #[cfg_attr(
+        not(feature = "proxy"),
+        expect(dead_code, reason = "the proxy's own responses say it")
+    )]
+    pub(crate) why: Forwarded,
+    pub(crate) error: BoxError,
+}
+
+impl Failed {
+    /// Returns what makes the failure of a request that went to the origin for this reason.
+    fn of(why: Forwarded) -> impl FnOnce(BoxError) -> Self {
+        move |error| Self { why, error }
+    }
+}
+
 /// Sets up an [`HttpCache`].
 #[derive(Debug)]
 #[must_use]
@@ -172,6 +190,15 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
     ) -> Result<Response<Body>, BoxError> {
+        self.try_answer(origin, request).await.map_err(|failed| failed.error)
+    }
+
+    /// The same, and of a failure why the request went to the origin.
+    pub(crate) async fn try_answer(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Failed> {
         let Ok(target) = Target::of(request.uri()) else {
             return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         };
@@ -210,8 +237,8 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
         why: Forwarded,
-    ) -> Result<Response<Body>, BoxError> {
-        let mut response = origin.send(request).await?;
+    ) -> Result<Response<Body>, Failed> {
+        let mut response = origin.send(request).await.map_err(Failed::of(why))?;
         tell(&mut response, Status::forwarded(why));
         Ok(response)
     }
@@ -222,14 +249,15 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
         target: &Target,
-    ) -> Result<Response<Body>, BoxError> {
+    ) -> Result<Response<Body>, Failed> {
+        let why = Forwarded::Method;
         let asked = request.method().clone();
         let (head, body) = request.into_parts();
         // Responses to other methods are not stored.
         let parts = (asked == Method::POST).then(|| head.clone());
         let request = Request::from_parts(head, body);
         let requested = self.now();
-        let response = origin.send(request).await?;
+        let response = origin.send(request).await.map_err(Failed::of(why))?;
         let received = self.now();
         let (response, body) = response.into_parts();
         for target in invalidated_by(&asked, target, &response) {
@@ -238,12 +266,13 @@ impl HttpCache {
         if let Some(parts) = parts {
             let name = self.name(target);
             let read = self.inner.storage.read(&name).await;
-            let (cache, why) = (self.clone(), Forwarded::Method);
+            let cache = self.clone();
             let fetch = Fetch { cache, parts, name, read, stale: None, why, leader: None };
-            return fetch.keep(Received { response, body, requested, received }).await;
+            let received = Received { response, body, requested, received };
+            return fetch.keep(received).await.map_err(Failed::of(why));
         }
         let mut response = Response::from_parts(response, body);
-        tell(&mut response, Status::forwarded(Forwarded::Method));
+        tell(&mut response, Status::forwarded(why));
         Ok(response)
     }
 
@@ -253,7 +282,7 @@ impl HttpCache {
         origin: impl Origin,
         parts: request::Parts,
         name: Bytes,
-    ) -> Result<Response<Body>, BoxError> {
+    ) -> Result<Response<Body>, Failed> {
         let asked = RequestDirectives::read(&parts.headers);
         let mut may_wait = parts.method == Method::GET
             && !parts.headers.contains_key(RANGE)
@@ -320,7 +349,7 @@ impl HttpCache {
                 }
             };
             let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
-            return Box::pin(fetch.start(origin)).await;
+            return Box::pin(fetch.start(origin)).await.map_err(Failed::of(why));
         }
     }
 
@@ -443,8 +472,8 @@ fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
     &mut entry.expect("a response of it was selected").responses
 }
 
-/// Adds what the cache did to a response.
-fn tell(response: &mut Response<Body>, mut status: Status) {
+/// Adds what the cache did to a response of an origin.
+pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());
     }
@@ -452,7 +481,7 @@ fn tell(response: &mut Response<Body>, mut status: Status) {
 }
 
 /// Puts a status into the fields and the extensions of a response.
-fn attach(response: &mut Response<Body>, status: Status) {
+pub(crate) fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);
 }
@@ -462,7 +491,6 @@ fn gateway_timeout() -> Response<Body> {
     let text = "no stored response may answer this request, and it allows no other\n";
     let mut response = Response::new(Body::full(text));
     *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-    let detail = Some("only-if-cached".into());
-    tell(&mut response, Status { detail, ..Status::forwarded(Forwarded::Request) });
+    attach(&mut response, Status::refused("only-if-cached"));
     response
 }

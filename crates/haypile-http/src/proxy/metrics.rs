@@ -237,8 +237,9 @@ fn read(count: &AtomicU64) -> u64 {
 fn result(status: Option<&Status>, code: u16) -> usize {
     let name = match status.map(|status| (status.forwarded, status)) {
         None if code == ABANDONED => "abandoned",
-        None if [502, 504].contains(&code) => "failed",
         None => "refused",
+        Some((Some(_), status)) if status.is_own() && [502, 504].contains(&code) => "failed",
+        Some((_, status)) if status.is_own() => "refused",
         Some((None, status)) if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
         Some((None, _)) => "hit",
         Some((Some(Forwarded::Stale), status)) if status.origin_status == Some(304) => {
@@ -257,14 +258,17 @@ mod tests {
     fn every_result_is_listed() {
         use Forwarded::{Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss};
         for why in [Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss] {
-            let status = Status { forwarded: Some(why), ..Status::default() };
+            let mut status = Status::forwarded(why);
+            status.origin_status = Some(200);
             assert_eq!(RESULTS[result(Some(&status), 200)], why.token());
         }
         let hit = |ttl| Status { ttl: Some(ttl), ..Status::default() };
         assert_eq!(RESULTS[result(Some(&hit(0)), 200)], "hit");
         assert_eq!(RESULTS[result(Some(&hit(-1)), 200)], "hit-stale");
-        assert_eq!(RESULTS[result(None, 400)], "refused");
-        assert_eq!(RESULTS[result(None, 504)], "failed");
+        assert_eq!(RESULTS[result(Some(&Status::refused("x")), 504)], "refused");
+        let failed = Status::failed(UriMiss, "x");
+        assert_eq!(RESULTS[result(Some(&failed), 504)], "failed");
+        assert_eq!(RESULTS[result(Some(&failed), 400)], "refused");
         assert_eq!(RESULTS[result(None, ABANDONED)], "abandoned");
     }
 

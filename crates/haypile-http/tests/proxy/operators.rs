@@ -259,7 +259,8 @@ async fn every_request_is_in_the_access_log() {
             "\"fwd=uri-miss; fwd-status=200; stored\"",
         ),
         ("\"GET http://example.org/a?b HTTP/1.1\" 200 5 ", "\"hit; ttl="),
-        ("\"GET /c HTTP/1.1\" 400 ", "\"-\" \"-\" \"-\""),
+        // Neither hit nor fwd: no cache has been asked.
+        ("\"GET /c HTTP/1.1\" 400 ", "\"-\" \"-\" \"detail=\\x22Host is not a host\\x22\""),
     ]) {
         assert!(line.starts_with("127.0.0.1 - - ["), "{line}");
         assert!(line.contains(expected.0) && line.contains(expected.1), "{line}");
