@@ -15,7 +15,8 @@ use super::fill::Fill;
 use super::origin::{CloseDelimited, FollowedRedirect};
 use super::rescue::Rescue;
 use super::{
-    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, attach, tell,
+    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Selected, Status,
+    attach, tell,
 };
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
@@ -26,6 +27,9 @@ use crate::storage::{Entry, Part, Read, Stamp, Storage, StoredBody, StoredRespon
 
 /// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
+/// The most bytes by which an entry with a body, or a first part, in chunks is longer than with an empty
+/// one.
+const MOST_REFERENCE_BYTES: usize = 64;
 /// The times after which a waiting request looks again whether another process is done.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(20);
@@ -179,7 +183,8 @@ impl Fetch {
         let read = self.read.as_ref()?;
         let asked = RequestDirectives::read(&self.parts.headers);
         let entry = read.entry.as_ref()?;
-        let (place, assessment) = self.cache.select(&self.parts, &asked, entry)?;
+        let selected = self.cache.select(&self.parts, &asked, entry)?;
+        let Selected::At(place, assessment) = selected else { return None };
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
@@ -368,42 +373,44 @@ impl Fetch {
             }
             _ => (response.clone(), None),
         };
-        let generation = match cache.refusal(&parts, &whole, length, received) {
-            None if generation.is_none() => {
-                status.detail = Some("the store does not answer".into());
-                None
-            }
-            None => generation,
-            Some(detail) => {
-                status.detail = Some(detail);
-                None
-            }
-        };
+        let refusal = cache.refusal(&parts, &whole, length, received);
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);
-        let Some(generation) = generation else {
-            if let Some(leader) = &leader {
-                leader.tell(Progress::Alone);
+        let kept = match (refusal, generation) {
+            (Some(reason), _) => Err(reason),
+            (None, None) => Err("the store does not answer".to_owned()),
+            (None, Some(generation)) => {
+                let mut head = Stored::new(&parts, whole, requested, received);
+                head.headers = storable_fields(&cache.inner.rules, &head.headers);
+                let one = alone(&name, head);
+                let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
+                has_room.then_some((generation, one)).ok_or("its head is too long".to_owned())
             }
-            let mut response = Response::from_parts(response, body);
-            attach(&mut response, status);
-            let _ = answer.send(Ok(response));
-            return;
         };
-        let mut head = Stored::new(&parts, whole, requested, received);
-        head.headers = storable_fields(&cache.inner.rules, &head.headers);
+        let (generation, one) = match kept {
+            Ok(kept) => kept,
+            Err(reason) => {
+                if let Some(leader) = &leader {
+                    leader.tell(Progress::Alone);
+                }
+                status.detail = Some(reason);
+                let mut response = Response::from_parts(response, body);
+                attach(&mut response, status);
+                let _ = answer.send(Ok(response));
+                return;
+            }
+        };
+        let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone());
         if let Some(leader) = &leader {
-            let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), generation, length };
+            let head = with_head.head.clone();
+            let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
             leader.tell(Progress::Coming(Arc::new(coming)));
         }
         status.is_stored = true;
         let mut response = Response::from_parts(response, Body::follow(reader, length));
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
-        let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
-        let mut one = Entry::empty(name.clone(), Stamp::default());
-        one.insert(with_head.clone());
         let is_part = place.is_some();
         let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
         let commit = async |body: StoredBody| {
@@ -479,6 +486,13 @@ fn add_date(headers: &mut HeaderMap, received: SystemTime) {
     {
         headers.insert(DATE, date);
     }
+}
+
+/// Returns an entry with one response, of which only the head has come.
+fn alone(name: &Bytes, head: Stored) -> Entry {
+    let mut entry = Entry::empty(name.clone(), Stamp::default());
+    entry.insert(StoredResponse { head, body: StoredBody::Inline(Bytes::new()) });
+    entry
 }
 
 fn same_vary(one: &HeaderMap, other: &HeaderMap) -> bool {

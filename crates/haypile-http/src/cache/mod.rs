@@ -63,6 +63,15 @@ struct Inner {
     level_names: Vec<Arc<str>>,
 }
 
+/// A stored response that answers a request.
+enum Selected {
+    /// The one at this place of its entry.
+    At(usize, Assessment),
+    /// A part of one that lacks what the request asks for. It is of no use, and need not be
+    /// revalidated either.
+    Lacking,
+}
+
 /// The outcome of asking whether another request has the same response on its way.
 enum Joined {
     /// None has. This one tells those that come.
@@ -299,7 +308,8 @@ impl HttpCache {
             let mut stale = None;
             match selected {
                 None => {}
-                Some((place, assessment)) if assessment.reuse.is_served() => {
+                Some(Selected::Lacking) => why = Forwarded::Partial,
+                Some(Selected::At(place, assessment)) if assessment.reuse.is_served() => {
                     let is_stale = assessment.reuse == Reuse::StaleWhileRevalidate;
                     let revalidated = is_stale.then(|| read.clone());
                     let level = read.as_ref().map_or(0, |read| read.level);
@@ -320,12 +330,13 @@ impl HttpCache {
                     // A part of it was evicted.
                     why = Forwarded::UriMiss;
                 }
-                Some((place, assessment)) => {
-                    why = Forwarded::Stale;
+                Some(Selected::At(place, assessment)) => {
+                    why = if assessment.is_refused_by_request {
+                        Forwarded::Request
+                    } else {
+                        Forwarded::Stale
+                    };
                     if let Reuse::Revalidate { may_be_served_on_error } = assessment.reuse {
-                        if asked.no_cache || asked.no_store {
-                            why = Forwarded::Request;
-                        }
                         let response = responses(&mut read)[place].clone();
                         stale = Some(Stale { response, may_be_served_on_error });
                     }
@@ -333,9 +344,6 @@ impl HttpCache {
             }
             if asked.only_if_cached {
                 return Ok(gateway_timeout());
-            }
-            if parts.method == Method::GET && parts.headers.contains_key(RANGE) && stale.is_none() {
-                why = Forwarded::Partial;
             }
             let joined = if may_wait { self.join(&parts, &name, why).await } else { Joined::Alone };
             let leader = match joined {
@@ -353,21 +361,21 @@ impl HttpCache {
         }
     }
 
-    /// Returns the place of the latest of the responses that answer a request, and how it may be used.
-    /// One that lacks what the request asks for is of no use, and need not be revalidated either.
+    /// Returns the latest of the responses that answer a request, and how it may be used.
     fn select(
         &self,
         parts: &request::Parts,
         asked: &RequestDirectives,
         entry: &Entry,
-    ) -> Option<(usize, Assessment)> {
+    ) -> Option<Selected> {
         let now = self.now();
         let assess = |(place, response): (usize, &StoredResponse)| {
             let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
             Some((place, assessment))
         };
-        let selected = entry.responses.iter().enumerate().find_map(assess);
-        selected.filter(|(place, _)| Self::has_asked_part(parts, &entry.responses[*place]))
+        let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;
+        let has_all = Self::has_asked_part(parts, &entry.responses[place]);
+        Some(if has_all { Selected::At(place, assessment) } else { Selected::Lacking })
     }
 
     /// Waits, for a while, for another request that has the same response on its way.

@@ -79,8 +79,14 @@ impl Status {
 
     /// Returns that of a response from the cache.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
-        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
-        Self { ttl: Some(seconds(lifetime) - seconds(age)), ..Self::default() }
+        let stale_for = age.saturating_sub(lifetime);
+        // Begun seconds count whole, so that the sign says whether it is fresh.
+        let seconds = |duration: Duration| {
+            let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+            i64::try_from(seconds.max(1)).unwrap_or(i64::MAX)
+        };
+        let ttl = if age < lifetime { seconds(lifetime - age) } else { -seconds(stale_for) };
+        Self { ttl: Some(ttl), ..Self::default() }
     }
 
     /// Adds it to the fields of a response, behind what caches before this one have said.
@@ -160,6 +166,23 @@ mod tests {
         miss.detail = Some("a \"b\\".into());
         let expected = "haypile; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=\"a 'b'\"";
         assert_eq!(miss.to_string(), expected);
+    }
+
+    #[test]
+    fn the_sign_says_whether_a_response_is_fresh() {
+        let minute = Duration::from_mins(1);
+        for (age_ms, expected) in [
+            (0, 60),
+            (500, 60),
+            (20_000, 40),
+            (59_999, 1),
+            (60_000, -1),
+            (60_001, -1),
+            (61_500, -2),
+        ] {
+            let found = Status::hit(minute, Duration::from_millis(age_ms)).ttl;
+            assert_eq!(found, Some(expected), "{age_ms}");
+        }
     }
 
     #[test]

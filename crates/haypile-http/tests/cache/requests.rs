@@ -71,6 +71,40 @@ async fn conditions_of_clients_are_evaluated() {
 }
 
 #[tokio::test]
+async fn the_reason_for_asking_the_origin_is_exact() {
+    for (control, asked, wait, expected) in [
+        ("max-age=60", "max-age=5", 10, "fwd=request"),
+        ("max-age=60", "min-fresh=55", 10, "fwd=request"),
+        ("max-age=60", "no-cache", 10, "fwd=request"),
+        ("max-age=60", "max-age=5", 60, "fwd=stale"),
+        ("max-age=60", "", 60, "fwd=stale"),
+        ("max-age=60, no-cache", "max-age=5", 10, "fwd=stale"),
+    ] {
+        let bench = Bench::new(Script::new(move |_, _| {
+            Ok(response(200, &[("cache-control", control), ("etag", "\"a\"")], "body"))
+        }));
+        bench.get(URL).await;
+        bench.wait(wait);
+        let answer = bench.ask(Method::GET, URL, &[("cache-control", asked)]).await;
+        let reason = answer.cache_status().split(';').next();
+        assert_eq!(reason, Some(expected), "{control}; {asked}; {wait}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_with_a_head_that_has_no_room_in_an_entry_is_not_said_to_be_stored() {
+    let long = "x".repeat(65_300);
+    let bench = Bench::new(Script::new(move |_, _| {
+        Ok(response(200, &[("cache-control", "max-age=60"), ("x", &long)], "body"))
+    }));
+    for _ in 0..2 {
+        let answer = bench.get(URL).await;
+        let expected = "fwd=uri-miss; fwd-status=200; detail=\"its head is too long\"";
+        assert_eq!((answer.cache_status(), answer.text()), (expected, "body"));
+    }
+}
+
+#[tokio::test]
 async fn only_if_cached_never_gets_to_the_origin() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     let asked = [("cache-control", "only-if-cached")];
