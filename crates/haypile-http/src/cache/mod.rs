@@ -209,10 +209,16 @@ impl HttpCache {
         request: Request<Body>,
     ) -> Result<Response<Body>, Failed> {
         let Ok(target) = Target::of(request.uri()) else {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         };
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         if !is_read {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             // Hits are many: what others need lies on the heap, and not in the way.
             return Box::pin(self.send_and_invalidate(origin, request, &target)).await;
         }
@@ -220,6 +226,9 @@ impl HttpCache {
             .iter()
             .any(|condition| request.headers().contains_key(condition));
         if asks_origin || !request.body().is_end_stream() {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         }
         let (parts, _empty) = request.into_parts();
@@ -492,6 +501,12 @@ pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
 pub(crate) fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);
+}
+
+/// Whether a request that no stored response answers may not go to the origin. One of an unsafe method
+/// has to (RFC 9111, section 4), whatever it says.
+fn is_safe_and_only_if_cached(request: &Request<Body>) -> bool {
+    request.method().is_safe() && RequestDirectives::read(request.headers()).only_if_cached
 }
 
 /// Returns the response to a request that allows none but a stored one.

@@ -117,6 +117,34 @@ async fn only_if_cached_never_gets_to_the_origin() {
     assert_eq!(bench.origin.requests(), 1);
 }
 
+/// What no stored response may answer is not sent to the origin either, unless it would change something
+/// there.
+#[tokio::test]
+async fn only_if_cached_holds_for_all_safe_requests() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    let asked = ("cache-control", "only-if-cached");
+    for (method, url, field, body) in [
+        (Method::GET, URL, Some(("if-match", "\"x\"")), ""),
+        (Method::GET, URL, Some(("if-unmodified-since", "Thu, 01 Jan 2026 00:00:00 GMT")), ""),
+        (Method::GET, URL, None, "body"),
+        (Method::HEAD, URL, Some(("if-match", "\"x\"")), ""),
+        (Method::OPTIONS, URL, None, ""),
+        (Method::GET, "/no-target", None, ""),
+        (Method::POST, URL, None, "body"),
+        (Method::PUT, URL, None, "body"),
+    ] {
+        let fields: Vec<_> = field.into_iter().chain([asked]).collect();
+        let request = super::request(method.clone(), url, &fields).map(|_| Body::full(body));
+        let before = bench.origin.requests();
+        let response = bench.cache.answer(bench.origin.clone(), request).await;
+        let status = response.expect("a response").status();
+        let (expected, requests) = if method.is_safe() { (504, 0) } else { (200, 1) };
+        assert_eq!(status, expected, "{method} {field:?} {body}");
+        assert_eq!(bench.origin.requests() - before, requests, "{method} {field:?} {body}");
+    }
+}
+
 #[tokio::test]
 async fn a_stale_response_is_validated_and_freshened() {
     let bench = Bench::new(Script::new(|number, request| {
