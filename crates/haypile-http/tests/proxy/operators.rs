@@ -88,6 +88,9 @@ async fn what_operators_may_not_ask() {
         ("url=", 400, "is not the URL of a target"),
         ("url=/a", 400, "is not the URL of a target"),
         ("prefix=ftp://example.org/", 400, "neither http nor https"),
+        ("prefix=http://example.o", 400, "ends within the host"),
+        ("prefix=http://example.org", 400, "ends within the host"),
+        ("prefix=http://example.org?a/b", 400, "ends within the host"),
         ("other=http://example.org/", 400, "the fields are url and prefix"),
         (&long, 400, "longer than 1024"),
     ] {
