@@ -1,9 +1,11 @@
 //! Counts of a proxy's work, as Prometheus reads them.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::access_log::AccessLog;
 use super::watched::ABANDONED;
 use crate::cache::{Forwarded, Status};
 use crate::storage::StoreTroubles;
@@ -50,7 +52,8 @@ pub(super) struct Metrics {
     origin: [AtomicU64; 2],
     purges: AtomicU64,
     tunnels: AtomicU64,
-    log_lines_lost: AtomicU64,
+    /// The access log counts them.
+    log_lines_lost: Arc<AtomicU64>,
     connections: AtomicU64,
     requests: AtomicU64,
 }
@@ -72,6 +75,12 @@ impl Drop for Present<'_> {
 }
 
 impl Metrics {
+    /// Returns counts of nothing, with that of the lines that an access log loses.
+    pub(super) fn with_log(log: Option<&AccessLog>) -> Self {
+        let log_lines_lost = log.map(|log| Arc::clone(log.lost())).unwrap_or_default();
+        Self { log_lines_lost, ..Self::default() }
+    }
+
     /// Counts a response that has been sent, or broken off.
     pub(super) fn responded(
         &self,
@@ -102,10 +111,6 @@ impl Metrics {
 
     pub(super) fn purged(&self) {
         add(&self.purges, 1);
-    }
-
-    pub(super) fn lost_log_line(&self) {
-        add(&self.log_lines_lost, 1);
     }
 
     /// Counts a connection as open until the result is dropped.

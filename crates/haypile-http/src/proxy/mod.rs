@@ -91,7 +91,7 @@ impl Proxy {
         settings: Settings,
     ) -> Result<Self, BoxError> {
         let Settings { limits, access_log, trusted_fields } = settings;
-        let metrics = Arc::default();
+        let metrics = Arc::new(Metrics::with_log(access_log.as_ref()));
         let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
         let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };

@@ -230,6 +230,28 @@ async fn a_client_that_leaves_is_counted_and_logged() {
     timeout(LONG, logged).await.expect("it is written");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn lines_that_a_full_disk_loses_are_counted() {
+    let origin = fresh_origin("x");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = AccessLog::open("/dev/full").expect("it opens");
+    let limits = Limits::default();
+    let proxy = logging_proxy("memory:size=1MiB", &[origin.url()], limits, Some(log)).await;
+    let operators = Operators::of(&proxy, folder.path());
+    // Some wait for room.
+    let path = format!("/{}", "x".repeat(30_000));
+    let counted = async {
+        while !operators.talk(METRICS).await.contains("haypile_http_access_log_lost_total 3\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    for _ in 0..5 {
+        proxy.get(&path).await;
+    }
+    timeout(LONG, counted).await.expect("they are counted");
+}
+
 #[tokio::test]
 async fn every_request_is_in_the_access_log() {
     let origin = fresh_origin("hello");
