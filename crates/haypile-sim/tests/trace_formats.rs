@@ -171,6 +171,28 @@ fn lines_of_a_log_without_a_request_are_left_out_and_counted() {
     );
 }
 
+/// What strangers ask a proxy for is not asked of its cache.
+#[test]
+fn requests_that_the_proxy_refused_are_left_out_and_counted() {
+    let line = |status: u16, cache: &str| {
+        format!(
+            "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" {status} 9 \"-\" \"detail=\" {cache}\n"
+        )
+    };
+    let log = [
+        line(421, r#""detail=\x22this host has no origin\x22" 0.000100"#),
+        line(504, r#""detail=\x22only-if-cached\x22" 0.000100"#),
+        line(400, r#""fwd=uri-miss; fwd-status=400" 0.000100"#),
+        line(502, r#""fwd=stale; detail=\x22x\x22" 0.000100"#),
+        line(404, r#""-""#),
+        line(404, ""),
+    ];
+    let recognised = ReadOptions::default();
+    let (report, read) = read_named("t", log.concat().as_bytes(), &recognised).expect("a log");
+    assert_eq!((report.format, report.bad, read.len()), (Format::AccessLog, 0, 4));
+    assert_eq!(report.notes, ["t: left out lines: 2 that the proxy refused"]);
+}
+
 #[test]
 fn a_count_repeats_its_request() {
     let csv = options(Format::Csv);

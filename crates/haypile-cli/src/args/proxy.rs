@@ -14,9 +14,9 @@ use super::value::{duration, positive};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each response says in Cache-Status what the proxy did, and if it did not store it, why. Without
---listen only programs of this machine reach the proxy. Ctrl-C, or SIGTERM, ends it as soon as the
-requests that have come are answered.
+Each response to an HTTP request says in Cache-Status what the proxy did, and if it did not store
+it, why. Without --listen only programs of this machine reach the proxy. Ctrl-C, or SIGTERM, ends
+it as soon as the requests that have come are answered.
 
 Several proxies may share one cache, for example one file: each uses what the others have stored.
 

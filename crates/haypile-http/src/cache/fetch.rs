@@ -16,7 +16,8 @@ use super::followed_body::followed_body;
 use super::origin::{CloseDelimited, FollowedRedirect};
 use super::rescue::Rescue;
 use super::{
-    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Status, attach, tell,
+    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Selected, Status,
+    attach, tell,
 };
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
@@ -27,6 +28,9 @@ use crate::storage::{Entry, Part, Read, Stamp, Storage, StoredBody, StoredRespon
 
 /// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
+/// The most bytes by which an entry with a body, or a first part, in chunks is longer than with an empty
+/// one.
+const MOST_REFERENCE_BYTES: usize = 64;
 /// The times after which a waiting request looks again whether another process is done.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(20);
@@ -96,41 +100,49 @@ impl Fetch {
 
     /// Answers a HEAD: its response is not stored, but tells of the stored one.
     async fn head(self, origin: impl Origin) -> Answered {
-        let Self { cache, parts, read, stale, why, .. } = self;
-        let mut asked = parts.clone();
-        let request = Request::from_parts(parts, Body::empty());
-        let mut response = origin.send(request).await?;
-        if let (Some(read), Some(stale)) = (read, stale)
-            && response.status() == stale.response.head.status
-            && response.extensions().get::<FollowedRedirect>().is_none()
-        {
-            let mut entry = read.entry.clone().expect("it has the response");
-            let place = entry.responses.iter().position(|stored| *stored == stale.response);
-            if let Some(place) = place {
-                let is_changed = if head_freshens(response.headers(), &stale.response.head) {
-                    let now = cache.now();
-                    let mut fresh = stale.response.head.clone();
-                    freshen(&cache.inner.rules, &mut fresh.headers, response.headers());
-                    (fresh.requested, fresh.received) = (now, now);
-                    // It is stored as if a GET had brought it.
-                    asked.method = Method::GET;
-                    let may_store = cache.may_store(&asked, &fresh)
-                        && same_vary(&fresh.headers, &stale.response.head.headers);
-                    if may_store {
-                        entry.responses[place].head = fresh;
-                    }
-                    may_store
-                } else {
-                    entry.responses.remove(place);
-                    true
-                };
-                if is_changed {
-                    cache.inner.storage.write(&read, &entry).await;
-                }
-            }
+        let request = Request::from_parts(self.parts.clone(), Body::empty());
+        let (mut head, body) = match origin.send(request).await {
+            Ok(response) => response.into_parts(),
+            Err(error) => return self.unless_stale(error).await,
+        };
+        if let Some(response) = self.serve_instead_of(head.status).await {
+            return Ok(response);
         }
-        tell(&mut response, Status::forwarded(why));
+        add_date(&mut head.headers, self.cache.now());
+        self.learn_from_head(&head).await;
+        let mut response = Response::from_parts(head, body);
+        tell(&mut response, Status::forwarded(self.why));
         Ok(response)
+    }
+
+    /// Freshens the stored response by that to a HEAD, or forgets it if that is about another.
+    async fn learn_from_head(&self, news: &response::Parts) {
+        let (Some(read), Some(stale)) = (&self.read, &self.stale) else { return };
+        let stale = &stale.response;
+        let is_elsewhere = news.extensions.get::<FollowedRedirect>().is_some();
+        if news.status != stale.head.status || is_elsewhere {
+            return;
+        }
+        let mut entry = read.entry.clone().expect("it has the response");
+        let Some(place) = entry.responses.iter().position(|stored| stored == stale) else { return };
+        if head_freshens(&news.headers, &stale.head) {
+            let now = self.cache.now();
+            let mut fresh = stale.head.clone();
+            freshen(&self.cache.inner.rules, &mut fresh.headers, &news.headers);
+            (fresh.requested, fresh.received) = (now, now);
+            // It is stored as if a GET had brought it.
+            let mut asked = self.parts.clone();
+            asked.method = Method::GET;
+            let may_store = self.cache.may_store(&asked, &fresh)
+                && same_vary(&fresh.headers, &stale.head.headers);
+            if !may_store {
+                return;
+            }
+            entry.responses[place].head = fresh;
+        } else {
+            entry.responses.remove(place);
+        }
+        self.cache.inner.storage.write(read, &entry).await;
     }
 
     /// Waits, for a while, for another process that has the same request on its way.
@@ -172,7 +184,8 @@ impl Fetch {
         let read = self.read.as_ref()?;
         let asked = RequestDirectives::read(&self.parts.headers);
         let entry = read.entry.as_ref()?;
-        let (place, assessment) = self.cache.select(&self.parts, &asked, entry)?;
+        let selected = self.cache.select(&self.parts, &asked, entry)?;
+        let Selected::At(place, assessment) = selected else { return None };
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
         }
@@ -209,11 +222,7 @@ impl Fetch {
         if is_conditional && status == StatusCode::NOT_MODIFIED {
             return self.not_modified(origin, answer, received, generation).await;
         }
-        if is_failure(status)
-            && let Some(stale) = &self.stale
-            && stale.may_be_served_on_error
-            && let Some(response) = self.serve_stale(stale, Some(status)).await
-        {
+        if let Some(response) = self.serve_instead_of(status).await {
             let _ = answer.send(Ok(response));
             return;
         }
@@ -227,11 +236,7 @@ impl Fetch {
         let response = origin.send(Request::from_parts(parts, Body::empty())).await?;
         let received = self.cache.now();
         let (mut response, body) = response.into_parts();
-        if !response.headers.contains_key(DATE)
-            && let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(received))
-        {
-            response.headers.insert(DATE, date);
-        }
+        add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
     }
 
@@ -246,21 +251,23 @@ impl Fetch {
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
-        let answered = match &self.stale {
-            Some(stale) if stale.may_be_served_on_error => {
-                self.serve_stale(stale, None).await.ok_or(error)
-            }
-            _ => Err(error),
-        };
+        let answered = self.unless_stale(error).await;
         let _ = answer.send(answered);
     }
 
-    /// Serves a stored response because the origin fails.
-    async fn serve_stale(
-        &self,
-        stale: &Stale,
-        origin: Option<StatusCode>,
-    ) -> Option<Response<Body>> {
+    /// Returns the stale response if it may be served though the origin does not answer, or its error.
+    async fn unless_stale(&self, error: BoxError) -> Answered {
+        self.serve_stale(None).await.ok_or(error)
+    }
+
+    /// Returns the stale response if it may be served in the place of the origin's, which is a failure.
+    async fn serve_instead_of(&self, status: StatusCode) -> Option<Response<Body>> {
+        if is_failure(status) { self.serve_stale(Some(status)).await } else { None }
+    }
+
+    /// Serves the stale response because the origin fails, if that is permitted.
+    async fn serve_stale(&self, origin: Option<StatusCode>) -> Option<Response<Body>> {
+        let stale = self.stale.as_ref().filter(|stale| stale.may_be_served_on_error)?;
         let age = stale.response.head.age(self.cache.now());
         let response = stale.response.clone();
         let mut response = self.cache.serve(&self.parts, response, age, None).await?;
@@ -368,46 +375,48 @@ impl Fetch {
             }
             _ => (response.clone(), None),
         };
-        let generation = match cache.refusal(&parts, &whole, length, received) {
-            None if generation.is_none() => {
-                status.detail = Some("the store does not answer".into());
-                None
-            }
-            None => generation,
-            Some(detail) => {
-                status.detail = Some(detail);
-                None
-            }
-        };
+        let refusal = cache.refusal(&parts, &whole, length, received);
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);
-        let Some(generation) = generation else {
-            if let Some(leader) = &leader {
-                leader.tell(Progress::Alone);
+        let kept = match (refusal, generation) {
+            (Some(reason), _) => Err(reason),
+            (None, None) => Err("the store does not answer".to_owned()),
+            (None, Some(generation)) => {
+                let mut head = Stored::new(&parts, whole, requested, received);
+                head.headers = storable_fields(&cache.inner.rules, &head.headers);
+                let one = alone(&name, head);
+                let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
+                has_room.then_some((generation, one)).ok_or("its head is too long".to_owned())
             }
-            let mut response = Response::from_parts(response, body);
-            attach(&mut response, status);
-            let _ = answer.send(Ok(response));
-            return;
         };
-        let mut head = Stored::new(&parts, whole, requested, received);
-        head.headers = storable_fields(&cache.inner.rules, &head.headers);
+        let (generation, one) = match kept {
+            Ok(kept) => kept,
+            Err(reason) => {
+                if let Some(leader) = &leader {
+                    leader.tell(Progress::Alone);
+                }
+                status.detail = Some(reason);
+                let mut response = Response::from_parts(response, body);
+                attach(&mut response, status);
+                let _ = answer.send(Ok(response));
+                return;
+            }
+        };
+        let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         if let Some(leader) = &leader {
-            let coming = Coming { head: head.clone(), fill: Arc::clone(&fill), generation, length };
+            let head = with_head.head.clone();
+            let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
             leader.tell(Progress::Coming(Arc::new(coming)));
         }
         status.is_stored = true;
         // A part has one reader, who loses nothing.
-        let of = |length| Rescue::of(origin, &parts, &head.headers, length);
+        let of = |length| Rescue::of(origin, &parts, &with_head.head.headers, length);
         let rescue = length.filter(|_| place.is_none()).and_then(of);
         let followed = followed_body(reader, length, rescue);
         let mut response = Response::from_parts(response, followed);
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
-        let with_head = StoredResponse { head, body: StoredBody::Inline(Bytes::new()) };
-        let mut one = Entry::empty(name.clone(), Stamp::default());
-        one.insert(with_head.clone());
         let is_part = place.is_some();
         let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
         let commit = async |body: StoredBody| {
@@ -473,6 +482,23 @@ impl HttpCache {
         }
         false
     }
+}
+
+/// Adds the time at which a response came to one that does not say when it was sent: RFC 9110, section
+/// 6.6.1. A stored response that it freshens has another.
+fn add_date(headers: &mut HeaderMap, received: SystemTime) {
+    if !headers.contains_key(DATE)
+        && let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(received))
+    {
+        headers.insert(DATE, date);
+    }
+}
+
+/// Returns an entry with one response, of which only the head has come.
+fn alone(name: &Bytes, head: Stored) -> Entry {
+    let mut entry = Entry::empty(name.clone(), Stamp::default());
+    entry.insert(StoredResponse { head, body: StoredBody::Inline(Bytes::new()) });
+    entry
 }
 
 fn same_vary(one: &HeaderMap, other: &HeaderMap) -> bool {

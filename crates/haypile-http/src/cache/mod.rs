@@ -69,6 +69,15 @@ struct Inner {
     level_names: Vec<Arc<str>>,
 }
 
+/// A stored response that answers a request.
+enum Selected {
+    /// The one at this place of its entry.
+    At(usize, Assessment),
+    /// A part of one that lacks what the request asks for. It is of no use, and need not be
+    /// revalidated either.
+    Lacking,
+}
+
 /// The outcome of asking whether another request has the same response on its way.
 enum Joined {
     /// None has. This one tells those that come.
@@ -79,6 +88,24 @@ enum Joined {
     Answered(Response<Body>),
     /// Its response is for nobody else.
     Alone,
+}
+
+/// An origin's failure that no stored response covers.
+pub(crate) struct Failed {
+    /// Why the request went there.
+    #[cfg_attr(
+        not(feature = "proxy"),
+        expect(dead_code, reason = "the proxy's own responses say it")
+    )]
+    pub(crate) why: Forwarded,
+    pub(crate) error: BoxError,
+}
+
+impl Failed {
+    /// Returns what makes the failure of a request that went to the origin for this reason.
+    fn of(why: Forwarded) -> impl FnOnce(BoxError) -> Self {
+        move |error| Self { why, error }
+    }
 }
 
 /// Sets up an [`HttpCache`].
@@ -179,11 +206,26 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
     ) -> Result<Response<Body>, BoxError> {
+        self.try_answer(origin, request).await.map_err(|failed| failed.error)
+    }
+
+    /// The same, and of a failure why the request went to the origin.
+    pub(crate) async fn try_answer(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Failed> {
         let Ok(target) = Target::of(request.uri()) else {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         };
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         if !is_read {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             // Hits are many: what others need lies on the heap, and not in the way.
             return Box::pin(self.send_and_invalidate(origin, request, &target)).await;
         }
@@ -191,6 +233,9 @@ impl HttpCache {
             .iter()
             .any(|condition| request.headers().contains_key(condition));
         if asks_origin || !request.body().is_end_stream() {
+            if is_safe_and_only_if_cached(&request) {
+                return Ok(gateway_timeout());
+            }
             return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         }
         let (parts, _empty) = request.into_parts();
@@ -217,8 +262,8 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
         why: Forwarded,
-    ) -> Result<Response<Body>, BoxError> {
-        let mut response = origin.send(request).await?;
+    ) -> Result<Response<Body>, Failed> {
+        let mut response = origin.send(request).await.map_err(Failed::of(why))?;
         tell(&mut response, Status::forwarded(why));
         Ok(response)
     }
@@ -229,14 +274,15 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
         target: &Target,
-    ) -> Result<Response<Body>, BoxError> {
+    ) -> Result<Response<Body>, Failed> {
+        let why = Forwarded::Method;
         let asked = request.method().clone();
         let (head, body) = request.into_parts();
         // Responses to other methods are not stored.
         let parts = (asked == Method::POST).then(|| head.clone());
         let request = Request::from_parts(head, body);
         let requested = self.now();
-        let response = origin.clone().send(request).await?;
+        let response = origin.clone().send(request).await.map_err(Failed::of(why))?;
         let received = self.now();
         let (response, body) = response.into_parts();
         for target in invalidated_by(&asked, target, &response) {
@@ -245,12 +291,13 @@ impl HttpCache {
         if let Some(parts) = parts {
             let name = self.name(target);
             let read = self.inner.storage.read(&name).await;
-            let (cache, why) = (self.clone(), Forwarded::Method);
+            let cache = self.clone();
             let fetch = Fetch { cache, parts, name, read, stale: None, why, leader: None };
-            return fetch.keep(origin, Received { response, body, requested, received }).await;
+            let received = Received { response, body, requested, received };
+            return fetch.keep(origin, received).await.map_err(Failed::of(why));
         }
         let mut response = Response::from_parts(response, body);
-        tell(&mut response, Status::forwarded(Forwarded::Method));
+        tell(&mut response, Status::forwarded(why));
         Ok(response)
     }
 
@@ -260,7 +307,7 @@ impl HttpCache {
         origin: impl Origin,
         parts: request::Parts,
         name: Bytes,
-    ) -> Result<Response<Body>, BoxError> {
+    ) -> Result<Response<Body>, Failed> {
         let asked = RequestDirectives::read(&parts.headers);
         let mut may_wait = parts.method == Method::GET
             && !parts.headers.contains_key(RANGE)
@@ -277,7 +324,8 @@ impl HttpCache {
             let mut stale = None;
             match selected {
                 None => {}
-                Some((place, assessment)) if assessment.reuse.is_served() => {
+                Some(Selected::Lacking) => why = Forwarded::Partial,
+                Some(Selected::At(place, assessment)) if assessment.reuse.is_served() => {
                     let is_stale = assessment.reuse == Reuse::StaleWhileRevalidate;
                     let revalidated = is_stale.then(|| read.clone());
                     let level = read.as_ref().map_or(0, |read| read.level);
@@ -298,12 +346,13 @@ impl HttpCache {
                     // A part of it was evicted.
                     why = Forwarded::UriMiss;
                 }
-                Some((place, assessment)) => {
-                    why = Forwarded::Stale;
+                Some(Selected::At(place, assessment)) => {
+                    why = if assessment.is_refused_by_request {
+                        Forwarded::Request
+                    } else {
+                        Forwarded::Stale
+                    };
                     if let Reuse::Revalidate { may_be_served_on_error } = assessment.reuse {
-                        if asked.no_cache || asked.no_store {
-                            why = Forwarded::Request;
-                        }
                         let response = responses(&mut read)[place].clone();
                         stale = Some(Stale { response, may_be_served_on_error });
                     }
@@ -311,9 +360,6 @@ impl HttpCache {
             }
             if asked.only_if_cached {
                 return Ok(gateway_timeout());
-            }
-            if parts.method == Method::GET && parts.headers.contains_key(RANGE) && stale.is_none() {
-                why = Forwarded::Partial;
             }
             let joined = if may_wait {
                 self.join(origin.clone(), &parts, &name, why).await
@@ -331,25 +377,25 @@ impl HttpCache {
                 }
             };
             let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
-            return Box::pin(fetch.start(origin)).await;
+            return Box::pin(fetch.start(origin)).await.map_err(Failed::of(why));
         }
     }
 
-    /// Returns the place of the latest of the responses that answer a request, and how it may be used.
-    /// One that lacks what the request asks for is of no use, and need not be revalidated either.
+    /// Returns the latest of the responses that answer a request, and how it may be used.
     fn select(
         &self,
         parts: &request::Parts,
         asked: &RequestDirectives,
         entry: &Entry,
-    ) -> Option<(usize, Assessment)> {
+    ) -> Option<Selected> {
         let now = self.now();
         let assess = |(place, response): (usize, &StoredResponse)| {
             let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
             Some((place, assessment))
         };
-        let selected = entry.responses.iter().enumerate().find_map(assess);
-        selected.filter(|(place, _)| Self::has_asked_part(parts, &entry.responses[*place]))
+        let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;
+        let has_all = Self::has_asked_part(parts, &entry.responses[place]);
+        Some(if has_all { Selected::At(place, assessment) } else { Selected::Lacking })
     }
 
     /// Waits, for a while, for another request that has the same response on its way.
@@ -463,8 +509,8 @@ fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
     &mut entry.expect("a response of it was selected").responses
 }
 
-/// Adds what the cache did to a response.
-fn tell(response: &mut Response<Body>, mut status: Status) {
+/// Adds what the cache did to a response of an origin.
+pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());
     }
@@ -472,9 +518,15 @@ fn tell(response: &mut Response<Body>, mut status: Status) {
 }
 
 /// Puts a status into the fields and the extensions of a response.
-fn attach(response: &mut Response<Body>, status: Status) {
+pub(crate) fn attach(response: &mut Response<Body>, status: Status) {
     status.append_to(response.headers_mut());
     response.extensions_mut().insert(status);
+}
+
+/// Whether a request that no stored response answers may not go to the origin. One of an unsafe method
+/// has to (RFC 9111, section 4), whatever it says.
+fn is_safe_and_only_if_cached(request: &Request<Body>) -> bool {
+    request.method().is_safe() && RequestDirectives::read(request.headers()).only_if_cached
 }
 
 /// Returns the response to a request that allows none but a stored one.
@@ -482,7 +534,6 @@ fn gateway_timeout() -> Response<Body> {
     let text = "no stored response may answer this request, and it allows no other\n";
     let mut response = Response::new(Body::full(text));
     *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-    let detail = Some("only-if-cached".into());
-    tell(&mut response, Status { detail, ..Status::forwarded(Forwarded::Request) });
+    attach(&mut response, Status::refused("only-if-cached"));
     response
 }

@@ -16,7 +16,7 @@ const USUAL_BYTES: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Why the request went to the origin; `None` for a response from the cache.
+    /// Why the request went to the origin; `None` if it did not.
     pub forwarded: Option<Forwarded>,
     /// The status of the origin's response, where it is not the response's own.
     pub origin_status: Option<u16>,
@@ -24,7 +24,8 @@ pub struct Status {
     pub is_stored: bool,
     /// Whether the request waited for another's response.
     pub is_collapsed: bool,
-    /// The time for which the response is still fresh, in seconds; negative if it is stale.
+    /// The time for which a stored response is still fresh, in seconds; negative if it is stale. `None`
+    /// for any other response.
     pub ttl: Option<i64>,
     /// The level of the store that had the response, by its scheme; `None` if the store has only one.
     pub level: Option<Arc<str>>,
@@ -54,14 +55,41 @@ pub enum Forwarded {
 
 impl Status {
     /// Returns that of a request that went to the origin.
-    pub(super) fn forwarded(why: Forwarded) -> Self {
+    pub(crate) fn forwarded(why: Forwarded) -> Self {
         Self { forwarded: Some(why), ..Self::default() }
+    }
+
+    /// Returns that of a response that neither the cache nor an origin has: RFC 9211 leaves such out,
+    /// but users ask which of several servers refused them.
+    pub(crate) fn refused(detail: &str) -> Self {
+        Self { detail: Some(detail.to_owned()), ..Self::default() }
+    }
+
+    /// Returns that of the response to a request that went to an origin from which none comes.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn failed(why: Forwarded, detail: &str) -> Self {
+        Self { forwarded: Some(why), ..Self::refused(detail) }
+    }
+
+    /// Whether the response is neither a stored one nor an origin's.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn is_own(&self) -> bool {
+        self.ttl.is_none() && self.origin_status.is_none()
     }
 
     /// Returns that of a response from the cache.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
-        let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
-        Self { ttl: Some(seconds(lifetime) - seconds(age)), ..Self::default() }
+        let stale_for = age.saturating_sub(lifetime);
+        // Begun seconds count whole, so that the sign says whether it is fresh.
+        let seconds = |duration: Duration| {
+            let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+            i64::try_from(seconds.max(1)).unwrap_or(i64::MAX)
+        };
+        let ttl = match lifetime.checked_sub(age) {
+            Some(left) if !left.is_zero() => seconds(left),
+            _ => -seconds(stale_for),
+        };
+        Self { ttl: Some(ttl), ..Self::default() }
     }
 
     /// Adds it to the fields of a response, behind what caches before this one have said.
@@ -78,7 +106,8 @@ impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("haypile")?;
         match self.forwarded {
-            None => formatter.write_str("; hit")?,
+            None if self.ttl.is_some() => formatter.write_str("; hit")?,
+            None => {}
             Some(why) => write!(formatter, "; fwd={}", why.token())?,
         }
         if let Some(status) = self.origin_status {
@@ -131,6 +160,8 @@ mod tests {
         assert_eq!(hit.to_string(), "haypile; hit; ttl=-15");
         let from_file = Status { level: Some("file".into()), ..hit };
         assert_eq!(from_file.to_string(), "haypile; hit; ttl=-15; detail=file");
+        let refused = Status::refused("only-if-cached");
+        assert_eq!(refused.to_string(), "haypile; detail=\"only-if-cached\"");
         let mut miss = Status::forwarded(Forwarded::UriMiss);
         assert_eq!(miss.to_string(), "haypile; fwd=uri-miss");
         miss.origin_status = Some(200);
@@ -138,6 +169,23 @@ mod tests {
         miss.detail = Some("a \"b\\".into());
         let expected = "haypile; fwd=uri-miss; fwd-status=200; stored; collapsed; detail=\"a 'b'\"";
         assert_eq!(miss.to_string(), expected);
+    }
+
+    #[test]
+    fn the_sign_says_whether_a_response_is_fresh() {
+        let minute = Duration::from_mins(1);
+        for (age_ms, expected) in [
+            (0, 60),
+            (500, 60),
+            (20_000, 40),
+            (59_999, 1),
+            (60_000, -1),
+            (60_001, -1),
+            (61_500, -2),
+        ] {
+            let found = Status::hit(minute, Duration::from_millis(age_ms)).ttl;
+            assert_eq!(found, Some(expected), "{age_ms}");
+        }
     }
 
     #[test]

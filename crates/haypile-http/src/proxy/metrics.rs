@@ -1,9 +1,11 @@
 //! Counts of a proxy's work, as Prometheus reads them.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::access_log::AccessLog;
 use super::watched::ABANDONED;
 use crate::cache::{Forwarded, Status};
 use crate::storage::StoreTroubles;
@@ -50,7 +52,8 @@ pub(super) struct Metrics {
     origin: [AtomicU64; 2],
     purges: AtomicU64,
     tunnels: AtomicU64,
-    log_lines_lost: AtomicU64,
+    /// The access log counts them.
+    log_lines_lost: Arc<AtomicU64>,
     connections: AtomicU64,
     requests: AtomicU64,
 }
@@ -72,6 +75,12 @@ impl Drop for Present<'_> {
 }
 
 impl Metrics {
+    /// Returns counts of nothing, with that of the lines that an access log loses.
+    pub(super) fn with_log(log: Option<&AccessLog>) -> Self {
+        let log_lines_lost = log.map(|log| Arc::clone(log.lost())).unwrap_or_default();
+        Self { log_lines_lost, ..Self::default() }
+    }
+
     /// Counts a response that has been sent, or broken off.
     pub(super) fn responded(
         &self,
@@ -102,10 +111,6 @@ impl Metrics {
 
     pub(super) fn purged(&self) {
         add(&self.purges, 1);
-    }
-
-    pub(super) fn lost_log_line(&self) {
-        add(&self.log_lines_lost, 1);
     }
 
     /// Counts a connection as open until the result is dropped.
@@ -237,8 +242,9 @@ fn read(count: &AtomicU64) -> u64 {
 fn result(status: Option<&Status>, code: u16) -> usize {
     let name = match status.map(|status| (status.forwarded, status)) {
         None if code == ABANDONED => "abandoned",
-        None if [502, 504].contains(&code) => "failed",
         None => "refused",
+        Some((Some(_), status)) if status.is_own() && [502, 504].contains(&code) => "failed",
+        Some((_, status)) if status.is_own() => "refused",
         Some((None, status)) if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
         Some((None, _)) => "hit",
         Some((Some(Forwarded::Stale), status)) if status.origin_status == Some(304) => {
@@ -257,14 +263,17 @@ mod tests {
     fn every_result_is_listed() {
         use Forwarded::{Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss};
         for why in [Bypass, Method, Partial, Request, Stale, UriMiss, VaryMiss] {
-            let status = Status { forwarded: Some(why), ..Status::default() };
+            let mut status = Status::forwarded(why);
+            status.origin_status = Some(200);
             assert_eq!(RESULTS[result(Some(&status), 200)], why.token());
         }
         let hit = |ttl| Status { ttl: Some(ttl), ..Status::default() };
         assert_eq!(RESULTS[result(Some(&hit(0)), 200)], "hit");
         assert_eq!(RESULTS[result(Some(&hit(-1)), 200)], "hit-stale");
-        assert_eq!(RESULTS[result(None, 400)], "refused");
-        assert_eq!(RESULTS[result(None, 504)], "failed");
+        assert_eq!(RESULTS[result(Some(&Status::refused("x")), 504)], "refused");
+        let failed = Status::failed(UriMiss, "x");
+        assert_eq!(RESULTS[result(Some(&failed), 504)], "failed");
+        assert_eq!(RESULTS[result(Some(&failed), 400)], "refused");
         assert_eq!(RESULTS[result(None, ABANDONED)], "abandoned");
     }
 

@@ -35,7 +35,7 @@ pub use limits::Limits;
 pub use origins::OriginServer;
 pub use request::TrustedField;
 
-use crate::cache::{Body, BoxError, HttpCache, Origin};
+use crate::cache::{Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, tell};
 use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
@@ -91,7 +91,7 @@ impl Proxy {
         settings: Settings,
     ) -> Result<Self, BoxError> {
         let Settings { limits, access_log, trusted_fields } = settings;
-        let metrics = Arc::default();
+        let metrics = Arc::new(Metrics::with_log(access_log.as_ref()));
         let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
         let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };
@@ -205,15 +205,17 @@ impl Proxy {
         let body = Body::wrap(pause::limit(body, inner.limits.client));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
+            let why = Forwarded::Bypass;
             let answered = Box::pin(origin.send(Request::from_parts(parts, body))).await;
-            answered.map(|mut response| {
+            answered.map_err(|error| Failed { why, error }).map(|mut response| {
                 tunnel::join(&self.inner, upgrade, &mut response);
+                tell(&mut response, Status::forwarded(why));
                 response
             })
         } else {
-            inner.cache.answer(origin, Request::from_parts(parts, body)).await
+            inner.cache.try_answer(origin, Request::from_parts(parts, body)).await
         };
-        let mut response = answered.unwrap_or_else(|error| failure(&error));
+        let mut response = answered.unwrap_or_else(|failed| failure(&failed));
         inner.name.append_to(response.headers_mut());
         // The version is that of this connection, whatever the origin speaks.
         *response.version_mut() = Version::HTTP_11;
@@ -225,17 +227,23 @@ impl Proxy {
 /// not be a request.
 fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
     let mut response = text(status, reason);
+    attach(&mut response, Status::refused(reason));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-fn failure(error: &BoxError) -> Response<Body> {
-    let status = match error.downcast_ref() {
-        Some(OriginError::TooSlow(..)) => StatusCode::GATEWAY_TIMEOUT,
-        Some(OriginError::Request(..)) => StatusCode::BAD_REQUEST,
-        _ => StatusCode::BAD_GATEWAY,
+/// Returns the response to a request to which none comes from the origin.
+fn failure(Failed { why, error }: &Failed) -> Response<Body> {
+    let (status, detail) = match error.downcast_ref() {
+        Some(OriginError::TooSlow(..)) => {
+            (StatusCode::GATEWAY_TIMEOUT, "the origin does not answer in time")
+        }
+        Some(OriginError::Request(..)) => (StatusCode::BAD_REQUEST, "the request breaks off"),
+        _ => (StatusCode::BAD_GATEWAY, "the origin cannot be reached, or breaks off"),
     };
-    text(status, &format!("the origin {error}"))
+    let mut response = text(status, &format!("the origin {error}"));
+    attach(&mut response, Status::failed(*why, detail));
+    response
 }
 
 fn text(status: StatusCode, reason: &str) -> Response<Body> {

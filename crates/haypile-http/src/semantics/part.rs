@@ -1,9 +1,14 @@
 //! Responses that are a part of another: RFC 9110, sections 14.4 and 15.3.7.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue};
+use http::header::{
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderValue, LAST_MODIFIED,
+};
 use http::{HeaderMap, StatusCode, response};
+
+use super::time::{date, since};
 
 /// The place of a response's body in the whole body of a representation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +52,14 @@ pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
     let (Some(tag), None) = (lines.next(), lines.next()) else { return None };
     let inner = tag.as_bytes().strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     (!inner.contains(&b'"')).then_some(tag)
+}
+
+/// Returns the `Last-Modified` of a response, if it is a strong validator: the response was sent at least
+/// a second after it, and has not changed within the same one (RFC 9110, section 8.8.2.2).
+pub fn strong_date(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let changed = date(headers, &LAST_MODIFIED).ok()??;
+    let sent = date(headers, &DATE).ok()??;
+    (since(sent, changed) >= Duration::from_secs(1)).then(|| &headers[LAST_MODIFIED])
 }
 
 /// Returns the head of the whole response of which a part has come: the same, but for what says that
@@ -115,6 +128,22 @@ mod tests {
         }
         assert_eq!(strong_tag(&headers(&[("etag", "\"a\""), ("etag", "\"a\"")])), None);
         assert_eq!(strong_tag(&headers(&[])), None);
+    }
+
+    #[test]
+    fn strong_dates() {
+        let changed = ("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT");
+        for (sent, is_strong) in [
+            ("Thu, 01 Jan 2026 00:00:01 GMT", true),
+            ("Thu, 01 Jan 2026 00:00:00 GMT", false),
+            ("Wed, 31 Dec 2025 23:59:59 GMT", false),
+            ("x", false),
+        ] {
+            let found = headers(&[changed, ("date", sent)]);
+            assert_eq!(strong_date(&found).is_some(), is_strong, "{sent}");
+        }
+        assert_eq!(strong_date(&headers(&[changed])), None);
+        assert_eq!(strong_date(&headers(&[("date", changed.1)])), None);
     }
 
     proptest! {

@@ -44,6 +44,8 @@ pub(crate) struct Assessment {
     /// The time for which it is fresh, from its creation on.
     pub(crate) lifetime: Duration,
     pub(crate) age: Duration,
+    /// Whether it is the request that wants more of the response than that it is fresh.
+    pub(crate) is_refused_by_request: bool,
 }
 
 impl Rules {
@@ -76,7 +78,11 @@ impl Rules {
             Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
             reuse => reuse,
         };
-        Some(Assessment { reuse, lifetime, age })
+        let is_refused_by_request = !reuse.is_served()
+            && (asked.no_cache
+                || asked.no_store
+                || (age < lifetime && !control.directives.no_cache.is_everything()));
+        Some(Assessment { reuse, lifetime, age, is_refused_by_request })
     }
 
     fn reuse_selected(

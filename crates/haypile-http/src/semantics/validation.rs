@@ -1,7 +1,7 @@
 //! Validation: RFC 9111, section 4.3, and RFC 9110, sections 8.8 and 13.
 
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderValue, IF_MATCH,
+    AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderValue, IF_MATCH,
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
     TRANSFER_ENCODING,
 };
@@ -163,9 +163,11 @@ pub fn head_freshens(head: &HeaderMap, stored: &Stored) -> bool {
 }
 
 /// Replaces the fields of a stored response by those of a 304, or of the response to a HEAD, but for
-/// those that tell of a body: RFC 9111, section 3.2.
+/// those that tell of a body: RFC 9111, section 3.2. The age counts from the validation on, so that the
+/// one that the stored response had when it came goes.
 pub fn freshen(rules: &Rules, stored: &mut HeaderMap, fresh: &HeaderMap) {
     let fresh = storable_fields(rules, fresh);
+    stored.remove(AGE);
     for name in fresh.keys().filter(|name| !OF_THE_BODY.contains(name)) {
         stored.remove(name);
         for value in fresh.get_all(name) {
@@ -313,6 +315,7 @@ mod tests {
     fn fields_that_are_replaced() {
         let mut stored = headers(&[
             ("a", "1"),
+            ("age", "100"),
             ("b", "1"),
             ("b", "2"),
             ("content-length", "5"),

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, VARY};
+use http::header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, VARY};
 use http::{HeaderMap, HeaderName};
 
-use super::list::members;
+use super::list::{is_token, members};
+
+/// The fields whose values are lists of tokens with weights: RFC 9110, section 12.5.
+const WEIGHTED: [HeaderName; 3] = [ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE];
 
 /// The request that a stored response answers, as far as `Vary` selects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,34 +63,71 @@ impl Variant {
 
 /// Returns the value of a field in a form that is the same wherever its meaning is known to be.
 /// `None` if it is not there.
+///
+/// Only a list may be written in several ways. An origin takes a field for whatever it wants, so that
+/// `Origin: https://a.example,` may have another answer than the same without the comma.
 fn normalized(request: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     if !request.contains_key(name) {
         return None;
     }
-    let mut all: Vec<Vec<u8>> = if *name == ACCEPT_ENCODING || *name == ACCEPT_LANGUAGE {
-        members(request, name).map(preference).collect()
+    let list = if *name == ACCEPT {
+        media_ranges(request)
+    } else if WEIGHTED.contains(name) {
+        preferences(request, name)
     } else {
-        members(request, name).map(<[u8]>::to_vec).collect()
+        None
     };
-    if *name == ACCEPT_ENCODING || *name == ACCEPT_LANGUAGE {
-        // Weights order them, not places.
-        all.sort_unstable();
-        all.dedup();
-    }
-    Some(all.join(&b","[..]))
+    Some(list.unwrap_or_else(|| combined(request, name)))
 }
 
-/// Returns a member of a list of preferences in lower case and without whitespace.
-fn preference(member: &[u8]) -> Vec<u8> {
-    let text = member.iter().filter(|byte| !byte.is_ascii_whitespace());
-    let text: Vec<u8> = text.map(u8::to_ascii_lowercase).collect();
+/// Returns the value of all lines of a field, as RFC 9110, section 5.3, combines them.
+fn combined(request: &HeaderMap, name: &HeaderName) -> Vec<u8> {
+    let lines = request.get_all(name).iter().map(|line| line.as_bytes().trim_ascii());
+    lines.collect::<Vec<_>>().join(&b", "[..])
+}
+
+/// Returns the members of `Accept` as they stand; `None` if one may have a comma in it.
+fn media_ranges(request: &HeaderMap) -> Option<Vec<u8>> {
+    let has_quotes = request.get_all(ACCEPT).iter().any(|line| line.as_bytes().contains(&b'"'));
+    (!has_quotes).then(|| members(request, &ACCEPT).collect::<Vec<_>>().join(&b", "[..]))
+}
+
+/// Returns a list of preferences in the order of their letters: weights order them, not places.
+/// `None` if a member is not one.
+fn preferences(request: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
+    let mut all = members(request, name).map(preference).collect::<Option<Vec<_>>>()?;
+    all.sort_unstable();
+    all.dedup();
+    Some(all.join(&b", "[..]))
+}
+
+/// Returns a member of a list of preferences in lower case and without whitespace; `None` if it is not
+/// a token with a weight or without.
+fn preference(member: &[u8]) -> Option<Vec<u8>> {
+    let mut parts = member.splitn(2, |byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let name = parts.next().filter(|name| is_token(name))?;
+    let weight = parts.next();
+    let mut text = name.to_ascii_lowercase();
+    let Some(weight) = weight.map(<[u8]>::to_ascii_lowercase) else { return Some(text) };
+    let value = weight.strip_prefix(b"q=").filter(|value| is_weight(value))?;
     // As good as none: RFC 9110, section 12.4.2.
-    for one in [&b";q=1"[..], b";q=1.", b";q=1.0", b";q=1.00", b";q=1.000"] {
-        if let Some(rest) = text.strip_suffix(one) {
-            return rest.to_vec();
-        }
+    if !value.starts_with(b"1") {
+        text.extend_from_slice(b";");
+        text.extend_from_slice(&weight);
     }
-    text
+    Some(text)
+}
+
+/// Whether this is a number from 0 to 1 with at most three digits behind the point.
+fn is_weight(value: &[u8]) -> bool {
+    let (whole, rest) = value.split_at(value.len().min(1));
+    let digits = match rest.split_first() {
+        None => rest,
+        Some((b'.', digits)) => digits,
+        Some(_) => return false,
+    };
+    let is_digit = |digit: &u8| if whole == b"1" { *digit == b'0' } else { digit.is_ascii_digit() };
+    [&b"0"[..], b"1"].contains(&whole) && digits.len() <= 3 && digits.iter().all(is_digit)
 }
 
 #[cfg(test)]
@@ -131,7 +171,18 @@ mod tests {
             ("foo, bar", two, foo, false),
             ("foo, bar", &[("foo", "1,bar")], two, false),
             ("foo", &[("foo", "1, 2")], &[("foo", "1"), ("foo", "2")], true),
-            ("foo", &[("foo", "1,2")], &[("foo", " 1, 2 ")], true),
+            ("foo", &[("foo", "1, 2")], &[("foo", " 1, 2 ")], true),
+            ("foo", &[("foo", "1,2")], &[("foo", "1, 2")], false),
+            ("foo", &[("foo", "1")], &[("foo", "1,")], false),
+            ("foo", &[("foo", "1")], &[("foo", ",1")], false),
+            ("foo", &[("foo", "1,")], &[("foo", "1"), ("foo", "")], false),
+            ("foo", &[("foo", "1,2")], &[("foo", "1,,2")], false),
+            ("origin", &[("origin", "https://a")], &[("origin", "https://a,")], false),
+            ("cookie", &[("cookie", "a=1,2")], &[("cookie", "a=1, 2")], false),
+            ("user-agent", &[("user-agent", "(a,b)")], &[("user-agent", "(a, b)")], false),
+            ("accept", &[("accept", "a/b,c/d")], &[("accept", "a/b , c/d,")], true),
+            ("accept", &[("accept", "a/b")], &[("accept", "A/b")], false),
+            ("accept", &[("accept", "a/b;c=\"d,e\"")], &[("accept", "a/b;c=\"d, e\"")], false),
             ("foo", &[("foo", "1, 2")], &[("foo", "2, 1")], false),
             ("foo", &[("foo", "a")], &[("foo", "A")], false),
             ("foo", &[("foo", "\"1, 2\"")], &[("foo", "\"1,2\"")], false),
@@ -152,6 +203,13 @@ mod tests {
             ("accept-encoding", "gzip, br", "br,gzip", true),
             ("accept-encoding", "gzip", "gzip;q=0", false),
             ("accept-encoding", "gzip", "br", false),
+            ("accept-encoding", "gzip", "g zip", false),
+            ("accept-encoding", "gzip", "gzip;x=1", false),
+            ("accept-encoding", "gzip", "gzip;q=1.0000", false),
+            ("accept-encoding", "gzip", "gzip;q=1.001", false),
+            ("accept-encoding", "gzip;q=0.5", "GZIP ; Q=0.5", true),
+            ("accept-encoding", "gzip;q=0.5", "gzip;q= 0.5", false),
+            ("accept-charset", "utf-8, x", "X,UTF-8", true),
         ] {
             let is_found = are_same(name, &[(name, stored)], &[(name, request)]);
             assert_eq!(is_found, is_same, "{name}: {stored} {request}");

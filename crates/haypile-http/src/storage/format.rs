@@ -26,7 +26,7 @@ use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and

@@ -74,6 +74,19 @@ async fn parts_of_one_whole_are_put_together() {
 }
 
 #[tokio::test]
+async fn a_request_that_a_stored_part_does_not_answer_is_partial() {
+    let bench = Bench::new(origin().0);
+    for (first, last, expected) in [
+        (0, 99, "fwd=uri-miss; fwd-status=206; stored"),
+        (0, 100, "fwd=partial; fwd-status=206; stored"),
+    ] {
+        assert_eq!(range(&bench, first, last).await.cache_status(), expected);
+    }
+    let all = bench.get(URL).await;
+    assert_eq!(all.cache_status(), "fwd=partial; fwd-status=200; stored");
+}
+
+#[tokio::test]
 async fn parts_of_another_whole_take_the_place_of_the_first() {
     let (script, tag) = origin();
     let bench = Bench::new(script);

@@ -130,3 +130,25 @@ async fn a_response_asked_for_before_a_change_answers_nobody_who_came_after_it()
         assert_eq!(read(old).await.text(), "old", "{change}");
     }
 }
+
+/// An origin that takes a field for one value answers `https://a.example,` otherwise than the same
+/// without the comma.
+#[tokio::test]
+async fn a_field_that_is_written_like_another_does_not_get_its_response() {
+    for (name, own, other) in [
+        ("origin", "https://shop.example,", "https://shop.example"),
+        ("x-user", "alice, bob", "alice,bob"),
+        ("cookie", "a=1,,2", "a=1,2"),
+        ("user-agent", "x (a,b)", "x (a, b)"),
+        ("accept-encoding", "g zip", "gzip"),
+    ] {
+        let bench = Bench::new(Script::new(move |_, request| {
+            let asked = request.headers()[name].to_str().expect("text").to_owned();
+            Ok(response(200, &[("cache-control", "max-age=60"), ("vary", name)], asked))
+        }));
+        for value in [own, other, own, other] {
+            assert_eq!(bench.ask(Method::GET, URL, &[(name, value)]).await.text(), value);
+        }
+        assert_eq!(bench.origin.requests(), 2, "{name}");
+    }
+}

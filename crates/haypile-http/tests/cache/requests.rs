@@ -71,6 +71,40 @@ async fn conditions_of_clients_are_evaluated() {
 }
 
 #[tokio::test]
+async fn the_reason_for_asking_the_origin_is_exact() {
+    for (control, asked, wait, expected) in [
+        ("max-age=60", "max-age=5", 10, "fwd=request"),
+        ("max-age=60", "min-fresh=55", 10, "fwd=request"),
+        ("max-age=60", "no-cache", 10, "fwd=request"),
+        ("max-age=60", "max-age=5", 60, "fwd=stale"),
+        ("max-age=60", "", 60, "fwd=stale"),
+        ("max-age=60, no-cache", "max-age=5", 10, "fwd=stale"),
+    ] {
+        let bench = Bench::new(Script::new(move |_, _| {
+            Ok(response(200, &[("cache-control", control), ("etag", "\"a\"")], "body"))
+        }));
+        bench.get(URL).await;
+        bench.wait(wait);
+        let answer = bench.ask(Method::GET, URL, &[("cache-control", asked)]).await;
+        let reason = answer.cache_status().split(';').next();
+        assert_eq!(reason, Some(expected), "{control}; {asked}; {wait}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_with_a_head_that_has_no_room_in_an_entry_is_not_said_to_be_stored() {
+    let long = "x".repeat(65_300);
+    let bench = Bench::new(Script::new(move |_, _| {
+        Ok(response(200, &[("cache-control", "max-age=60"), ("x", &long)], "body"))
+    }));
+    for _ in 0..2 {
+        let answer = bench.get(URL).await;
+        let expected = "fwd=uri-miss; fwd-status=200; detail=\"its head is too long\"";
+        assert_eq!((answer.cache_status(), answer.text()), (expected, "body"));
+    }
+}
+
+#[tokio::test]
 async fn only_if_cached_never_gets_to_the_origin() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     let asked = [("cache-control", "only-if-cached")];
@@ -81,6 +115,34 @@ async fn only_if_cached_never_gets_to_the_origin() {
     bench.wait(60);
     assert_eq!(bench.ask(Method::GET, URL, &asked).await.status, 504);
     assert_eq!(bench.origin.requests(), 1);
+}
+
+/// What no stored response may answer is not sent to the origin either, unless it would change something
+/// there.
+#[tokio::test]
+async fn only_if_cached_holds_for_all_safe_requests() {
+    let bench = Bench::new(Script::fields(&[FRESH]));
+    bench.get(URL).await;
+    let asked = ("cache-control", "only-if-cached");
+    for (method, url, field, body) in [
+        (Method::GET, URL, Some(("if-match", "\"x\"")), ""),
+        (Method::GET, URL, Some(("if-unmodified-since", "Thu, 01 Jan 2026 00:00:00 GMT")), ""),
+        (Method::GET, URL, None, "body"),
+        (Method::HEAD, URL, Some(("if-match", "\"x\"")), ""),
+        (Method::OPTIONS, URL, None, ""),
+        (Method::GET, "/no-target", None, ""),
+        (Method::POST, URL, None, "body"),
+        (Method::PUT, URL, None, "body"),
+    ] {
+        let fields: Vec<_> = field.into_iter().chain([asked]).collect();
+        let request = super::request(method.clone(), url, &fields).map(|_| Body::full(body));
+        let before = bench.origin.requests();
+        let response = bench.cache.answer(bench.origin.clone(), request).await;
+        let status = response.expect("a response").status();
+        let (expected, requests) = if method.is_safe() { (504, 0) } else { (200, 1) };
+        assert_eq!(status, expected, "{method} {field:?} {body}");
+        assert_eq!(bench.origin.requests() - before, requests, "{method} {field:?} {body}");
+    }
 }
 
 #[tokio::test]
@@ -102,6 +164,28 @@ async fn a_stale_response_is_validated_and_freshened() {
     let hit = bench.get(URL).await;
     assert_eq!((hit.cache_status(), hit.text(), hit.field("x")), ("hit; ttl=1", "body", "new"));
     assert_eq!(hit.field("content-length"), "4");
+}
+
+/// A 304, or the response to a HEAD, without an `Age` comes from the origin itself.
+#[tokio::test]
+async fn the_age_counts_from_the_validation() {
+    for (method, age, expected) in [
+        (Method::GET, None, "hit; ttl=60"),
+        (Method::GET, Some("20"), "hit; ttl=40"),
+        (Method::HEAD, None, "hit; ttl=60"),
+    ] {
+        let bench = Bench::new(Script::new(move |number, request| {
+            let mut fields = vec![("cache-control", "max-age=60"), ("etag", "\"a\"")];
+            let age = if number == 0 { Some("100") } else { age };
+            fields.extend(age.map(|age| ("age", age)));
+            let is_head = request.method() == Method::HEAD;
+            Ok(response(if number == 0 || is_head { 200 } else { 304 }, &fields, ""))
+        }));
+        bench.get(URL).await;
+        bench.wait(10);
+        assert!(!bench.ask(method.clone(), URL, &[]).await.is_hit());
+        assert_eq!(bench.get(URL).await.cache_status(), expected, "{method} {age:?}");
+    }
 }
 
 #[tokio::test]
@@ -129,7 +213,9 @@ async fn a_failing_origin_is_covered_by_a_stale_response_unless_that_is_forbidde
         ("s-maxage=60", false),
         ("max-age=60, stale-if-error=5", false),
     ] {
-        for fails_by_status in [true, false] {
+        for (fails_by_status, method) in
+            [(true, Method::GET), (false, Method::GET), (true, Method::HEAD), (false, Method::HEAD)]
+        {
             let bench = Bench::new(Script::new(move |number, _| match number {
                 0 => Ok(response(200, &[("cache-control", control)], "body")),
                 _ if fails_by_status => Ok(response(503, &[], "down")),
@@ -137,14 +223,14 @@ async fn a_failing_origin_is_covered_by_a_stale_response_unless_that_is_forbidde
             }));
             bench.get(URL).await;
             bench.wait(70);
-            let answered = bench.send(Method::GET, URL, &[]).await;
+            let answered = bench.send(method.clone(), URL, &[]).await;
             let status = answered.map_or(0, |response| response.status().as_u16());
             let expected = match (is_served, fails_by_status) {
                 (true, _) => 200,
                 (false, true) => 503,
                 (false, false) => 0,
             };
-            assert_eq!(status, expected, "{control}, {fails_by_status}");
+            assert_eq!(status, expected, "{control}, {fails_by_status}, {method}");
         }
     }
 }

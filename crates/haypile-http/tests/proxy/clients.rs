@@ -141,6 +141,22 @@ async fn what_follows_a_doubtful_request_is_not_a_request() {
 }
 
 #[tokio::test]
+async fn a_refusal_says_that_no_cache_was_asked() {
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[&format!("a={}", origin.url())]).await;
+    for (request, code, detail) in [
+        ("GET / HTTP/1.1\r\nHost: b", 421, "this host has no origin"),
+        ("GET / HTTP/1.1\r\nHost: a b", 400, "Host is not a host"),
+        ("TRACE / HTTP/1.1\r\nHost: a", 501, "this method is not passed on"),
+    ] {
+        let answer = proxy.talk(format!("{request}\r\n\r\n")).await;
+        assert_eq!(status(&answer), code, "{answer}");
+        let expected = format!("\r\ncache-status: haypile; detail=\"{detail}\"\r\n");
+        assert!(answer.contains(&expected), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_that_has_been_here_is_a_loop() {
     let origin = fresh_origin("ok");
     let proxy = proxy(&[origin.url()]).await;

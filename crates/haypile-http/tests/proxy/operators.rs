@@ -88,6 +88,9 @@ async fn what_operators_may_not_ask() {
         ("url=", 400, "is not the URL of a target"),
         ("url=/a", 400, "is not the URL of a target"),
         ("prefix=ftp://example.org/", 400, "neither http nor https"),
+        ("prefix=http://example.o", 400, "ends within the host"),
+        ("prefix=http://example.org", 400, "ends within the host"),
+        ("prefix=http://example.org?a/b", 400, "ends within the host"),
         ("other=http://example.org/", 400, "the fields are url and prefix"),
         (&long, 400, "longer than 1024"),
     ] {
@@ -227,6 +230,28 @@ async fn a_client_that_leaves_is_counted_and_logged() {
     timeout(LONG, logged).await.expect("it is written");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn lines_that_a_full_disk_loses_are_counted() {
+    let origin = fresh_origin("x");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = AccessLog::open("/dev/full").expect("it opens");
+    let limits = Limits::default();
+    let proxy = logging_proxy("memory:size=1MiB", &[origin.url()], limits, Some(log)).await;
+    let operators = Operators::of(&proxy, folder.path());
+    // Some wait for room.
+    let path = format!("/{}", "x".repeat(30_000));
+    let counted = async {
+        while !operators.talk(METRICS).await.contains("haypile_http_access_log_lost_total 3\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    for _ in 0..5 {
+        proxy.get(&path).await;
+    }
+    timeout(LONG, counted).await.expect("they are counted");
+}
+
 #[tokio::test]
 async fn every_request_is_in_the_access_log() {
     let origin = fresh_origin("hello");
@@ -259,7 +284,8 @@ async fn every_request_is_in_the_access_log() {
             "\"fwd=uri-miss; fwd-status=200; stored\"",
         ),
         ("\"GET http://example.org/a?b HTTP/1.1\" 200 5 ", "\"hit; ttl="),
-        ("\"GET /c HTTP/1.1\" 400 ", "\"-\" \"-\" \"-\""),
+        // Neither hit nor fwd: no cache has been asked.
+        ("\"GET /c HTTP/1.1\" 400 ", "\"-\" \"-\" \"detail=\\x22Host is not a host\\x22\""),
     ]) {
         assert!(line.starts_with("127.0.0.1 - - ["), "{line}");
         assert!(line.contains(expected.0) && line.contains(expected.1), "{line}");

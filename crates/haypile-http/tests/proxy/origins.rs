@@ -38,6 +38,8 @@ async fn failures_of_the_origin_are_named() {
         let answer = proxy.get("/").await;
         assert_eq!(status(&answer), expected, "{name}: {answer}");
         assert!(answer.contains(text) && answer.contains(origin.url()), "{name}: {answer}");
+        let cache_status = "cache-status: haypile; fwd=uri-miss; detail=\"the origin ";
+        assert!(answer.contains(cache_status), "{name}: {answer}");
         assert_eq!(origin.requests(), 1, "{name}");
     }
 }

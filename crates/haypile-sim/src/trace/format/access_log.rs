@@ -7,9 +7,10 @@
 //! only a part (`206`), it is not known, and a trace gives such a request the last size of its key.
 //! GET and HEAD are reads, PUT, POST and PATCH writes, DELETE deletes. Requests of other methods,
 //! such as OPTIONS, are left out and counted, and so are request lines that are not HTTP, which every
-//! public server logs: `-` where a client sent nothing in time (408), and the first bytes of TLS. What
-//! follows the size is ignored, and so is what precedes the time, which lets a virtual host be logged
-//! first.
+//! public server logs: `-` where a client sent nothing in time (408), and the first bytes of TLS, and
+//! requests that `haypile proxy` refused: it logs what its cache did behind the user agent, and of these
+//! only a `detail`. What else follows the size is ignored, and so is what precedes the time, which lets
+//! a virtual host be logged first.
 
 use std::path::Path;
 
@@ -29,6 +30,8 @@ pub(super) struct AccessLog {
     not_http: u64,
     /// Lines with a method that no cache stores.
     other_methods: u64,
+    /// Lines of requests that never got to a cache.
+    refused: u64,
 }
 
 impl LineParser for AccessLog {
@@ -56,6 +59,10 @@ impl LineParser for AccessLog {
                     .ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", size))?,
             ),
         };
+        if is_refused(status, rest) {
+            self.refused += 1;
+            return Ok(Parsed::Nothing);
+        }
         let (op, target) = match request_line(request) {
             RequestLine::Cached(op, target) => (op, target),
             RequestLine::OtherMethod => {
@@ -84,6 +91,7 @@ impl AccessLog {
         let left_out = [
             (self.not_http, "without a request that is HTTP"),
             (self.other_methods, "with a method that no cache stores"),
+            (self.refused, "that the proxy refused"),
         ];
         let parts: Vec<String> = left_out
             .iter()
@@ -144,6 +152,21 @@ fn request_line(request: &[u8]) -> RequestLine<'_> {
         }
     };
     if target.is_empty() { RequestLine::NotHttp } else { RequestLine::Cached(op, target) }
+}
+
+/// Whether `haypile proxy` refused the request of a line, from what follows the request.
+fn is_refused(status: &[u8], mut rest: &[u8]) -> bool {
+    if !status.starts_with(b"4") && !status.starts_with(b"5") {
+        return false;
+    }
+    let mut quoted = std::iter::from_fn(|| {
+        let begin = memchr::memchr(b'"', rest)?;
+        let (text, behind) = split_quoted(&rest[begin + 1..])?;
+        rest = behind;
+        Some(text)
+    });
+    // Behind the referrer and the user agent.
+    quoted.nth(2).is_some_and(|cache| cache.starts_with(b"detail="))
 }
 
 fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
