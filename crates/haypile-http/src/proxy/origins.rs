@@ -230,7 +230,13 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
     let is_marked = response.body().is_end_stream()
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
+    let has_coding = !codings.is_empty();
     let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    if has_coding {
+        // RFC 9112, section 6.3: the length does not count. For the client, which gets no coding, it
+        // would.
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
     remove_hop_by_hop(response.headers_mut());
     if !is_marked {
         response.extensions_mut().insert(CloseDelimited);

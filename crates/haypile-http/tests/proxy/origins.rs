@@ -43,6 +43,30 @@ async fn failures_of_the_origin_are_named() {
 }
 
 #[tokio::test]
+async fn a_length_next_to_chunks_does_not_count() {
+    let chunked = |length: &str, control: &str| {
+        let fields = format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n");
+        format!(
+            "HTTP/1.1 200 OK\r\ncache-control: {control}\r\n{fields}\r\n5\r\nhello\r\n0\r\n\r\n"
+        )
+    };
+    for control in ["max-age=60", "no-store"] {
+        for length in ["3", "30", "3, 4"] {
+            let origin = origin([Reply::raw(chunked(length, control)), fresh("next")]);
+            let proxy = proxy(&[origin.url()]).await;
+            let first = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+            let last = "GET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            let answers = proxy.talk([first, last].concat()).await;
+            assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{control} {length}: {answers}");
+            assert!(answers.contains("hello"), "{control} {length}: {answers}");
+            assert!(answers.ends_with("\r\n\r\nnext"), "{control} {length}: {answers}");
+            let wrong = format!("content-length: {length}\r\n");
+            assert!(!answers.contains(&wrong), "{control} {length}: {answers}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_origin_that_is_not_there_is_named() {
     let address = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
