@@ -61,7 +61,8 @@ pub(crate) struct Proxy {
     /// Wait this long for a connection to an origin
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) connect_limit: Duration,
-    /// Wait this long for the head of an origin's response
+    /// Wait this long for an origin to take the next part of a request, and for the head of its
+    /// response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) first_byte_limit: Duration,
     /// Wait this long for the next part of an origin's response

@@ -13,6 +13,7 @@ mod patience;
 mod pause;
 mod request;
 mod tunnel;
+mod upload;
 mod watched;
 
 use std::convert::Infallible;

@@ -16,12 +16,12 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::time::timeout;
 
 use super::connection::{Connector, Used};
 use super::limits::Limits;
 use super::metrics::{AskedOrigin, Metrics};
 use super::pause;
+use super::upload::OriginsTurn;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
 
@@ -131,7 +131,8 @@ impl Origins {
             .with_tls_config(tls(speaks_tls)?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(Connector(connector));
+            // The wait for the response ends first, and says why.
+            .wrap_connector(Connector { http: connector, patience: 2 * limits.first_byte });
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
@@ -181,9 +182,12 @@ impl Upstream {
             kind(name.clone(), causes(&error))
         };
         let asks_for_other = request.headers().contains_key(UPGRADE);
-        let sent = timeout(self.way.limits.first_byte, self.request(request)).await;
-        let Ok(sent) = sent else {
-            return Err(OriginError::TooSlow(name, self.way.limits.first_byte).into());
+        let limit = self.way.limits.first_byte;
+        let (parts, body) = request.into_parts();
+        let (turn, body) = OriginsTurn::begin(body);
+        let request = self.request(Request::from_parts(parts, body));
+        let Some(sent) = turn.bound(limit, request).await else {
+            return Err(OriginError::TooSlow(name, limit).into());
         };
         let response = sent.map_err(failed)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_for_other {

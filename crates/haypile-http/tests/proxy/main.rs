@@ -8,3 +8,4 @@ mod poisoning;
 mod sharing;
 mod slow_readers;
 mod tunnels;
+mod uploads;
