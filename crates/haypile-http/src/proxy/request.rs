@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{
-    CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, MAX_FORWARDS, TRANSFER_ENCODING, VIA,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, MAX_FORWARDS,
+    TRANSFER_ENCODING, VIA,
 };
 use http::uri::{Authority, Scheme};
-use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
+use http::{HeaderMap, Method, Response, StatusCode, Uri, Version, request};
 
 use crate::semantics::{remove_hop_by_hop, remove_those};
 
@@ -37,17 +39,32 @@ fn is_override(name: &str) -> bool {
 }
 
 /// The other side of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
     /// The address as the origin is told of it.
     field: HeaderValue,
+    /// Whether the proxy ends, and the next response is the last one.
+    is_ending: AtomicBool,
 }
 
 impl Client {
     pub(super) fn new(address: IpAddr) -> Self {
         let field = HeaderValue::try_from(address.to_string()).expect("an address is text");
-        Self { address, field }
+        Self { address, field, is_ending: AtomicBool::new(false) }
+    }
+
+    /// Makes the next response the last one.
+    pub(super) fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Says in the last response that it is that.
+    pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
+        let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
     }
 }
 
