@@ -128,6 +128,9 @@ pub(super) fn prepare(
     if parts.version == Version::HTTP_10 && headers.contains_key(TRANSFER_ENCODING) {
         return Err(Refused(BAD, "HTTP/1.0 has no Transfer-Encoding"));
     }
+    if is_coded(headers) {
+        return Err(Refused(BAD, "the only Transfer-Encoding here is chunked"));
+    }
     let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
     if vias
         .flat_map(|via| via.split(','))
@@ -159,6 +162,15 @@ pub(super) fn prepare(
     headers.entry(proto).or_insert(HeaderValue::from_static("http"));
     own.append_to(headers);
     Ok(host.as_str().to_owned())
+}
+
+/// Whether the body has a transfer coding besides one `chunked`. The origin gets the body without it,
+/// so that it would be another body there.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked =
+        |line: &HeaderValue| line.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    lines.next().is_some_and(|line| !is_chunked(line)) || lines.next().is_some()
 }
 
 /// Returns the host that a request is for, in the only form in which the origin and the cache know
