@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -240,12 +240,32 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
         // RFC 9112, section 6.3: the length does not count. For the client, which gets no coding, it
         // would.
         response.headers_mut().remove(CONTENT_LENGTH);
+    } else {
+        unify_lengths(response.headers_mut())?;
     }
     remove_hop_by_hop(response.headers_mut());
     if !is_marked {
         response.extensions_mut().insert(CloseDelimited);
     }
     Ok(response)
+}
+
+/// Replaces a length that is repeated, in a list or on several lines, by one (RFC 9110, section 8.6).
+/// The body of a response to HEAD does not show whether it is right, so that two are an error there.
+fn unify_lengths(headers: &mut HeaderMap) -> Result<(), String> {
+    let lines = headers.get_all(CONTENT_LENGTH).iter();
+    let members = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let lengths: Vec<&[u8]> = members.map(<[u8]>::trim_ascii).collect();
+    let [first, others @ ..] = &lengths[..] else { return Ok(()) };
+    let is_number = !first.is_empty() && first.iter().all(u8::is_ascii_digit);
+    if !is_number || others.iter().any(|other| other != first) {
+        return Err("its Content-Length is not one number".into());
+    }
+    if !others.is_empty() {
+        let length = HeaderValue::from_bytes(first).expect("digits are text");
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    Ok(())
 }
 
 /// Returns by which certificates origins are known: those that the system trusts.

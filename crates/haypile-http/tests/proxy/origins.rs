@@ -80,6 +80,35 @@ async fn an_origin_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
+async fn a_length_that_is_repeated_is_passed_on_once() {
+    for lengths in ["content-length: 5, 5", "content-length: 5\r\ncontent-length: 5"] {
+        for (control, method) in [("max-age=60", "GET"), ("no-store", "GET"), ("no-store", "HEAD")]
+        {
+            let body = if method == "GET" { "hello" } else { "" };
+            let head = format!("HTTP/1.1 200 OK\r\ncache-control: {control}\r\n{lengths}\r\n\r\n");
+            let origin = origin([bytes_and_close(head + body)]);
+            let proxy = proxy(&[origin.url()]).await;
+            let request = format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let answer = proxy.talk(request).await;
+            let lines: Vec<_> =
+                answer.lines().filter(|line| line.starts_with("content-length")).collect();
+            assert_eq!(lines, ["content-length: 5"], "{method} {control} {lengths}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lengths_that_differ_are_a_failure_also_where_there_is_no_body() {
+    for lengths in ["5, 6", "5\r\ncontent-length: 6", "5,", "+5", "x"] {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {lengths}\r\n\r\n");
+        let origin = origin([bytes_and_close(head)]);
+        let proxy = proxy(&[origin.url()]).await;
+        let answer = proxy.talk("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(status(&answer), 502, "{lengths}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn half_a_body_is_neither_stored_nor_passed_on_as_a_whole_one() {
     let wrong_chunk =
         format!("{HEAD}transfer-encoding: chunked\r\n\r\n5\r\nhellohello\r\n0\r\n\r\n");
