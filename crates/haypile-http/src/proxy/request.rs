@@ -143,6 +143,10 @@ pub(super) fn prepare(
     if parts.uri.path() == "*" && parts.method != Method::OPTIONS {
         return Err(Refused(BAD, "the target * is for OPTIONS only"));
     }
+    let forwards = max_forwards(parts);
+    if forwards == Some(0) {
+        return Err(Refused(StatusCode::OK, "Max-Forwards is 0, so that the proxy answers itself"));
+    }
     let uri = std::mem::take(&mut parts.uri).into_parts();
     let mut absolute = http::uri::Parts::default();
     absolute.scheme = Some(Scheme::HTTP);
@@ -156,6 +160,9 @@ pub(super) fn prepare(
         (is_override(name.as_str()) && !is_trusted(name))
             || [HOST, EXPECT, MAX_FORWARDS].contains(name)
     });
+    if let Some(forwards) = forwards {
+        headers.insert(MAX_FORWARDS, HeaderValue::from(forwards - 1));
+    }
     // A trusted one names those before this client.
     headers.append(HeaderName::from_static("x-forwarded-for"), client.field.clone());
     let proto = HeaderName::from_static("x-forwarded-proto");
@@ -192,6 +199,15 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
         return Err(Refused(StatusCode::MISDIRECTED_REQUEST, "only http is spoken here"));
     }
     Ok(host)
+}
+
+/// Returns how often an OPTIONS request may be passed on; `None` if that is not said. For other
+/// methods it does not matter (RFC 9110, section 7.6.2).
+fn max_forwards(parts: &request::Parts) -> Option<u64> {
+    let value = parts.headers.get(MAX_FORWARDS).filter(|_| parts.method == Method::OPTIONS)?;
+    let digits = value.to_str().ok()?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 /// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are

@@ -184,6 +184,27 @@ async fn what_clients_say_of_themselves_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_request_goes_only_as_far_as_its_client_permits() {
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
+    let request = |method: &str, value: &str| {
+        format!(
+            "{method} / HTTP/1.1\r\nHost: a\r\nMax-Forwards: {value}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let answer = proxy.talk(request("OPTIONS", "0")).await;
+    assert_eq!((status(&answer), origin.requests()), (200, 0), "{answer}");
+    assert_eq!(status(&proxy.talk(request("TRACE", "0")).await), 501);
+    for (value, expected) in [("1", Some("0")), ("10", Some("9")), ("x", None), ("-1", None)] {
+        let answer = proxy.talk(request("OPTIONS", value)).await;
+        assert_eq!(status(&answer), 200, "{value}: {answer}");
+        let head = heads(&origin).pop().expect("it came");
+        let sent = head.lines().find_map(|line| line.strip_prefix("max-forwards: "));
+        assert_eq!(sent, expected, "{value}: {head}");
+    }
+}
+
+#[tokio::test]
 async fn several_requests_on_one_connection() {
     let origin = fresh_origin("ok");
     let proxy = proxy(&[origin.url()]).await;
