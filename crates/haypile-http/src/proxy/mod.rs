@@ -231,7 +231,8 @@ impl Proxy {
             inner.cache.answer(origin, Request::from_parts(parts, body)).await
         };
         let mut response = answered.unwrap_or_else(|error| failure(&error));
-        inner.name.append_to(response.headers_mut());
+        let version = response.version();
+        inner.name.append_to(response.headers_mut(), version);
         // The version is that of this connection, whatever the origin speaks.
         *response.version_mut() = Version::HTTP_11;
         response

@@ -73,18 +73,22 @@ impl Client {
 pub(super) struct OwnName {
     name: String,
     via: HeaderValue,
+    /// For messages that came in HTTP/1.0.
+    old_via: HeaderValue,
 }
 
 impl OwnName {
     /// Returns a name without blanks.
     pub(super) fn new(name: String) -> Self {
-        let via = HeaderValue::try_from(format!("1.1 {name}")).expect("a name is text");
-        Self { name, via }
+        let via =
+            |version| HeaderValue::try_from(format!("{version} {name}")).expect("a name is text");
+        Self { via: via("1.1"), old_via: via("1.0"), name }
     }
 
-    /// Adds this proxy to those that a message has passed.
-    pub(super) fn append_to(&self, headers: &mut HeaderMap) {
-        headers.append(VIA, self.via.clone());
+    /// Adds this proxy to those that a message has passed, with the version in which it came here.
+    pub(super) fn append_to(&self, headers: &mut HeaderMap, version: Version) {
+        let via = if version == Version::HTTP_10 { &self.old_via } else { &self.via };
+        headers.append(VIA, via.clone());
     }
 }
 
@@ -167,7 +171,7 @@ pub(super) fn prepare(
     headers.append(HeaderName::from_static("x-forwarded-for"), client.field.clone());
     let proto = HeaderName::from_static("x-forwarded-proto");
     headers.entry(proto).or_insert(HeaderValue::from_static("http"));
-    own.append_to(headers);
+    own.append_to(headers, parts.version);
     Ok(host.as_str().to_owned())
 }
 

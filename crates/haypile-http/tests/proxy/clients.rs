@@ -217,6 +217,19 @@ async fn several_requests_on_one_connection() {
 }
 
 #[tokio::test]
+async fn the_origin_is_told_the_version_of_the_client() {
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
+    for version in ["1.0", "1.1"] {
+        let request =
+            format!("GET /{version} HTTP/{version}\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_eq!(status(&proxy.talk(request).await), 200);
+        let head = heads(&origin).pop().expect("it came");
+        assert!(head.contains(&format!("\r\nvia: {version} haypile-")), "{version}: {head}");
+    }
+}
+
+#[tokio::test]
 async fn hosts_have_their_own_origins_and_responses() {
     let (one, other) = (fresh_origin("one"), fresh_origin("other"));
     let proxy = proxy(&[&format!("a.example={}", one.url()), other.url()]).await;
