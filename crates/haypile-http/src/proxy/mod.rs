@@ -185,6 +185,7 @@ impl Proxy {
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(self.inner.limits.client)
+            .max_header_size(MOST_HEAD_BYTES)
             .max_buf_size(MOST_HEAD_BYTES);
         builder
     }
