@@ -35,8 +35,8 @@ Examples:
 pub(crate) struct Proxy {
     #[command(flatten)]
     pub(crate) cache: CacheOption,
-    /// Server that has the responses; HOST=URL for one that has those of one host only. May be given
-    /// several times
+    /// Server that has the responses; HOST=URL for one that has those of one host only, and shows a
+    /// certificate for HOST if its URL is https://ADDRESS. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
     /// Address to listen on

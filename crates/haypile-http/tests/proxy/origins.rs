@@ -1,6 +1,8 @@
 //! Responses that are wrong, late or broken off.
 
 use haypile_http::origin_server::{Ending, Framing, Reply};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
 
 use super::net::{LONG, body, fields, fresh, origin, proxy, proxy_on, short_limits, status};
 
@@ -219,4 +221,37 @@ async fn fields_of_an_origins_connection_stay_there() {
             }
         }
     }
+}
+
+/// Returns what an origin gets first from the proxy, which does not get an answer.
+async fn client_hello(origin: impl Fn(u16) -> String) -> Vec<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let proxy = proxy(&[&origin(port)]).await;
+    let request = "GET / HTTP/1.1\r\nHost: img.example.org\r\nConnection: close\r\n\r\n";
+    let hello = async {
+        let (mut stream, _) = listener.accept().await.expect("it connects");
+        let mut hello = vec![0; 16 << 10];
+        let length = stream.read(&mut hello).await.expect("it speaks first");
+        hello.truncate(length);
+        hello
+    };
+    let (answer, hello) = tokio::join!(proxy.talk(request), hello);
+    assert_eq!(status(&answer), 502, "{answer}");
+    hello
+}
+
+#[tokio::test]
+async fn an_origin_at_an_address_is_asked_for_the_certificate_of_its_host() {
+    let has = |hello: &[u8], name: &str| {
+        hello.windows(name.len()).any(|window| window == name.as_bytes())
+    };
+    let hello = client_hello(|port| format!("img.example.org=https://127.0.0.1:{port}")).await;
+    assert!(has(&hello, "img.example.org"), "{}", hello.escape_ascii());
+    let hello = client_hello(|port| format!("img.example.org=https://localhost:{port}")).await;
+    assert!(has(&hello, "localhost"), "{}", hello.escape_ascii());
+    assert!(!has(&hello, "img.example.org"), "{}", hello.escape_ascii());
+    // Without a host of its own, it shows a certificate for its address.
+    let hello = client_hello(|port| format!("https://127.0.0.1:{port}")).await;
+    assert!(!has(&hello, "img.example.org"), "{}", hello.escape_ascii());
 }
