@@ -193,6 +193,27 @@ async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
 }
 
 #[tokio::test]
+async fn a_connection_does_not_hide_what_forbids_storing() {
+    let modified = ("last-modified", "Mon, 02 Jan 2006 15:04:05 GMT");
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("cache-control", "private"),
+        ("vary", "*"),
+        ("expires", "0"),
+        ("set-cookie", "a=b"),
+        ("age", "100000000"),
+    ] {
+        let all = [("connection", name), (name, value), modified];
+        let origin = origin([fields(&all, "one"), fields(&all, "two")]);
+        let proxy = proxy(&[origin.url()]).await;
+        for expected in ["one", "two"] {
+            let answer = proxy.get("/").await;
+            assert_eq!(body(&answer), expected, "{name}: {value}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_origin_of_http_1_0_ends_no_connection_of_a_client() {
     let old = "HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold";
     let origin = origin([bytes_and_close(old)]);
