@@ -38,6 +38,13 @@ fn is_override(name: &str) -> bool {
         || OVERRIDES.iter().any(|other| name.len() == other.len() && begins_with(other))
 }
 
+/// Whether a field means to origins behind CGI and WSGI what no client may say: the proxy that they
+/// use themselves (`HTTP_PROXY`), or the length or coding of the body.
+fn is_disguised(name: &str) -> bool {
+    let is_other = |other: &&str| name.contains('_') && name.replace('_', "-") == **other;
+    name == "proxy" || ["content-length", "transfer-encoding"].iter().any(is_other)
+}
+
 /// The other side of a connection.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -162,6 +169,7 @@ pub(super) fn prepare(
     let is_trusted = |name: &HeaderName| trusted.iter().any(|TrustedField(other)| other == name);
     remove_those(headers, |name| {
         (is_override(name.as_str()) && !is_trusted(name))
+            || is_disguised(name.as_str())
             || [HOST, EXPECT, MAX_FORWARDS].contains(name)
     });
     if let Some(forwards) = forwards {
