@@ -101,6 +101,9 @@ pub(super) enum OriginError {
     Request(String, String),
 }
 
+/// The most fields of a response.
+const MOST_FIELDS: usize = 1000;
+
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
 /// All origins.
@@ -247,6 +250,7 @@ fn new_client(server: &OriginServer, tls: &ClientConfig, limits: Limits) -> Orig
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(30))
+        .http1_max_headers(MOST_FIELDS)
         .build(connector)
 }
 

@@ -180,6 +180,21 @@ async fn requests_that_have_come_are_answered_before_the_end() {
 }
 
 #[tokio::test]
+async fn an_origin_may_send_many_fields() {
+    let many = |count: usize| -> String { (0..count).map(|at| format!("x-{at}: y\r\n")).collect() };
+    for (count, expected) in [(150, 200), (990, 200), (1100, 502)] {
+        let fields = many(count);
+        let head = format!("{HEAD}content-length: 2\r\n{fields}\r\nok");
+        let origin = origin([bytes_and_close(head)]);
+        let proxy = proxy(&[origin.url()]).await;
+        let answer = proxy.get("/").await;
+        assert_eq!(status(&answer), expected, "{count}");
+        let passed = answer.matches("\r\nx-").count();
+        assert_eq!(passed, if expected == 200 { count } else { 0 });
+    }
+}
+
+#[tokio::test]
 async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
     for (method, expected) in [("GET", 200), ("DELETE", 200), ("POST", 502)] {
         // The origin closes the connection over which it has answered, as a second request comes.
