@@ -1,12 +1,11 @@
 //! Arguments of `haypile proxy`.
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use haypile_http::proxy::{AdminAddress, OriginServer, TrustedField};
+use haypile_http::proxy::{AdminAddress, ListenAddress, OriginServer, TrustedField};
 use haypile_lab::experiment::value::size;
 
 use super::cache::Url;
@@ -39,9 +38,9 @@ pub(crate) struct Proxy {
     /// certificate for HOST if its URL is https://ADDRESS. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
-    /// Address to listen on
+    /// Address to listen on; localhost is 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: ListenAddress,
     /// Store responses that set a cookie, and so give the cookies of one client to all others: only
     /// for origins whose cookies identify nobody
     #[arg(long)]

@@ -7,6 +7,7 @@ mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod limits;
+mod listen;
 mod metrics;
 mod origins;
 mod patience;
@@ -33,6 +34,7 @@ use tokio::time::{sleep, timeout};
 pub use access_log::AccessLog;
 pub use admin::{Admin, AdminAddress};
 pub use limits::Limits;
+pub use listen::ListenAddress;
 pub use origins::OriginServer;
 pub use request::TrustedField;
 

@@ -22,6 +22,7 @@ use super::connection::{Connector, Used};
 use super::limits::Limits;
 use super::metrics::{AskedOrigin, Metrics};
 use super::pause;
+use super::request::canonical;
 use super::upload::OriginsTurn;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
@@ -42,15 +43,10 @@ impl FromStr for OriginServer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, url) = match text.split_once("=http") {
-            Some((host, _)) => (Some(host.to_ascii_lowercase()), &text[host.len() + 1..]),
+        let (host, url) = match text.to_ascii_lowercase().split_once("=http") {
+            Some((host, _)) => (Some(asked_host(host)?), &text[host.len() + 1..]),
             None => (None, text),
         };
-        let is_host = |host: &String| host.parse::<Authority>().is_ok();
-        if !host.as_ref().is_none_or(is_host) {
-            return Err("before '=' stands the host that clients ask for".into());
-        }
-        let host = host.map(|host| host.strip_suffix(":80").map_or(host.clone(), str::to_owned));
         let example = "for example http://127.0.0.1:8000, or example.org=http://127.0.0.1:8000";
         let uri: Uri = url.parse().map_err(|error| format!("{error}; {example}"))?;
         let scheme = uri.scheme().filter(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
@@ -60,10 +56,26 @@ impl FromStr for OriginServer {
         if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
             return Err(format!("an origin has no user, path or query; {example}"));
         }
+        let names_port = authority.as_str().len() > authority.host().len();
+        if names_port && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(format!("the port is not between 1 and 65535; {example}"));
+        }
         let name = server_name(host.as_deref(), authority)
             .map_err(|error| format!("this is not a host: {error}; {example}"))?;
         Ok(Self { host, scheme: scheme.clone(), authority: authority.clone(), name })
     }
+}
+
+/// Returns a host as those of requests are compared with it.
+fn asked_host(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        let all = "an origin without HOST= is for all hosts that have none of their own";
+        return Err(format!("'{text}' is not a host, and * stands for nothing; {all}"));
+    }
+    let host = text.parse().ok().and_then(canonical);
+    let host =
+        host.ok_or("before '=' stands the host that clients ask for, such as example.org")?;
+    Ok(host.as_str().to_owned())
 }
 
 /// Returns the name by which an origin's certificate is verified: the host of its URL; where that is
@@ -347,6 +359,18 @@ mod tests {
             ("http://u@a", Err(())),
             ("=http://a", Err(())),
             ("a b=http://a", Err(())),
+            ("h:0081=http://b", Ok((Some("h:81"), "http://b"))),
+            ("h:=http://b", Ok((Some("h"), "http://b"))),
+            ("[::1]:080=http://[::1]:1", Ok((Some("[::1]"), "http://[::1]:1"))),
+            ("a=HTTP://b", Ok((Some("a"), "http://b"))),
+            ("u@h=http://b", Err(())),
+            ("h:80:80=http://b", Err(())),
+            ("h:99999=http://b", Err(())),
+            ("*=http://b", Err(())),
+            ("*.example=http://b", Err(())),
+            ("http://b:99999", Err(())),
+            ("http://b:0", Err(())),
+            ("http://b:", Err(())),
             ("", Err(())),
         ] {
             let found = text.parse::<OriginServer>();

@@ -225,7 +225,7 @@ fn max_forwards(parts: &request::Parts) -> Option<u64> {
 /// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are
 /// one host, whose responses have one name and whose origin is one. `None` if there is a user before
 /// it, or what follows it is not a port.
-fn canonical(authority: Authority) -> Option<Authority> {
+pub(super) fn canonical(authority: Authority) -> Option<Authority> {
     let (text, host) = (authority.as_str(), authority.host());
     // A user would stand before the host.
     let behind = text.strip_prefix(host).filter(|_| !host.is_empty() && !text.contains('@'))?;
