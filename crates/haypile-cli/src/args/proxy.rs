@@ -1,12 +1,11 @@
 //! Arguments of `haypile proxy`.
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use haypile_http::proxy::{AdminAddress, OriginServer, TrustedField};
+use haypile_http::proxy::{AdminAddress, ListenAddress, OriginServer, TrustedField};
 use haypile_lab::experiment::value::size;
 
 use super::cache::Url;
@@ -35,13 +34,13 @@ Examples:
 pub(crate) struct Proxy {
     #[command(flatten)]
     pub(crate) cache: CacheOption,
-    /// Server that has the responses; HOST=URL for one that has those of one host only. May be given
-    /// several times
+    /// Server that has the responses; HOST=URL for one that has those of one host only, and shows a
+    /// certificate for HOST if its URL is https://ADDRESS. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
-    /// Address to listen on
+    /// Address to listen on; localhost is 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: ListenAddress,
     /// Store responses that set a cookie, and so give the cookies of one client to all others: only
     /// for origins whose cookies identify nobody
     #[arg(long)]
@@ -61,7 +60,8 @@ pub(crate) struct Proxy {
     /// Wait this long for a connection to an origin
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) connect_limit: Duration,
-    /// Wait this long for the head of an origin's response
+    /// Wait this long for an origin to take the next part of a request, and for the head of its
+    /// response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) first_byte_limit: Duration,
     /// Wait this long for the next part of an origin's response

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, Proxy, Settings};
+use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, ListenAddress, Proxy, Settings};
 use haypile_http::semantics::Rules;
 use tokio::net::TcpListener;
 use tokio::runtime;
@@ -35,11 +35,13 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let proxy = proxy(arguments, &cache)?;
     // Before anybody knows of it: a signal that comes at once must not end it in the middle of a request.
     let signals = Signals::watch()?;
-    let address = arguments.listen;
+    let ListenAddress(address) = arguments.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| {
         format!("cannot listen on {address}; --listen ADDRESS:PORT names another")
     })?;
+    // It fails without its token, which has to be known before anybody reads that the proxy listens.
+    let admin = admin(arguments, &proxy)?;
     // The port may have been 0.
     eprintln!("haypile: listening on http://{}", listener.local_addr()?);
     let others = if arguments.origins.len() == 1 { "all hosts" } else { "all other hosts" };
@@ -49,7 +51,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     // It is dropped, and its socket with it, when this ends.
     let mut operators = JoinSet::new();
-    if let Some(admin) = admin(arguments, &proxy)? {
+    if let Some(admin) = admin {
         eprintln!("haypile: metrics and purges at {}", admin.address()?);
         operators.spawn(admin.serve());
     }

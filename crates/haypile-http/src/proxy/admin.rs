@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -32,6 +32,8 @@ use crate::cache::{Body, PurgeError};
 
 /// The longest list of what to purge.
 const MOST_BODY_BYTES: usize = 1 << 20;
+/// The scheme of a token, before it: RFC 6750, section 2.1.
+const BEARER: &[u8] = b"Bearer ";
 /// For the whole of a request, and of its response.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -190,7 +192,9 @@ fn listen_at(path: &PathBuf) -> io::Result<std::os::unix::net::UnixListener> {
 async fn answer(proxy: &Proxy, token: Option<&str>, request: Request<Incoming>) -> Response<Body> {
     if token.is_some_and(|token| !has_token(request.headers(), token)) {
         let reason = "the token is missing or wrong: Authorization: Bearer TOKEN";
-        return text(StatusCode::UNAUTHORIZED, reason);
+        let mut response = text(StatusCode::UNAUTHORIZED, reason);
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
     }
     match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => metrics(proxy).await,
@@ -208,7 +212,12 @@ async fn answer(proxy: &Proxy, token: Option<&str>, request: Request<Incoming>) 
 /// Whether a request brings the token. How long it takes does not tell how much of it is right.
 fn has_token(headers: &HeaderMap, token: &str) -> bool {
     let brought = headers.get(AUTHORIZATION).map_or(&b""[..], HeaderValue::as_bytes);
-    let brought = brought.strip_prefix(b"Bearer ").unwrap_or_default();
+    let brought = match brought.split_at_checked(BEARER.len()) {
+        Some((scheme, brought)) if scheme.eq_ignore_ascii_case(BEARER) => {
+            brought.trim_ascii_start()
+        }
+        _ => b"",
+    };
     let differences =
         brought.iter().zip(token.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     brought.len() == token.len() && differences == 0

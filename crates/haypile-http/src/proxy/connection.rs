@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Extensions, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -14,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::patience::Patient;
 use crate::cache::BoxError;
 
 /// Whether a response has come over a connection. An origin may close one that it has answered on at
@@ -41,7 +43,12 @@ impl Used {
 
 /// Connects to origins.
 #[derive(Clone, Debug)]
-pub(super) struct Connector(pub(super) HttpConnector);
+pub(super) struct Connector {
+    pub(super) http: HttpConnector,
+    /// For an origin to take the next byte. Without a bound, a connection that is given up would wait
+    /// for it, and the client with it whose body it has.
+    pub(super) patience: Duration,
+}
 
 impl Service<Uri> for Connector {
     type Response = Stream;
@@ -49,25 +56,28 @@ impl Service<Uri> for Connector {
     type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context).map_err(Into::into)
+        self.http.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.0.call(uri);
-        Box::pin(async { Ok(Stream { stream: connecting.await?, used: Used::default() }) })
+        let (connecting, patience) = (self.http.call(uri), self.patience);
+        Box::pin(async move {
+            let stream = Patient::new(connecting.await?, patience);
+            Ok(Stream { stream, used: Used::default() })
+        })
     }
 }
 
 /// A connection to an origin.
 #[derive(Debug)]
 pub(super) struct Stream {
-    stream: TokioIo<TcpStream>,
+    stream: Patient<TokioIo<TcpStream>>,
     used: Used,
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        self.stream.connected().extra(self.used.clone())
+        self.stream.get_ref().connected().extra(self.used.clone())
     }
 }
 

@@ -69,10 +69,10 @@ pub fn converse(bytes: &[u8]) -> Conversation {
 }
 
 async fn talk(bytes: &[u8], origin: MemoryOrigin) -> Vec<u8> {
-    let client = Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let client = Arc::new(Client::new(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     let (near, far) = duplex(4 << 10);
     let service = service_fn(move |request| {
-        let (origin, client) = (origin.clone(), client.clone());
+        let (origin, client) = (origin.clone(), Arc::clone(&client));
         async move { Ok::<_, Infallible>(PROXY.answer(request, &client, |_| Some(origin)).await) }
     });
     let connection = PROXY.http1().serve_connection(TokioIo::new(far), service);

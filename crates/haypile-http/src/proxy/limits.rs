@@ -12,7 +12,8 @@ use tokio::time::{Sleep, sleep};
 pub struct Limits {
     /// For a connection to an origin.
     pub connect: Duration,
-    /// For the head of an origin's response, from the request on.
+    /// For the head of an origin's response, from the end of the request on; and for the origin to
+    /// take the next part of a request.
     pub first_byte: Duration,
     /// For the next part of an origin's response.
     pub pause: Duration,

@@ -7,12 +7,14 @@ mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod limits;
+mod listen;
 mod metrics;
 mod origins;
 mod patience;
 mod pause;
 mod request;
 mod tunnel;
+mod upload;
 mod watched;
 
 use std::convert::Infallible;
@@ -32,6 +34,7 @@ use tokio::time::{sleep, timeout};
 pub use access_log::AccessLog;
 pub use admin::{Admin, AdminAddress};
 pub use limits::Limits;
+pub use listen::ListenAddress;
 pub use origins::OriginServer;
 pub use request::TrustedField;
 
@@ -46,6 +49,11 @@ use watched::{Watch, Watched};
 const MOST_HEAD_BYTES: usize = 64 << 10;
 /// After a failure to accept a connection, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
+/// At the end: for requests that were sent before the client could know of it.
+const LAST_REQUESTS: Duration = Duration::from_millis(100);
+/// The most connections that are accepted at the end: those that the kernel keeps by default. Clients
+/// that connect all the time must not delay it.
+const MOST_WAITING_CONNECTIONS: usize = 4096;
 
 /// A caching reverse proxy.
 #[derive(Clone, Debug)]
@@ -125,7 +133,10 @@ impl Proxy {
                 Err(_) => sleep(REST).await,
             }
         }
-        drop((listener, ends));
+        for (stream, client) in waiting_connections(listener) {
+            self.connect(stream, client, ends.clone());
+        }
+        drop(ends);
         ending.send_replace(());
         // Each connection that is open holds a receiver.
         match timeout(grace, ending.closed()).await {
@@ -138,12 +149,15 @@ impl Proxy {
         // Without it, the second write of a response may wait for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
         let limit = self.inner.limits.client;
-        let (proxy, client) = (self.clone(), Arc::new(Client::new(client.ip())));
+        let client = Arc::new(Client::new(client.ip()));
+        let (proxy, served) = (self.clone(), Arc::clone(&client));
         let service = service_fn(move |request| {
-            let (proxy, client) = (proxy.clone(), Arc::clone(&client));
+            let (proxy, client) = (proxy.clone(), Arc::clone(&served));
             async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
-                Ok::<_, Infallible>(proxy.answer(request, &client, origin_of).await)
+                let mut response = proxy.answer(request, &client, origin_of).await;
+                client.announce_end(&mut response);
+                Ok::<_, Infallible>(response)
             }
         });
         let stream = Patient::new(TokioIo::new(stream), limit);
@@ -152,10 +166,15 @@ impl Proxy {
         tokio::spawn(async move {
             let _open = inner.metrics.connection();
             tokio::pin!(connection);
+            let ended = async {
+                let _ = ends.changed().await;
+                client.end();
+                sleep(LAST_REQUESTS).await;
+            };
             tokio::select! {
                 // It ends with the client's, or because the client does not keep to the protocol.
                 _ = connection.as_mut() => return,
-                _ = ends.changed() => connection.as_mut().graceful_shutdown(),
+                () = ended => connection.as_mut().graceful_shutdown(),
             }
             let _ = connection.await;
             drop(ends);
@@ -168,6 +187,7 @@ impl Proxy {
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(self.inner.limits.client)
+            .max_header_size(MOST_HEAD_BYTES)
             .max_buf_size(MOST_HEAD_BYTES);
         builder
     }
@@ -216,11 +236,23 @@ impl Proxy {
             inner.cache.try_answer(origin, Request::from_parts(parts, body)).await
         };
         let mut response = answered.unwrap_or_else(|failed| failure(&failed));
-        inner.name.append_to(response.headers_mut());
+        let version = response.version();
+        inner.name.append_to(response.headers_mut(), version);
         // The version is that of this connection, whatever the origin speaks.
         *response.version_mut() = Version::HTTP_11;
         response
     }
+}
+
+/// Returns the connections that the kernel has accepted, and then refuses others.
+fn waiting_connections(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let accept = || {
+        let (stream, client) = listener.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(stream).ok()?, client))
+    };
+    std::iter::from_fn(accept).take(MOST_WAITING_CONNECTIONS).collect()
 }
 
 /// Returns the response to a request that is not passed on. It ends the connection: what follows may

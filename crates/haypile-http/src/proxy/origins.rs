@@ -9,19 +9,21 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
 use hyper::body::{Body as _, Incoming};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::time::timeout;
 
 use super::connection::{Connector, Used};
 use super::limits::Limits;
 use super::metrics::{AskedOrigin, Metrics};
 use super::pause;
+use super::request::canonical;
+use super::upload::OriginsTurn;
 use crate::cache::{Body, BoxError, CloseDelimited, Origin, causes};
 use crate::semantics::remove_hop_by_hop;
 
@@ -33,21 +35,18 @@ pub struct OriginServer {
     pub host: Option<String>,
     scheme: Scheme,
     authority: Authority,
+    /// Its certificate has to be for this name.
+    name: ServerName<'static>,
 }
 
 impl FromStr for OriginServer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, url) = match text.split_once("=http") {
-            Some((host, _)) => (Some(host.to_ascii_lowercase()), &text[host.len() + 1..]),
+        let (host, url) = match text.to_ascii_lowercase().split_once("=http") {
+            Some((host, _)) => (Some(asked_host(host)?), &text[host.len() + 1..]),
             None => (None, text),
         };
-        let is_host = |host: &String| host.parse::<Authority>().is_ok();
-        if !host.as_ref().is_none_or(is_host) {
-            return Err("before '=' stands the host that clients ask for".into());
-        }
-        let host = host.map(|host| host.strip_suffix(":80").map_or(host.clone(), str::to_owned));
         let example = "for example http://127.0.0.1:8000, or example.org=http://127.0.0.1:8000";
         let uri: Uri = url.parse().map_err(|error| format!("{error}; {example}"))?;
         let scheme = uri.scheme().filter(|scheme| [Scheme::HTTP, Scheme::HTTPS].contains(scheme));
@@ -57,7 +56,42 @@ impl FromStr for OriginServer {
         if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
             return Err(format!("an origin has no user, path or query; {example}"));
         }
-        Ok(Self { host, scheme: scheme.clone(), authority: authority.clone() })
+        let names_port = authority.as_str().len() > authority.host().len();
+        if names_port && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(format!("the port is not between 1 and 65535; {example}"));
+        }
+        let name = server_name(host.as_deref(), authority)
+            .map_err(|error| format!("this is not a host: {error}; {example}"))?;
+        Ok(Self { host, scheme: scheme.clone(), authority: authority.clone(), name })
+    }
+}
+
+/// Returns a host as those of requests are compared with it.
+fn asked_host(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        let all = "an origin without HOST= is for all hosts that have none of their own";
+        return Err(format!("'{text}' is not a host, and * stands for nothing; {all}"));
+    }
+    let host = text.parse().ok().and_then(canonical);
+    let host =
+        host.ok_or("before '=' stands the host that clients ask for, such as example.org")?;
+    Ok(host.as_str().to_owned())
+}
+
+/// Returns the name by which an origin's certificate is verified: the host of its URL; where that is
+/// an address, the host that it answers for, if it is for one only.
+fn server_name(
+    host: Option<&str>,
+    authority: &Authority,
+) -> Result<ServerName<'static>, InvalidDnsNameError> {
+    let name = |host: &str| {
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        ServerName::try_from(host).map(|name| name.to_owned())
+    };
+    let of_url = name(authority.host())?;
+    match host.and_then(|host| host.parse::<Authority>().ok()) {
+        Some(host) if matches!(of_url, ServerName::IpAddress(_)) => name(host.host()),
+        _ => Ok(of_url),
     }
 }
 
@@ -79,19 +113,23 @@ pub(super) enum OriginError {
     Request(String, String),
 }
 
+/// The most fields of a response.
+const MOST_FIELDS: usize = 1000;
+
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
 /// All origins.
 #[derive(Debug)]
 pub(super) struct Origins {
-    by_host: HashMap<String, Arc<OriginServer>>,
-    other: Option<Arc<OriginServer>>,
-    way: Arc<Way>,
+    by_host: HashMap<String, Upstream>,
+    other: Option<Upstream>,
 }
 
-/// The way to all origins.
+/// The way to an origin.
 #[derive(Debug)]
 struct Way {
+    server: OriginServer,
+    /// Its own, for a connection that was verified for one host must not serve another.
     client: OriginClient,
     limits: Limits,
     metrics: Arc<Metrics>,
@@ -99,10 +137,7 @@ struct Way {
 
 /// The origin of one host.
 #[derive(Clone, Debug)]
-pub(super) struct Upstream {
-    server: Arc<OriginServer>,
-    way: Arc<Way>,
-}
+pub(super) struct Upstream(Arc<Way>);
 
 impl Origins {
     pub(super) fn new(
@@ -111,45 +146,36 @@ impl Origins {
         metrics: Arc<Metrics>,
     ) -> Result<Self, BoxError> {
         let speaks_tls = servers.iter().any(|server| server.scheme == Scheme::HTTPS);
+        let tls = tls(speaks_tls)?;
         let mut by_host = HashMap::new();
         let mut other = None;
         for server in servers {
-            let server = Arc::new(server);
-            let before = match &server.host {
-                Some(host) => by_host.insert(host.clone(), Arc::clone(&server)),
-                None => other.replace(Arc::clone(&server)),
+            let client = new_client(&server, &tls, limits);
+            let metrics = Arc::clone(&metrics);
+            let upstream = Upstream(Arc::new(Way { server, client, limits, metrics }));
+            let server = &upstream.0.server;
+            let before: Option<Upstream> = match &server.host {
+                Some(host) => by_host.insert(host.clone(), upstream.clone()),
+                None => other.replace(upstream.clone()),
             };
-            if let Some(before) = before {
+            if let Some(Upstream(before)) = before {
+                let before = &before.server;
                 return Err(format!("{before} and {server} are origins of the same host").into());
             }
         }
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(limits.connect));
-        connector.set_nodelay(true);
-        connector.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(speaks_tls)?)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(Connector(connector));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(30))
-            .build(connector);
-        Ok(Self { by_host, other, way: Arc::new(Way { client, limits, metrics }) })
+        Ok(Self { by_host, other })
     }
 
     /// Returns the origin of a host, with its port if that is not the scheme's own.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
-        let server = self.by_host.get(host).or(self.other.as_ref())?;
-        Some(Upstream { server: Arc::clone(server), way: Arc::clone(&self.way) })
+        self.by_host.get(host).or(self.other.as_ref()).cloned()
     }
 }
 
 impl Origin for Upstream {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let sent = self.send_bounded(request).await;
-        self.way.metrics.asked(if sent.is_ok() {
+        self.0.metrics.asked(if sent.is_ok() {
             AskedOrigin::Answered
         } else {
             AskedOrigin::Failed
@@ -160,15 +186,15 @@ impl Origin for Upstream {
 
 impl Upstream {
     async fn send_bounded(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let name = self.server.to_string();
+        let name = self.0.server.to_string();
         let uri = request.uri();
         // The origin is told the host that the client asked for.
         let host = uri.authority().map(|host| host.as_str().parse()).transpose()?;
         let path = uri.path_and_query().cloned();
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::builder()
-            .scheme(self.server.scheme.clone())
-            .authority(self.server.authority.clone())
+            .scheme(self.0.server.scheme.clone())
+            .authority(self.0.server.authority.clone())
             .path_and_query(path)
             .build()?;
         if let Some(host) = host {
@@ -181,9 +207,12 @@ impl Upstream {
             kind(name.clone(), causes(&error))
         };
         let asks_for_other = request.headers().contains_key(UPGRADE);
-        let sent = timeout(self.way.limits.first_byte, self.request(request)).await;
-        let Ok(sent) = sent else {
-            return Err(OriginError::TooSlow(name, self.way.limits.first_byte).into());
+        let limit = self.0.limits.first_byte;
+        let (parts, body) = request.into_parts();
+        let (turn, body) = OriginsTurn::begin(body);
+        let request = self.request(Request::from_parts(parts, body));
+        let Some(sent) = turn.bound(limit, request).await else {
+            return Err(OriginError::TooSlow(name, limit).into());
         };
         let response = sent.map_err(failed)?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_for_other {
@@ -191,7 +220,7 @@ impl Upstream {
             let error = "it switches protocols unasked".into();
             return Err(OriginError::Failed(name, error).into());
         }
-        receive(response, self.way.limits).map_err(|error| OriginError::Failed(name, error).into())
+        receive(response, self.0.limits).map_err(|error| OriginError::Failed(name, error).into())
     }
 
     /// Sends a request, a second time if the origin has closed a connection on which it had answered
@@ -202,19 +231,39 @@ impl Upstream {
         let (parts, body) = request.into_parts();
         let again = may_repeat.then(|| Request::from_parts(parts.clone(), Body::empty()));
         let request = Request::from_parts(parts, body);
-        let mut sent = self.way.client.request(request).await;
+        let mut sent = self.0.client.request(request).await;
         if let Err(error) = &sent
             && Used::of(error)
             && hyper_error(error).is_none_or(|error| !error.is_parse())
             && let Some(again) = again
         {
-            sent = self.way.client.request(again).await;
+            sent = self.0.client.request(again).await;
         }
         if let Ok(response) = &sent {
             Used::note(response.extensions());
         }
         sent
     }
+}
+
+/// Returns what connects to an origin, and keeps its connections.
+fn new_client(server: &OriginServer, tls: &ClientConfig, limits: Limits) -> OriginClient {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(limits.connect));
+    connector.set_nodelay(true);
+    connector.enforce_http(false);
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls.clone())
+        .https_or_http()
+        .with_server_name_resolver(FixedServerNameResolver::new(server.name.clone()))
+        .enable_http1()
+        // The wait for the response ends first, and says why.
+        .wrap_connector(Connector { http: connector, patience: 2 * limits.first_byte });
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(Duration::from_secs(30))
+        .http1_max_headers(MOST_FIELDS)
+        .build(connector)
 }
 
 /// Returns an origin's response as it goes on. One whose body is coded for this connection in a way
@@ -230,12 +279,38 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
     let is_marked = response.body().is_end_stream()
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
+    let has_coding = !codings.is_empty();
     let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    if has_coding {
+        // RFC 9112, section 6.3: the length does not count. For the client, which gets no coding, it
+        // would.
+        response.headers_mut().remove(CONTENT_LENGTH);
+    } else {
+        unify_lengths(response.headers_mut())?;
+    }
     remove_hop_by_hop(response.headers_mut());
     if !is_marked {
         response.extensions_mut().insert(CloseDelimited);
     }
     Ok(response)
+}
+
+/// Replaces a length that is repeated, in a list or on several lines, by one (RFC 9110, section 8.6).
+/// The body of a response to HEAD does not show whether it is right, so that two are an error there.
+fn unify_lengths(headers: &mut HeaderMap) -> Result<(), String> {
+    let lines = headers.get_all(CONTENT_LENGTH).iter();
+    let members = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let lengths: Vec<&[u8]> = members.map(<[u8]>::trim_ascii).collect();
+    let [first, others @ ..] = &lengths[..] else { return Ok(()) };
+    let is_number = !first.is_empty() && first.iter().all(u8::is_ascii_digit);
+    if !is_number || others.iter().any(|other| other != first) {
+        return Err("its Content-Length is not one number".into());
+    }
+    if !others.is_empty() {
+        let length = HeaderValue::from_bytes(first).expect("digits are text");
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    Ok(())
 }
 
 /// Returns by which certificates origins are known: those that the system trusts.
@@ -284,6 +359,18 @@ mod tests {
             ("http://u@a", Err(())),
             ("=http://a", Err(())),
             ("a b=http://a", Err(())),
+            ("h:0081=http://b", Ok((Some("h:81"), "http://b"))),
+            ("h:=http://b", Ok((Some("h"), "http://b"))),
+            ("[::1]:080=http://[::1]:1", Ok((Some("[::1]"), "http://[::1]:1"))),
+            ("a=HTTP://b", Ok((Some("a"), "http://b"))),
+            ("u@h=http://b", Err(())),
+            ("h:80:80=http://b", Err(())),
+            ("h:99999=http://b", Err(())),
+            ("*=http://b", Err(())),
+            ("*.example=http://b", Err(())),
+            ("http://b:99999", Err(())),
+            ("http://b:0", Err(())),
+            ("http://b:", Err(())),
             ("", Err(())),
         ] {
             let found = text.parse::<OriginServer>();

@@ -1,4 +1,4 @@
-//! A bound on the time that a client takes to read.
+//! A bound on the time that the other side of a connection takes to read.
 
 use std::io;
 use std::pin::Pin;
@@ -19,6 +19,10 @@ pub(super) struct Patient<T> {
 impl<T> Patient<T> {
     pub(super) fn new(stream: T, patience: Duration) -> Self {
         Self { stream, timer: Timer::new(patience) }
+    }
+
+    pub(super) fn get_ref(&self) -> &T {
+        &self.stream
     }
 
     /// Passes on the outcome of a write, or fails if the other side has taken nothing for too long.

@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{
-    CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, MAX_FORWARDS, TRANSFER_ENCODING, VIA,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, MAX_FORWARDS,
+    TRANSFER_ENCODING, VIA,
 };
 use http::uri::{Authority, Scheme};
-use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
+use http::{HeaderMap, Method, Response, StatusCode, Uri, Version, request};
 
 use crate::semantics::{remove_hop_by_hop, remove_those};
 
@@ -36,18 +38,40 @@ fn is_override(name: &str) -> bool {
         || OVERRIDES.iter().any(|other| name.len() == other.len() && begins_with(other))
 }
 
+/// Whether a field means to origins behind CGI and WSGI what no client may say: the proxy that they
+/// use themselves (`HTTP_PROXY`), or the length or coding of the body.
+fn is_disguised(name: &str) -> bool {
+    let is_other = |other: &&str| name.contains('_') && name.replace('_', "-") == **other;
+    name == "proxy" || ["content-length", "transfer-encoding"].iter().any(is_other)
+}
+
 /// The other side of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
     /// The address as the origin is told of it.
     field: HeaderValue,
+    /// Whether the proxy ends, and the next response is the last one.
+    is_ending: AtomicBool,
 }
 
 impl Client {
     pub(super) fn new(address: IpAddr) -> Self {
         let field = HeaderValue::try_from(address.to_string()).expect("an address is text");
-        Self { address, field }
+        Self { address, field, is_ending: AtomicBool::new(false) }
+    }
+
+    /// Makes the next response the last one.
+    pub(super) fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Says in the last response that it is that.
+    pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
+        let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
     }
 }
 
@@ -56,18 +80,22 @@ impl Client {
 pub(super) struct OwnName {
     name: String,
     via: HeaderValue,
+    /// For messages that came in HTTP/1.0.
+    old_via: HeaderValue,
 }
 
 impl OwnName {
     /// Returns a name without blanks.
     pub(super) fn new(name: String) -> Self {
-        let via = HeaderValue::try_from(format!("1.1 {name}")).expect("a name is text");
-        Self { name, via }
+        let via =
+            |version| HeaderValue::try_from(format!("{version} {name}")).expect("a name is text");
+        Self { via: via("1.1"), old_via: via("1.0"), name }
     }
 
-    /// Adds this proxy to those that a message has passed.
-    pub(super) fn append_to(&self, headers: &mut HeaderMap) {
-        headers.append(VIA, self.via.clone());
+    /// Adds this proxy to those that a message has passed, with the version in which it came here.
+    pub(super) fn append_to(&self, headers: &mut HeaderMap, version: Version) {
+        let via = if version == Version::HTTP_10 { &self.old_via } else { &self.via };
+        headers.append(VIA, via.clone());
     }
 }
 
@@ -111,6 +139,9 @@ pub(super) fn prepare(
     if parts.version == Version::HTTP_10 && headers.contains_key(TRANSFER_ENCODING) {
         return Err(Refused(BAD, "HTTP/1.0 has no Transfer-Encoding"));
     }
+    if is_coded(headers) {
+        return Err(Refused(BAD, "the only Transfer-Encoding here is chunked"));
+    }
     let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
     if vias
         .flat_map(|via| via.split(','))
@@ -123,6 +154,10 @@ pub(super) fn prepare(
     if parts.uri.path() == "*" && parts.method != Method::OPTIONS {
         return Err(Refused(BAD, "the target * is for OPTIONS only"));
     }
+    let forwards = max_forwards(parts);
+    if forwards == Some(0) {
+        return Err(Refused(StatusCode::OK, "Max-Forwards is 0, so that the proxy answers itself"));
+    }
     let uri = std::mem::take(&mut parts.uri).into_parts();
     let mut absolute = http::uri::Parts::default();
     absolute.scheme = Some(Scheme::HTTP);
@@ -134,14 +169,27 @@ pub(super) fn prepare(
     let is_trusted = |name: &HeaderName| trusted.iter().any(|TrustedField(other)| other == name);
     remove_those(headers, |name| {
         (is_override(name.as_str()) && !is_trusted(name))
+            || is_disguised(name.as_str())
             || [HOST, EXPECT, MAX_FORWARDS].contains(name)
     });
+    if let Some(forwards) = forwards {
+        headers.insert(MAX_FORWARDS, HeaderValue::from(forwards - 1));
+    }
     // A trusted one names those before this client.
     headers.append(HeaderName::from_static("x-forwarded-for"), client.field.clone());
     let proto = HeaderName::from_static("x-forwarded-proto");
     headers.entry(proto).or_insert(HeaderValue::from_static("http"));
-    own.append_to(headers);
+    own.append_to(headers, parts.version);
     Ok(host.as_str().to_owned())
+}
+
+/// Whether the body has a transfer coding besides one `chunked`. The origin gets the body without it,
+/// so that it would be another body there.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked =
+        |line: &HeaderValue| line.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    lines.next().is_some_and(|line| !is_chunked(line)) || lines.next().is_some()
 }
 
 /// Returns the host that a request is for, in the only form in which the origin and the cache know
@@ -165,10 +213,19 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
     Ok(host)
 }
 
+/// Returns how often an OPTIONS request may be passed on; `None` if that is not said. For other
+/// methods it does not matter (RFC 9110, section 7.6.2).
+fn max_forwards(parts: &request::Parts) -> Option<u64> {
+    let value = parts.headers.get(MAX_FORWARDS).filter(|_| parts.method == Method::OPTIONS)?;
+    let digits = value.to_str().ok()?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
 /// Returns a host in lower case, with its port if that is another than 80: `a:`, `a:080` and `A` are
 /// one host, whose responses have one name and whose origin is one. `None` if there is a user before
 /// it, or what follows it is not a port.
-fn canonical(authority: Authority) -> Option<Authority> {
+pub(super) fn canonical(authority: Authority) -> Option<Authority> {
     let (text, host) = (authority.as_str(), authority.host());
     // A user would stand before the host.
     let behind = text.strip_prefix(host).filter(|_| !host.is_empty() && !text.contains('@'))?;

@@ -1,8 +1,10 @@
 //! Fields that belong to one connection, and fields that are not stored.
 
 use http::header::{
-    AUTHORIZATION, CONNECTION, COOKIE, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE,
+    AGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, DATE, ETAG, EXPIRES, HOST,
+    LAST_MODIFIED, LOCATION, PRAGMA, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, SET_COOKIE, TE,
+    TRANSFER_ENCODING, UPGRADE, VARY, VIA,
 };
 use http::{HeaderMap, HeaderName};
 
@@ -22,13 +24,39 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     UPGRADE,
 ];
 
+/// The fields that are for all recipients, so that `Connection` cannot name them (RFC 9110, section
+/// 7.6.1). Without one in a request, a client would make the cache ask for another response than the
+/// one that it believes to get; without one in a response, the cache would store what it must not, or
+/// for longer.
+const END_TO_END: [HeaderName; 20] = [
+    AGE,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    HeaderName::from_static("cdn-cache-control"),
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    COOKIE,
+    DATE,
+    ETAG,
+    EXPIRES,
+    HOST,
+    LAST_MODIFIED,
+    LOCATION,
+    PRAGMA,
+    SET_COOKIE,
+    VARY,
+    VIA,
+];
+
 /// Removes the fields that are for one connection only: those that are known, and those that
-/// `Connection` names. It cannot name `Authorization`, `Cookie` and `Host`: a client would make the
-/// cache ask for another response than the one that it believes to get.
+/// `Connection` names and may name.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = members(headers, &CONNECTION)
         .filter_map(|name| HeaderName::from_bytes(name).ok())
-        .filter(|name| ![AUTHORIZATION, COOKIE, HOST].contains(name))
+        .filter(|name| !END_TO_END.contains(name))
         .collect();
     remove_those(headers, |name| HOP_BY_HOP.contains(name) || named.contains(name));
 }
@@ -72,13 +100,15 @@ mod tests {
     fn fields_of_the_connection_are_removed() {
         let mut found = headers(&[
             ("connection", "a, Keep-Alive"),
-            ("connection", "b, host, cookie, authorization, not a name"),
+            ("connection", "b, host, cookie, authorization, Cache-Control, vary, not a name"),
             ("a", "1"),
             ("b", "2"),
             ("c", "3"),
             ("host", "h"),
             ("cookie", "x=y"),
             ("authorization", "z"),
+            ("cache-control", "no-store"),
+            ("vary", "c"),
             ("keep-alive", "1"),
             ("proxy-authenticate", "1"),
             ("proxy-authentication-info", "1"),
@@ -89,7 +119,14 @@ mod tests {
             ("upgrade", "1"),
         ]);
         remove_hop_by_hop(&mut found);
-        let left = [("c", "3"), ("host", "h"), ("cookie", "x=y"), ("authorization", "z")];
+        let left = [
+            ("c", "3"),
+            ("host", "h"),
+            ("cookie", "x=y"),
+            ("authorization", "z"),
+            ("cache-control", "no-store"),
+            ("vary", "c"),
+        ];
         assert_eq!(found, headers(&left));
     }
 

@@ -56,12 +56,21 @@ async fn requests_that_mean_one_thing_here_and_another_there() {
         (POST, &[HOST, "Transfer-Encoding: xchunked"], Refused(400)),
         (POST, &[HOST, "Transfer-Encoding: chunked, x"], Refused(400)),
         (POST, &[HOST, "Transfer-Encoding : chunked"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: gzip, chunked"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: identity, chunked"], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: chunked, chunked"], Refused(400)),
+        (POST, &[HOST, CHUNKED, CHUNKED], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: gzip", CHUNKED], Refused(400)),
+        (POST, &[HOST, "Transfer-Encoding: Chunked"], Passed),
         ("POST / HTTP/1.0", &[HOST, CHUNKED], Refused(400)),
         (GET, &[HOST, "X: a\r\n b"], Refused(400)),
         (GET, &[HOST, "X: a\rb"], Refused(400)),
         (GET, &[HOST, "X: a\0b"], Refused(400)),
         (GET, &[HOST, "X : a"], Refused(400)),
         (GET, &[HOST, &long], Refused(431)),
+        (GET, &[HOST, &long[..66_000]], Refused(431)),
+        (GET, &[HOST, &long[..90_000]], Refused(431)),
+        (GET, &[HOST, &long[..64_000]], Passed),
         (GET, &[HOST, &many], Refused(431)),
         (GET, &[], Refused(400)),
         (GET, &[HOST, "Host: b"], Refused(400)),
@@ -194,6 +203,27 @@ async fn what_clients_say_of_themselves_is_not_believed() {
 }
 
 #[tokio::test]
+async fn a_request_goes_only_as_far_as_its_client_permits() {
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
+    let request = |method: &str, value: &str| {
+        format!(
+            "{method} / HTTP/1.1\r\nHost: a\r\nMax-Forwards: {value}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let answer = proxy.talk(request("OPTIONS", "0")).await;
+    assert_eq!((status(&answer), origin.requests()), (200, 0), "{answer}");
+    assert_eq!(status(&proxy.talk(request("TRACE", "0")).await), 501);
+    for (value, expected) in [("1", Some("0")), ("10", Some("9")), ("x", None), ("-1", None)] {
+        let answer = proxy.talk(request("OPTIONS", value)).await;
+        assert_eq!(status(&answer), 200, "{value}: {answer}");
+        let head = heads(&origin).pop().expect("it came");
+        let sent = head.lines().find_map(|line| line.strip_prefix("max-forwards: "));
+        assert_eq!(sent, expected, "{value}: {head}");
+    }
+}
+
+#[tokio::test]
 async fn several_requests_on_one_connection() {
     let origin = fresh_origin("ok");
     let proxy = proxy(&[origin.url()]).await;
@@ -203,6 +233,19 @@ async fn several_requests_on_one_connection() {
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 3, "{answers}");
     assert_eq!(answers.matches("haypile; hit").count(), 2, "{answers}");
     assert_eq!((origin.requests(), body(&answers).starts_with("ok")), (1, true));
+}
+
+#[tokio::test]
+async fn the_origin_is_told_the_version_of_the_client() {
+    let origin = fresh_origin("ok");
+    let proxy = proxy(&[origin.url()]).await;
+    for version in ["1.0", "1.1"] {
+        let request =
+            format!("GET /{version} HTTP/{version}\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_eq!(status(&proxy.talk(request).await), 200);
+        let head = heads(&origin).pop().expect("it came");
+        assert!(head.contains(&format!("\r\nvia: {version} haypile-")), "{version}: {head}");
+    }
 }
 
 #[tokio::test]

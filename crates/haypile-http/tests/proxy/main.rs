@@ -6,5 +6,7 @@ mod operators;
 mod origins;
 mod poisoning;
 mod sharing;
+mod shutdown;
 mod slow_readers;
 mod tunnels;
+mod uploads;

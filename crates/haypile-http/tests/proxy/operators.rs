@@ -128,6 +128,10 @@ async fn an_address_needs_a_token() {
     serving.spawn(admin.serve());
     for (token, expected) in [
         ("Authorization: Bearer right\r\n", 200),
+        ("Authorization: bearer right\r\n", 200),
+        ("Authorization: BEARER  right\r\n", 200),
+        ("Authorization: Basic right\r\n", 401),
+        ("Authorization: Bearerright\r\n", 401),
         ("Authorization: Bearer wrong\r\n", 401),
         ("Authorization: Bearer righ\r\n", 401),
         ("Authorization: Bearer \r\n", 401),
@@ -139,7 +143,10 @@ async fn an_address_needs_a_token() {
             METRICS.replace("\r\n\r\n", &format!("\r\n{token}\r\n")),
         ] {
             let stream = TcpStream::connect(address).await.expect("it listens");
-            assert_eq!(status(&talk(stream, &request).await), expected, "{request}");
+            let answer = talk(stream, &request).await;
+            assert_eq!(status(&answer), expected, "{request}");
+            let says_how = answer.contains("\r\nwww-authenticate: Bearer\r\n");
+            assert_eq!(says_how, expected == 401, "{answer}");
         }
     }
 }

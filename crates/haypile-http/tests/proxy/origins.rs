@@ -1,6 +1,8 @@
 //! Responses that are wrong, late or broken off.
 
 use haypile_http::origin_server::{Ending, Framing, Reply};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
 
 use super::net::{LONG, body, fields, fresh, origin, proxy, proxy_on, short_limits, status};
 
@@ -45,6 +47,30 @@ async fn failures_of_the_origin_are_named() {
 }
 
 #[tokio::test]
+async fn a_length_next_to_chunks_does_not_count() {
+    let chunked = |length: &str, control: &str| {
+        let fields = format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n");
+        format!(
+            "HTTP/1.1 200 OK\r\ncache-control: {control}\r\n{fields}\r\n5\r\nhello\r\n0\r\n\r\n"
+        )
+    };
+    for control in ["max-age=60", "no-store"] {
+        for length in ["3", "30", "3, 4"] {
+            let origin = origin([Reply::raw(chunked(length, control)), fresh("next")]);
+            let proxy = proxy(&[origin.url()]).await;
+            let first = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+            let last = "GET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            let answers = proxy.talk([first, last].concat()).await;
+            assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{control} {length}: {answers}");
+            assert!(answers.contains("hello"), "{control} {length}: {answers}");
+            assert!(answers.ends_with("\r\n\r\nnext"), "{control} {length}: {answers}");
+            let wrong = format!("content-length: {length}\r\n");
+            assert!(!answers.contains(&wrong), "{control} {length}: {answers}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_origin_that_is_not_there_is_named() {
     let address = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -55,6 +81,35 @@ async fn an_origin_that_is_not_there_is_named() {
     let answer = proxy.get("/").await;
     assert_eq!(status(&answer), 502);
     assert!(body(&answer).contains(&format!("the origin {url} cannot be reached")), "{answer}");
+}
+
+#[tokio::test]
+async fn a_length_that_is_repeated_is_passed_on_once() {
+    for lengths in ["content-length: 5, 5", "content-length: 5\r\ncontent-length: 5"] {
+        for (control, method) in [("max-age=60", "GET"), ("no-store", "GET"), ("no-store", "HEAD")]
+        {
+            let body = if method == "GET" { "hello" } else { "" };
+            let head = format!("HTTP/1.1 200 OK\r\ncache-control: {control}\r\n{lengths}\r\n\r\n");
+            let origin = origin([bytes_and_close(head + body)]);
+            let proxy = proxy(&[origin.url()]).await;
+            let request = format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let answer = proxy.talk(request).await;
+            let lines: Vec<_> =
+                answer.lines().filter(|line| line.starts_with("content-length")).collect();
+            assert_eq!(lines, ["content-length: 5"], "{method} {control} {lengths}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lengths_that_differ_are_a_failure_also_where_there_is_no_body() {
+    for lengths in ["5, 6", "5\r\ncontent-length: 6", "5,", "+5", "x"] {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {lengths}\r\n\r\n");
+        let origin = origin([bytes_and_close(head)]);
+        let proxy = proxy(&[origin.url()]).await;
+        let answer = proxy.talk("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(status(&answer), 502, "{lengths}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -127,6 +182,21 @@ async fn requests_that_have_come_are_answered_before_the_end() {
 }
 
 #[tokio::test]
+async fn an_origin_may_send_many_fields() {
+    let many = |count: usize| -> String { (0..count).map(|at| format!("x-{at}: y\r\n")).collect() };
+    for (count, expected) in [(150, 200), (990, 200), (1100, 502)] {
+        let fields = many(count);
+        let head = format!("{HEAD}content-length: 2\r\n{fields}\r\nok");
+        let origin = origin([bytes_and_close(head)]);
+        let proxy = proxy(&[origin.url()]).await;
+        let answer = proxy.get("/").await;
+        assert_eq!(status(&answer), expected, "{count}");
+        let passed = answer.matches("\r\nx-").count();
+        assert_eq!(passed, if expected == 200 { count } else { 0 });
+    }
+}
+
+#[tokio::test]
 async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
     for (method, expected) in [("GET", 200), ("DELETE", 200), ("POST", 502)] {
         // The origin closes the connection over which it has answered, as a second request comes.
@@ -136,6 +206,27 @@ async fn a_request_is_sent_again_only_where_the_origin_may_not_have_seen_it() {
         let request = format!("{method} /two HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert_eq!(status(&proxy.talk(request).await), expected, "{method}");
         assert_eq!(origin.requests(), if expected == 200 { 3 } else { 2 }, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_does_not_hide_what_forbids_storing() {
+    let modified = ("last-modified", "Mon, 02 Jan 2006 15:04:05 GMT");
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("cache-control", "private"),
+        ("vary", "*"),
+        ("expires", "0"),
+        ("set-cookie", "a=b"),
+        ("age", "100000000"),
+    ] {
+        let all = [("connection", name), (name, value), modified];
+        let origin = origin([fields(&all, "one"), fields(&all, "two")]);
+        let proxy = proxy(&[origin.url()]).await;
+        for expected in ["one", "two"] {
+            let answer = proxy.get("/").await;
+            assert_eq!(body(&answer), expected, "{name}: {value}: {answer}");
+        }
     }
 }
 
@@ -168,4 +259,37 @@ async fn fields_of_an_origins_connection_stay_there() {
             }
         }
     }
+}
+
+/// Returns what an origin gets first from the proxy, which does not get an answer.
+async fn client_hello(origin: impl Fn(u16) -> String) -> Vec<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let proxy = proxy(&[&origin(port)]).await;
+    let request = "GET / HTTP/1.1\r\nHost: img.example.org\r\nConnection: close\r\n\r\n";
+    let hello = async {
+        let (mut stream, _) = listener.accept().await.expect("it connects");
+        let mut hello = vec![0; 16 << 10];
+        let length = stream.read(&mut hello).await.expect("it speaks first");
+        hello.truncate(length);
+        hello
+    };
+    let (answer, hello) = tokio::join!(proxy.talk(request), hello);
+    assert_eq!(status(&answer), 502, "{answer}");
+    hello
+}
+
+#[tokio::test]
+async fn an_origin_at_an_address_is_asked_for_the_certificate_of_its_host() {
+    let has = |hello: &[u8], name: &str| {
+        hello.windows(name.len()).any(|window| window == name.as_bytes())
+    };
+    let hello = client_hello(|port| format!("img.example.org=https://127.0.0.1:{port}")).await;
+    assert!(has(&hello, "img.example.org"), "{}", hello.escape_ascii());
+    let hello = client_hello(|port| format!("img.example.org=https://localhost:{port}")).await;
+    assert!(has(&hello, "localhost"), "{}", hello.escape_ascii());
+    assert!(!has(&hello, "img.example.org"), "{}", hello.escape_ascii());
+    // Without a host of its own, it shows a certificate for its address.
+    let hello = client_hello(|port| format!("https://127.0.0.1:{port}")).await;
+    assert!(!has(&hello, "img.example.org"), "{}", hello.escape_ascii());
 }
