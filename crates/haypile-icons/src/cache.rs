@@ -129,12 +129,15 @@ pub struct IconCache {
     state: Mutex<State>,
 }
 
+/// The hash of a path. Should two paths have the same, a picture is drawn again: the stored one has another stamp.
+type PathHash = u128;
+
 #[derive(Debug, Default)]
 struct State {
     index: Option<ThemeIndex>,
     /// When the current epoch began, and what was checked in it.
     since: Option<Instant>,
-    checked: HashMap<PathBuf, Option<Stamp>>,
+    checked: HashMap<PathHash, Option<Stamp>>,
     counts: IconCounts,
     is_warned: bool,
 }
@@ -144,7 +147,8 @@ impl IconCache {
     /// is not this user's, icons are made each time; a warning is logged once.
     pub fn open(theme: &str) -> Self {
         let cache = crate::cache_url().map_err(|error| error.to_string());
-        let cache = cache.and_then(|url| Cache::open(&url).map_err(|error| error.to_string()));
+        let cache =
+            cache.and_then(|url| Cache::open(&url.to_string()).map_err(|error| error.to_string()));
         let cache = cache.map_err(|error| {
             log::warn!("icons are not cached: {error}");
         });
@@ -187,16 +191,25 @@ impl IconCache {
         let IconRequest { name, size, scale, is_generic } = *request;
         let side_px = size.saturating_mul(scale);
         let Some(name) = IconName::new(name) else { return Ok(None) };
+        let find = |index: &ThemeIndex| index.find(name, (size, scale), is_generic);
+        let draw = |path: PathBuf| self.pixmap(&path, (side_px, side_px)).map(|it| (it, path));
         let path = {
             let mut state = self.state.lock();
             state.counts.lookups += 1;
-            let index = self.current(&mut state);
-            let path = index.find(name, (size, scale), is_generic);
-            state.counts.negative += u64::from(path.is_none());
-            path
+            find(&self.current(&mut state))
         };
-        let Some(path) = path else { return Ok(None) };
-        let pixmap = self.pixmap(&path, (side_px, side_px))?;
+        let mut found = path.map(draw);
+        if let Some(Err(error)) = &found
+            && error.is_missing()
+        {
+            // The target of a link is gone, of which no folder tells.
+            let path = find(&self.scan_again(&mut self.state.lock()));
+            found = path.map(draw);
+        }
+        let Some((pixmap, path)) = found.transpose()? else {
+            self.state.lock().counts.negative += 1;
+            return Ok(None);
+        };
         Ok(Some(Icon { path, pixmap }))
     }
 
@@ -209,8 +222,9 @@ impl IconCache {
         if !self.options.has_pixmaps {
             return self.render(path, width, height);
         }
-        let stamp = self.stamp(path);
-        let key = pixmap_key(path, width, height);
+        let hash = xxhash_rust::xxh3::xxh3_128(path.as_os_str().as_bytes());
+        let stamp = self.stamp(path, hash);
+        let key = pixmap_key(hash, width, height);
         if let (Some(stamp), Some(cache)) = (stamp, &self.cache) {
             let value = self.tried(cache.get_in_place_owned(&key)).flatten();
             let stored = value.and_then(|value| Pixmap::decode(value, path.as_os_str().as_bytes()));
@@ -229,7 +243,7 @@ impl IconCache {
         let after = Stamp::of(path).map(|(stamp, _)| stamp);
         let mut state = self.state.lock();
         state.counts.stats += 2;
-        state.checked.insert(path.to_owned(), after);
+        state.checked.insert(hash, after);
         drop(state);
         let margin = self.options.racy_margin.unwrap_or_else(|| step(path));
         if let (Some(stamp), Some(cache)) = (before, &self.cache)
@@ -247,15 +261,15 @@ impl IconCache {
     }
 
     /// The stamp of a file, asked for once in an epoch.
-    fn stamp(&self, path: &Path) -> Option<Stamp> {
+    fn stamp(&self, path: &Path, hash: PathHash) -> Option<Stamp> {
         let mut state = self.state.lock();
         self.begin_epoch(&mut state);
-        if let Some(stamp) = state.checked.get(path) {
+        if let Some(stamp) = state.checked.get(&hash) {
             return *stamp;
         }
         state.counts.stats += 1;
         let stamp = Stamp::of(path).map(|(stamp, _)| stamp);
-        state.checked.insert(path.to_owned(), stamp);
+        state.checked.insert(hash, stamp);
         stamp
     }
 
@@ -281,17 +295,25 @@ impl IconCache {
                 return index.clone();
             }
         }
-        let index = self.stored(state).unwrap_or_else(|| {
-            state.counts.scans += 1;
-            let (index, counts) = scan(&self.theme, &self.options.base);
-            state.counts.stats += counts.stats;
-            let is_kept = self.options.has_index && !self.is_racy(&index);
-            if let Some(cache) = self.cache.as_ref().filter(|_| is_kept) {
-                let stored = cache.set(index_key(self.hash), index.as_bytes());
-                note(state, stored.err().map(|error| error.to_string()));
+        match self.stored(state) {
+            Some(index) => {
+                state.index = Some(index.clone());
+                index
             }
-            index
-        });
+            None => self.scan_again(state),
+        }
+    }
+
+    /// A new index, which is stored if it may be.
+    fn scan_again(&self, state: &mut State) -> ThemeIndex {
+        state.counts.scans += 1;
+        let (index, counts) = scan(&self.theme, &self.options.base);
+        state.counts.stats += counts.stats;
+        let is_kept = self.options.has_index && !self.is_racy(&index);
+        if let Some(cache) = self.cache.as_ref().filter(|_| is_kept) {
+            let stored = cache.set(index_key(self.hash), index.as_bytes());
+            note(state, stored.err().map(|error| error.to_string()));
+        }
         state.index = Some(index.clone());
         index
     }
@@ -346,7 +368,6 @@ fn index_key(hash: u64) -> Vec<u8> {
 }
 
 /// A picture is known by its file: names of several themes and sizes lead to the same.
-fn pixmap_key(path: &Path, width: u32, height: u32) -> Vec<u8> {
-    let hash = xxhash_rust::xxh3::xxh3_128(path.as_os_str().as_bytes());
-    [&b"p"[..], &hash.to_le_bytes(), &width.to_le_bytes(), &height.to_le_bytes()].concat()
+fn pixmap_key(path: PathHash, width: u32, height: u32) -> Vec<u8> {
+    [&b"p"[..], &path.to_le_bytes(), &width.to_le_bytes(), &height.to_le_bytes()].concat()
 }

@@ -43,6 +43,11 @@ impl IconError {
         Self::Io { path: path.into(), source }
     }
 
+    /// Whether the file is not there any more.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(crate) fn broken(path: &Path, wrong: &dyn std::fmt::Display) -> Self {
         Self::Broken { path: path.into(), wrong: wrong.to_string() }
     }

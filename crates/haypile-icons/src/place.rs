@@ -6,8 +6,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use haypile::url::{CacheUrl, Level};
+
 /// The size of a user's cache: some ten thousand icons of 32 by 32 pixels.
 const SIZE: &str = "64MiB";
+/// The size of an entry for which the cache's own index is made. The default, 256 bytes, makes one that is eight times
+/// as large, and readers that use all of it have all of it in memory.
+const ENTRY_SIZE: &str = "2KiB";
 
 /// The URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or `~/.cache`; where that
 /// is on a network file system or is missing, in a folder of the user's own in `/var/tmp`.
@@ -15,13 +20,24 @@ const SIZE: &str = "64MiB";
 /// # Errors
 ///
 /// No folder is usable: what exists belongs to another user, or others may write it.
-pub fn cache_url() -> io::Result<String> {
-    let folder = folder()?;
-    let path = folder.join("icons.haypile");
-    match path.to_str() {
-        Some(path) => Ok(format!("file:{path},size={SIZE}")),
-        None => Err(io::Error::other(format!("{}: the path is not UTF-8", path.display()))),
-    }
+pub fn cache_url() -> io::Result<CacheUrl> {
+    cache_url_at(&folder()?.join("icons.haypile"))
+}
+
+/// The URL of a cache of icons in this file, made for entries of their size.
+///
+/// # Errors
+///
+/// The path is not UTF-8.
+pub fn cache_url_at(path: &Path) -> io::Result<CacheUrl> {
+    let path = std::path::absolute(path)?;
+    let Some(text) = path.to_str() else {
+        return Err(io::Error::other(format!("{}: the path is not UTF-8", path.display())));
+    };
+    let level = Level::new("file").and_then(|level| level.with_path(text));
+    let level = level.and_then(|level| level.with_option("size", SIZE));
+    let level = level.and_then(|level| level.with_option("entry_size", ENTRY_SIZE));
+    Ok(level.map_err(io::Error::other)?.into())
 }
 
 fn folder() -> io::Result<PathBuf> {
@@ -71,4 +87,18 @@ fn is_network(folder: &Path) -> bool {
         return KINDS.contains(&(stat.f_type as u32));
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_path_whatever_it_is_called() {
+        for path in ["/a,size=1/b", "/a+b %41?#/c", "/p%2fq/d", "/x -> memory:/e"] {
+            let url = cache_url_at(Path::new(path)).unwrap().to_string();
+            let parsed: CacheUrl = url.parse().unwrap();
+            assert_eq!((parsed.levels().len(), parsed.levels()[0].path()), (1, path), "{url}");
+        }
+    }
 }

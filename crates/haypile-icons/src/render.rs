@@ -1,6 +1,5 @@
 //! Pictures of files: PNG and SVG. Others, XPM among them, are not rendered.
 
-use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use resvg::usvg;
 
 use crate::error::IconError;
 use crate::pixmap::Pixmap;
+use crate::regular::open_regular;
 
 /// The largest file that is rendered, in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -51,11 +51,9 @@ pub(crate) fn of_png_bytes(bytes: &[u8]) -> Result<Pixmap, IconError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, IconError> {
     let failed = |error| IconError::io(path, error);
-    let file = File::open(path).map_err(failed)?;
-    // A pipe in the place of an icon would be waited for.
-    if !file.metadata().map_err(failed)?.is_file() {
+    let Some(file) = open_regular(path).map_err(failed)? else {
         return Err(IconError::broken(path, &"it is not a regular file"));
-    }
+    };
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use haypile::Cache;
-use haypile_icons::theme::{IconName, ProbeCounts, probe};
+use haypile_icons::theme::{IconName, ProbeCounts, probe, scan};
 use haypile_icons::{IconCache, IconCacheOptions, IconError, IconRequest, Pixmap, render_file};
 use tempfile::TempDir;
 
@@ -329,4 +329,65 @@ fn probing_and_the_index_find_the_same() {
         assert_eq!(probed, index.find(name, (16, 1), true), "{name:?}");
     }
     assert!(counts.negative > 5 && counts.stats > counts.negative);
+}
+
+#[test]
+fn png_comes_first_in_whatever_order_a_folder_is_listed() {
+    let theme = Theme::new(&[]);
+    let names: Vec<String> = (0..40).map(|number| format!("n{number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let mut extensions = ["png", "svg"];
+        extensions.rotate_left(number % 2);
+        for extension in extensions {
+            fs::write(theme.apps().join(format!("{name}.{extension}")), svg("#f00")).unwrap();
+        }
+    }
+    let icons = theme.open();
+    for name in &names {
+        let icon = icons.lookup(&IconRequest::new(name, 16)).unwrap().unwrap();
+        assert_eq!(icon.path().extension().unwrap(), "png", "{name}");
+    }
+}
+
+#[test]
+fn a_link_whose_target_is_gone_is_no_icon() {
+    for has_pixmaps in [true, false] {
+        let theme = Theme::new(&[("own.svg", svg("#f00"))]);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join("target.svg");
+        fs::write(&target, svg("#00f")).unwrap();
+        symlink(&target, theme.apps().join("link.svg")).unwrap();
+        theme.age();
+        age(&target, 100);
+        let options = IconCacheOptions { has_pixmaps, ..IconCacheOptions::default() };
+        assert!(colour(&theme.with(&options), "link").is_some());
+        fs::remove_file(&target).unwrap();
+        for _ in 0..2 {
+            let icons = theme.with(&options);
+            assert_eq!(colour(&icons, "link"), None);
+            assert!(colour(&icons, "own").is_some());
+        }
+        fs::write(&target, svg("#00f")).unwrap();
+        age(&target, 100);
+        assert!(colour(&theme.with(&options), "link").is_some());
+    }
+}
+
+#[test]
+fn a_pipe_is_no_picture_and_no_description() {
+    let theme = Theme::new(&[("own.svg", svg("#f00"))]);
+    let pipe = |path: PathBuf| {
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success(), "{}", path.display());
+    };
+    pipe(theme.apps().join("pipe.svg"));
+    let error = theme.open().lookup(&IconRequest::new("pipe", 16)).unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir(other.path().join("theme")).unwrap();
+    pipe(other.path().join("theme/index.theme"));
+    let (index, _) = scan("theme", &[other.path().to_owned()]);
+    assert!(index.is_empty());
+    let (name, mut counts) = (IconName::new("own").unwrap(), ProbeCounts::default());
+    assert_eq!(probe("theme", &[other.path().to_owned()], name, (16, 1), &mut counts), None);
 }

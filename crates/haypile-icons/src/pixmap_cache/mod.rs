@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use haypile::url::CacheUrl;
 use haypile::{Cache, OpenError, Result};
 use parking_lot::Mutex;
 
@@ -62,8 +63,9 @@ impl PixmapCache {
     ///
     /// The file cannot be opened, or the name is not one of a namespace.
     pub fn open(name: &str) -> std::result::Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let url = format!("{},namespace={name}", crate::cache_url()?);
-        let cache = Cache::open(&url).map_err(|error: OpenError| Box::new(error))?;
+        let level = crate::cache_url()?.levels()[0].clone().with_option("namespace", name)?;
+        let cache = Cache::open(&CacheUrl::from(level).to_string())
+            .map_err(|error: OpenError| Box::new(error))?;
         Ok(Self::with(cache))
     }
 

@@ -8,9 +8,9 @@
 //! not there, and a wrong head means that there is none.
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -141,7 +141,9 @@ impl Builder {
         for number in [at, bytes, folder.size, folder.scale, kind_and_rank, first, second, 0] {
             self.folders.extend(number.to_le_bytes());
         }
-        for (name, extensions) in names {
+        for (name, mut extensions) in names {
+            // Folders are listed in any order; the specification asks for PNG first.
+            extensions.sort_unstable();
             let files = self.names.entry(name).or_default();
             files.extend(extensions.into_iter().map(|extension| (self.folder_count, extension)));
         }
@@ -192,13 +194,13 @@ impl ThemeIndex {
     /// Takes a stored value, if it is an index of this version for these base folders.
     pub(crate) fn from_stored(value: OwnedPinned, hash: u64) -> Option<Self> {
         let index = Self(Bytes::Cached(Arc::new(value)));
-        (index.layout().is_some() && index.number64(16) == Some(hash)).then_some(index)
+        index.view().is_some_and(|view| view.base_hash() == Some(hash)).then_some(index)
     }
 
     #[cfg(test)]
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let index = Self(Bytes::Own(Arc::new(bytes)));
-        index.layout().is_some().then_some(index)
+        index.view().is_some().then_some(index)
     }
 
     /// All bytes, as they are stored.
@@ -211,7 +213,7 @@ impl ThemeIndex {
 
     /// The number of names of icons.
     pub fn len(&self) -> usize {
-        self.layout().map_or(0, |layout| layout.names)
+        self.view().map_or(0, |view| view.names)
     }
 
     /// Whether there are no icons.
@@ -221,29 +223,21 @@ impl ThemeIndex {
 
     /// The number of paths that are checked.
     pub fn watched(&self) -> usize {
-        self.layout().map_or(0, |layout| layout.watched)
+        self.view().map_or(0, |view| view.watched)
     }
 
     /// Whether a folder was changed so shortly before the scan that a later change may have left no
     /// trace: it is not to be kept.
     pub fn is_racy(&self) -> bool {
-        self.number(44) != Some(0)
+        number(self.as_bytes(), 44) != Some(0)
     }
 
     /// Whether all folders and descriptions are as they were when they were scanned: one call of the
     /// system for each, and no memory.
     pub fn is_current(&self) -> bool {
-        let Some(layout) = self.layout() else { return false };
-        (0..layout.watched).all(|at| {
-            let is_so = || {
-                let record = self.record(HEAD_BYTES, WATCHED_BYTES, at)?;
-                let path = self.c_path(&layout, number(record, 0)?, number(record, 4)?)?;
-                let is_there = number(record, 8)? != 0;
-                let stamp = Stamp::from_bytes(record.get(12..12 + STAMP_BYTES)?.try_into().ok()?);
-                Some(Stamp::of_c_path(path) == is_there.then_some(stamp))
-            };
-            is_so() == Some(true)
-        })
+        let Some(view) = self.view() else { return false };
+        (0..view.watched)
+            .all(|at| view.watched(at).is_some_and(|(path, stamp)| Stamp::of_c_path(path) == stamp))
     }
 
     /// Returns the file that serves a name, size and scale best: of the first theme that has the name,
@@ -254,13 +248,13 @@ impl ThemeIndex {
         (size, scale): (u32, u32),
         is_generic: bool,
     ) -> Option<PathBuf> {
-        let layout = self.layout()?;
+        let view = self.view()?;
         let names = name.from_specific().take(if is_generic { usize::MAX } else { 1 });
         // Rank of the theme, then how specific the name is, then the distance.
         let mut best: Option<((u32, usize, u32), Found<'_>)> = None;
         for (specific, name) in names.enumerate() {
-            for (folder, extension) in self.files(&layout, name) {
-                let Some(found) = self.folder(&layout, folder) else { continue };
+            for (folder, extension) in view.files(name) {
+                let Some(found) = view.folder(folder) else { continue };
                 let far = distance((size, scale), (found.size, found.scale, found.kind));
                 let place = (found.rank, specific, far);
                 if best.as_ref().is_none_or(|(other, _)| place < *other) {
@@ -269,113 +263,22 @@ impl ThemeIndex {
             }
         }
         let (_, Found { path, name, extension }) = best?;
-        let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        Some(path.join(format!("{name}.{}", extension.text())))
+        let mut file = Vec::with_capacity(path.len() + name.len() + 8);
+        for part in [path, b"/", name.as_bytes(), b".", extension.text().as_bytes()] {
+            file.extend(part);
+        }
+        Some(PathBuf::from(OsString::from_vec(file)))
     }
 
     /// Returns all names, in the order of their bytes.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let layout = self.layout();
-        let count = layout.as_ref().map_or(0, |layout| layout.names);
-        (0..count)
-            .filter_map(move |at| std::str::from_utf8(self.name(layout.as_ref()?, at)?.0).ok())
+        let view = self.view();
+        let count = view.as_ref().map_or(0, |view| view.names);
+        (0..count).filter_map(move |at| std::str::from_utf8(view.as_ref()?.name(at)?.0).ok())
     }
 
-    /// The files of a name.
-    fn files(&self, layout: &Layout, name: &str) -> impl Iterator<Item = (usize, Extension)> {
-        let (mut low, mut high) = (0, layout.names);
-        let mut range = 0..0;
-        while low < high {
-            let middle = low.midpoint(high);
-            let Some((own, first, count)) = self.name(layout, middle) else { break };
-            match own.cmp(name.as_bytes()) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => {
-                    range = first..first.saturating_add(count).min(layout.files);
-                    break;
-                }
-            }
-        }
-        let begin = layout.files_at;
-        range.filter_map(move |at| {
-            let record = self.record(begin, FILE_BYTES, at)?;
-            let is_svg = number(record, 4)? != 0;
-            let extension = if is_svg { Extension::Svg } else { Extension::Png };
-            Some((usize::try_from(number(record, 0)?).ok()?, extension))
-        })
-    }
-
-    /// A name, its first file, and the number of its files.
-    fn name(&self, layout: &Layout, at: usize) -> Option<(&[u8], usize, usize)> {
-        let record = self.record(layout.names_at, NAME_BYTES, at)?;
-        let text = self.text(layout, number(record, 0)?, number(record, 4)?)?;
-        let whole = |at: usize| usize::try_from(number(record, at)?).ok();
-        Some((text, whole(8)?, whole(12)?))
-    }
-
-    fn folder(&self, layout: &Layout, at: usize) -> Option<Folder<'_>> {
-        if at >= layout.folders {
-            return None;
-        }
-        let record = self.record(layout.folders_at, FOLDER_BYTES, at)?;
-        let kind_and_rank = number(record, 16)?;
-        let (first, second) = (number(record, 20)?, number(record, 24)?);
-        let kind = match kind_and_rank >> 16 {
-            0 => FolderKind::Fixed,
-            1 => FolderKind::Scalable { min: first, max: second },
-            2 => FolderKind::Threshold(first),
-            _ => return None,
-        };
-        Some(Folder {
-            path: self.text(layout, number(record, 0)?, number(record, 4)?)?,
-            size: number(record, 8)?,
-            scale: number(record, 12)?,
-            kind,
-            rank: kind_and_rank & 0xFFFF,
-        })
-    }
-
-    fn record(&self, begin: usize, bytes: usize, at: usize) -> Option<&[u8]> {
-        let from = begin.checked_add(at.checked_mul(bytes)?)?;
-        self.as_bytes().get(from..from.checked_add(bytes)?)
-    }
-
-    fn text(&self, layout: &Layout, at: u32, bytes: u32) -> Option<&[u8]> {
-        let from = layout.texts_at.checked_add(usize::try_from(at).ok()?)?;
-        self.as_bytes().get(from..from.checked_add(usize::try_from(bytes).ok()?)?)
-    }
-
-    fn c_path(&self, layout: &Layout, at: u32, bytes: u32) -> Option<&CStr> {
-        CStr::from_bytes_with_nul(self.text(layout, at, bytes.checked_add(1)?)?).ok()
-    }
-
-    fn number(&self, at: usize) -> Option<u32> {
-        number(self.as_bytes(), at)
-    }
-
-    fn number64(&self, at: usize) -> Option<u64> {
-        Some(u64::from_le_bytes(self.as_bytes().get(at..at + 8)?.try_into().ok()?))
-    }
-
-    /// Where the parts lie; `None` if they are not the whole.
-    fn layout(&self) -> Option<Layout> {
-        let bytes = self.as_bytes();
-        if !bytes.starts_with(&MAGIC) {
-            return None;
-        }
-        let count = |at: usize| usize::try_from(self.number(24 + 4 * at)?).ok();
-        let (watched, folders, names, files) = (count(0)?, count(1)?, count(2)?, count(3)?);
-        let after =
-            |from: usize, count: usize, each: usize| from.checked_add(count.checked_mul(each)?);
-        let folders_at = after(HEAD_BYTES, watched, WATCHED_BYTES)?;
-        let names_at = after(folders_at, folders, FOLDER_BYTES)?;
-        let files_at = after(names_at, names, NAME_BYTES)?;
-        let texts_at = after(files_at, files, FILE_BYTES)?;
-        let is_whole = after(texts_at, count(4)?, 1)? == bytes.len();
-        let layout =
-            Layout { watched, folders, names, files, folders_at, names_at, files_at, texts_at };
-        is_whole.then_some(layout)
+    fn view(&self) -> Option<View<'_>> {
+        View::of(self.as_bytes())
     }
 }
 
@@ -388,7 +291,9 @@ impl fmt::Debug for ThemeIndex {
     }
 }
 
-struct Layout {
+/// The bytes of an index, and where their parts lie.
+struct View<'a> {
+    bytes: &'a [u8],
     watched: usize,
     folders: usize,
     names: usize,
@@ -397,6 +302,113 @@ struct Layout {
     names_at: usize,
     files_at: usize,
     texts_at: usize,
+}
+
+impl<'a> View<'a> {
+    /// `None` if the parts are not the whole.
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return None;
+        }
+        let count = |at: usize| usize::try_from(number(bytes, 24 + 4 * at)?).ok();
+        let (watched, folders, names, files) = (count(0)?, count(1)?, count(2)?, count(3)?);
+        let after =
+            |from: usize, count: usize, each: usize| from.checked_add(count.checked_mul(each)?);
+        let folders_at = after(HEAD_BYTES, watched, WATCHED_BYTES)?;
+        let names_at = after(folders_at, folders, FOLDER_BYTES)?;
+        let files_at = after(names_at, names, NAME_BYTES)?;
+        let texts_at = after(files_at, files, FILE_BYTES)?;
+        let is_whole = after(texts_at, count(4)?, 1)? == bytes.len();
+        let view = Self {
+            bytes,
+            watched,
+            folders,
+            names,
+            files,
+            folders_at,
+            names_at,
+            files_at,
+            texts_at,
+        };
+        is_whole.then_some(view)
+    }
+
+    fn base_hash(&self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes.get(16..24)?.try_into().ok()?))
+    }
+
+    /// A path, and the stamp that it had if it was there.
+    fn watched(&self, at: usize) -> Option<(&'a CStr, Option<Stamp>)> {
+        let record = self.record(HEAD_BYTES, WATCHED_BYTES, at)?;
+        let path = self.text(number(record, 0)?, number(record, 4)?.checked_add(1)?)?;
+        let is_there = number(record, 8)? != 0;
+        let stamp = Stamp::from_bytes(record.get(12..12 + STAMP_BYTES)?.try_into().ok()?);
+        Some((CStr::from_bytes_with_nul(path).ok()?, is_there.then_some(stamp)))
+    }
+
+    /// The files of a name.
+    fn files(&self, name: &str) -> impl Iterator<Item = (usize, Extension)> {
+        let (mut low, mut high) = (0, self.names);
+        let mut range = 0..0;
+        while low < high {
+            let middle = low.midpoint(high);
+            let Some((own, first, count)) = self.name(middle) else { break };
+            match own.cmp(name.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    range = first..first.saturating_add(count).min(self.files);
+                    break;
+                }
+            }
+        }
+        range.filter_map(move |at| {
+            let record = self.record(self.files_at, FILE_BYTES, at)?;
+            let is_svg = number(record, 4)? != 0;
+            let extension = if is_svg { Extension::Svg } else { Extension::Png };
+            Some((usize::try_from(number(record, 0)?).ok()?, extension))
+        })
+    }
+
+    /// A name, its first file, and the number of its files.
+    fn name(&self, at: usize) -> Option<(&'a [u8], usize, usize)> {
+        let record = self.record(self.names_at, NAME_BYTES, at)?;
+        let text = self.text(number(record, 0)?, number(record, 4)?)?;
+        let whole = |at: usize| usize::try_from(number(record, at)?).ok();
+        Some((text, whole(8)?, whole(12)?))
+    }
+
+    fn folder(&self, at: usize) -> Option<Folder<'a>> {
+        if at >= self.folders {
+            return None;
+        }
+        let record = self.record(self.folders_at, FOLDER_BYTES, at)?;
+        let kind_and_rank = number(record, 16)?;
+        let (first, second) = (number(record, 20)?, number(record, 24)?);
+        let kind = match kind_and_rank >> 16 {
+            0 => FolderKind::Fixed,
+            1 => FolderKind::Scalable { min: first, max: second },
+            2 => FolderKind::Threshold(first),
+            _ => return None,
+        };
+        Some(Folder {
+            path: self.text(number(record, 0)?, number(record, 4)?)?,
+            size: number(record, 8)?,
+            scale: number(record, 12)?,
+            kind,
+            rank: kind_and_rank & 0xFFFF,
+        })
+    }
+
+    fn record(&self, begin: usize, bytes: usize, at: usize) -> Option<&'a [u8]> {
+        let from = begin.checked_add(at.checked_mul(bytes)?)?;
+        self.bytes.get(from..from.checked_add(bytes)?)
+    }
+
+    fn text(&self, at: u32, bytes: u32) -> Option<&'a [u8]> {
+        let from = self.texts_at.checked_add(usize::try_from(at).ok()?)?;
+        self.bytes.get(from..from.checked_add(usize::try_from(bytes).ok()?)?)
+    }
 }
 
 struct Folder<'a> {

@@ -1,11 +1,11 @@
 //! An icon without an index: every candidate is asked for, as the specification's pseudo code does.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::choose::{IconName, distance};
 use super::file::ThemeFile;
 use super::inherit::Inheritance;
+use super::scan::read_theme;
 use crate::stamp::{PathKind, Stamp};
 
 /// The calls that a search made.
@@ -31,9 +31,7 @@ pub fn probe(
     let mut themes = Inheritance::of(theme);
     while let Some(own) = themes.next_theme() {
         let mut description = base.iter().map(|folder| folder.join(&own).join("index.theme"));
-        let text = description.find_map(|path| fs::read(path).ok());
-        let Some(text) = text else { continue };
-        let file = ThemeFile::parse(&String::from_utf8_lossy(&text));
+        let Some(file) = description.find_map(|path| read_theme(&path)) else { continue };
         for name in name.from_specific() {
             if let Some(found) = in_theme(&own, &file, base, name, size, counts) {
                 return Some(found);

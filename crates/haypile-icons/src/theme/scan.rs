@@ -1,13 +1,14 @@
 //! All icons of a theme and of those that it inherits.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::file::{FolderKind, ThemeFile, ThemeFolder};
 use super::index::{Builder, Extension, ThemeIndex};
 use super::inherit::Inheritance;
+use crate::regular::open_regular;
 use crate::stamp::{PathKind, Stamp, now_ns};
 
 /// The largest `index.theme`, in bytes.
@@ -149,8 +150,8 @@ impl Scan {
     }
 }
 
-fn read_theme(path: &Path) -> Option<ThemeFile> {
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))?;
+pub(super) fn read_theme(path: &Path) -> Option<ThemeFile> {
+    let file = open_regular(path).ok()??;
     let mut bytes = Vec::new();
     file.take(MAX_THEME_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(ThemeFile::parse(&String::from_utf8_lossy(&bytes)))

@@ -4,6 +4,7 @@ mod lookup;
 mod stat;
 mod warm;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use haypile::Cache;
@@ -26,7 +27,7 @@ fn open(place: &IconPlace) -> anyhow::Result<(IconCache, String)> {
     let (cache, name) = if let Some(url) = &place.cache {
         (Some(Cache::new(crate::cache::registry().open(url)?)), url.clone())
     } else {
-        let url = cache_url().map_err(anyhow::Error::from);
+        let url = cache_url().map(|url| url.to_string()).map_err(anyhow::Error::from);
         match url.and_then(|url| Ok((Cache::open(&url)?, url))) {
             Ok((cache, url)) => (Some(cache), url),
             Err(error) => {
@@ -40,5 +41,18 @@ fn open(place: &IconPlace) -> anyhow::Result<(IconCache, String)> {
         let absolute = place.base.iter().map(std::path::absolute);
         options.base = absolute.collect::<std::io::Result<_>>()?;
     }
+    tell_of_missing_theme(&place.theme, &options.base);
     Ok((IconCache::with(&place.theme, cache, options), name))
+}
+
+/// Says so if a theme is in none of the folders: the icons found are those that every theme inherits.
+fn tell_of_missing_theme(theme: &str, base: &[PathBuf]) {
+    if base.iter().any(|folder| folder.join(theme).join("index.theme").exists()) {
+        return;
+    }
+    let listed: Vec<_> = base.iter().map(|folder| folder.display().to_string()).collect();
+    eprintln!(
+        "warning: there is no theme '{theme}' in {}; what is found is of the theme hicolor, or of none",
+        listed.join(", ")
+    );
 }

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use haypile::ByteSize;
 use serde_json::json;
 
 use crate::args::icons::IconsStat;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &IconsStat) -> anyhow::Result<ExitCode> {
         ("theme", icons.theme().to_owned()),
         ("cache", cache),
         ("icons", format!("{} names", index.len())),
-        ("index", format!("{}, {origin} in {:.2} ms", ByteSize(bytes), ms(opened))),
+        ("index", format!("{bytes} bytes, {origin} in {:.2} ms", ms(opened))),
         ("check", format!("{} folders and descriptions in {:.2} ms", index.watched(), ms(check))),
     ];
     output::text(&lines.map(|(name, value)| format!("{name:10} {value}\n")).concat())?;

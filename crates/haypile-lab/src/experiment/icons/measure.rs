@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
+use haypile_icons::cache_url_at;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -74,7 +75,7 @@ impl IconRun<'_> {
     ) -> anyhow::Result<bool> {
         let wanted = theme.wanted(number, self.options.size, self.options.seed)?;
         let cache = self.scratch.join(format!("{}-{number}.haypile", theme.name));
-        let url = format!("file:{},size=64MiB", cache.display());
+        let url = cache_url_at(&cache)?.to_string();
         let orders = |way| IconOrders {
             way,
             theme: theme.name.clone(),

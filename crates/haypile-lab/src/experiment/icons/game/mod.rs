@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use haypile_icons::Pixmap;
+use haypile_icons::{Pixmap, cache_url_at};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
@@ -134,7 +134,8 @@ impl IconRun<'_> {
         {
             return Err(Failure::Failed(format!("{}: {error}", path.display())));
         }
-        let cache = (subject == CACHED).then(|| format!("file:{},size=64MiB", path.display()));
+        let url = cache_url_at(&path).map_err(|error| Failure::Failed(error.to_string()))?;
+        let cache = (subject == CACHED).then(|| url.to_string());
         let mut steps = Vec::new();
         for own in [&STEPS[..1], &STEPS[1..]] {
             let windows: Vec<Window> = own.iter().map(|(_, window, _)| *window).collect();
