@@ -232,7 +232,7 @@ impl Proxy {
             return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
         };
         watch.has_target(&parts.uri);
-        let body = Body::wrap(pause::limit(body, inner.limits.client));
+        let body = Body::wrap(pause::limit(body, inner.limits.client, inner.limits.body));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
             let answered = Box::pin(origin.send(Request::from_parts(parts, body))).await;

@@ -280,7 +280,8 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
     let has_coding = !codings.is_empty();
-    let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    let mut response =
+        response.map(|body| Body::wrap(pause::limit(body, limits.pause, limits.body)));
     if has_coding {
         // RFC 9112, section 6.3: the length does not count. For the client, which gets no coding, it
         // would.
