@@ -100,8 +100,8 @@ impl Proxy {
         settings: Settings,
     ) -> Result<Self, BoxError> {
         let Settings { limits, access_log, trusted_fields } = settings;
-        let metrics = Arc::default();
-        let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
+        let metrics: Arc<Metrics> = Arc::default();
+        let origins = Origins::new(origins, limits, &metrics)?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
         let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };
         Ok(Self { inner: Arc::new(inner) })

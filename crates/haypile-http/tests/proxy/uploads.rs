@@ -54,7 +54,7 @@ async fn an_origin_that_takes_nothing_is_not_waited_for_without_a_bound() {
     let proxy = proxy_on("memory:size=1MiB", &[&url], short_limits()).await;
     let (read, mut write) = connect(&proxy.address, 1 << 30).await.into_split();
     let sending =
-        tokio::spawn(async move { while write.write_all(&[0; 1 << 16]).await.is_ok() {} });
+        tokio::spawn(async move { while write.write_all(&[0; 1 << 12]).await.is_ok() {} });
     let answer = answer(read).await;
     assert_eq!(status(&answer), 504, "{answer}");
     timeout(LONG, sending).await.expect("the connection ends").expect("no panic");
