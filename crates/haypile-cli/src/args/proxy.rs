@@ -67,10 +67,14 @@ pub(crate) struct Proxy {
     /// Wait this long for the next part of an origin's response
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) pause_limit: Duration,
-    /// Wait this long for the next request of a client or the next part of it, and for a client to
-    /// take the next part of a response
+    /// Wait this long for the next request of a client or the next part of it, for a client to take
+    /// the next part of a response, and with one that has ended its side of the connection
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub(crate) client_limit: Duration,
+    /// End the body of a request, or of an origin's response, that takes longer than this, however
+    /// steadily it comes
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "24h")]
+    pub(crate) body_limit: Duration,
     /// Close a WebSocket over which neither side has sent anything for this long
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
     pub(crate) tunnel_limit: Duration,

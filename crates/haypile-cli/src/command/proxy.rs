@@ -139,6 +139,7 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
     limits.first_byte = arguments.first_byte_limit;
     limits.pause = arguments.pause_limit;
     limits.client = arguments.client_limit;
+    limits.body = arguments.body_limit;
     limits.tunnel = arguments.tunnel_limit;
     let log = arguments.access_log.as_ref().map(|path| {
         let log = AccessLog::open(path);

@@ -20,6 +20,8 @@ pub struct Limits {
     /// For the next request of a client or the next part of it, and for a client to take the next
     /// part of a response.
     pub client: Duration,
+    /// For all of the body of a request, or of an origin's response.
+    pub body: Duration,
     /// For the next byte of a WebSocket, in either direction.
     pub tunnel: Duration,
 }
@@ -32,6 +34,7 @@ impl Default for Limits {
             first_byte: MINUTE,
             pause: MINUTE,
             client: MINUTE,
+            body: Duration::from_hours(24),
             tunnel: Duration::from_mins(10),
         }
     }

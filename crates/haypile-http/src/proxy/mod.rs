@@ -13,11 +13,11 @@ mod origins;
 mod patience;
 mod pause;
 mod request;
+mod socket;
 mod tunnel;
 mod upload;
 mod watched;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,7 @@ use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
 use request::{Client, OwnName};
+use socket::Socket;
 use watched::{Watch, Watched};
 
 /// The longest head of a request.
@@ -100,7 +101,7 @@ impl Proxy {
     ) -> Result<Self, BoxError> {
         let Settings { limits, access_log, trusted_fields } = settings;
         let metrics = Arc::new(Metrics::with_log(access_log.as_ref()));
-        let origins = Origins::new(origins, limits, Arc::clone(&metrics))?;
+        let origins = Origins::new(origins, limits, &metrics)?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
         let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };
         Ok(Self { inner: Arc::new(inner) })
@@ -151,13 +152,21 @@ impl Proxy {
         let limit = self.inner.limits.client;
         let client = Arc::new(Client::new(client.ip()));
         let (proxy, served) = (self.clone(), Arc::clone(&client));
+        let stream = Socket::new(stream);
+        let socket = stream.clone();
         let service = service_fn(move |request| {
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));
+            let socket = socket.clone();
             async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
-                let mut response = proxy.answer(request, &client, origin_of).await;
+                let mut response = tokio::select! {
+                    biased;
+                    response = proxy.answer(request, &client, origin_of) => response,
+                    // Dropping the request logs it as abandoned; the error ends the connection.
+                    () = socket.left(limit) => return Err("the client has left"),
+                };
                 client.announce_end(&mut response);
-                Ok::<_, Infallible>(response)
+                Ok(response)
             }
         });
         let stream = Patient::new(TokioIo::new(stream), limit);
@@ -186,6 +195,7 @@ impl Proxy {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
+            .half_close(true)
             .header_read_timeout(self.inner.limits.client)
             .max_header_size(MOST_HEAD_BYTES)
             .max_buf_size(MOST_HEAD_BYTES);
@@ -222,7 +232,7 @@ impl Proxy {
             return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
         };
         watch.has_target(&parts.uri);
-        let body = Body::wrap(pause::limit(body, inner.limits.client));
+        let body = Body::wrap(pause::limit(body, inner.limits.client, inner.limits.body));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
             let why = Forwarded::Bypass;

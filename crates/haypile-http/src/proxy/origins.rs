@@ -143,7 +143,7 @@ impl Origins {
     pub(super) fn new(
         servers: Vec<OriginServer>,
         limits: Limits,
-        metrics: Arc<Metrics>,
+        metrics: &Arc<Metrics>,
     ) -> Result<Self, BoxError> {
         let speaks_tls = servers.iter().any(|server| server.scheme == Scheme::HTTPS);
         let tls = tls(speaks_tls)?;
@@ -151,7 +151,7 @@ impl Origins {
         let mut other = None;
         for server in servers {
             let client = new_client(&server, &tls, limits);
-            let metrics = Arc::clone(&metrics);
+            let metrics = Arc::clone(metrics);
             let upstream = Upstream(Arc::new(Way { server, client, limits, metrics }));
             let server = &upstream.0.server;
             let before: Option<Upstream> = match &server.host {
@@ -280,7 +280,8 @@ fn receive(response: Response<Incoming>, limits: Limits) -> Result<Response<Body
         || response.headers().contains_key(CONTENT_LENGTH)
         || (is_chunked && response.version() != Version::HTTP_10);
     let has_coding = !codings.is_empty();
-    let mut response = response.map(|body| Body::wrap(pause::limit(body, limits.pause)));
+    let mut response =
+        response.map(|body| Body::wrap(pause::limit(body, limits.pause, limits.body)));
     if has_coding {
         // RFC 9112, section 6.3: the length does not count. For the client, which gets no coding, it
         // would.

@@ -1,4 +1,4 @@
-//! A bound on the time between two parts of a body.
+//! Bounds on the time between two parts of a body, and on the time that all of it takes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,18 +7,23 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
+use tokio::time::Instant;
+
 use super::limits::Timer;
 use crate::cache::BoxError;
 
-/// Returns the body, which fails if its next part does not come within this time.
-pub(super) fn limit<B>(body: B, pause: Duration) -> Limited<B> {
-    Limited { body, pause, timer: Timer::new(pause) }
+/// Returns the body, which fails if its next part does not come within a pause, or its end not within
+/// the time for all of it.
+pub(super) fn limit<B>(body: B, pause: Duration, whole: Duration) -> Limited<B> {
+    Limited { body, pause, timer: Timer::new(pause), begun: Instant::now(), whole }
 }
 
 pub(super) struct Limited<B> {
     body: B,
     pause: Duration,
     timer: Timer,
+    begun: Instant,
+    whole: Duration,
 }
 
 impl<B> HttpBody for Limited<B>
@@ -34,6 +39,10 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
+        // A wait for the next part ends by its own bound.
+        if this.begun.elapsed() > this.whole {
+            return Poll::Ready(Some(Err(format!("it takes longer than {:?}", this.whole).into())));
+        }
         let frame = Pin::new(&mut this.body).poll_frame(context);
         Poll::Ready(match ready!(this.timer.bound(context, frame)) {
             Some(frame) => frame.map(|frame| frame.map_err(Into::into)),

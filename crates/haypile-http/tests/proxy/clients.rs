@@ -1,9 +1,13 @@
 //! Requests that are wrong or hostile.
 
-use tokio::io::AsyncWriteExt;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::net::{LONG, body, fresh_origin, heads, proxy, proxy_on, short_limits, status};
+use super::net::{
+    LONG, body, fresh, fresh_origin, heads, origin, proxy, proxy_on, short_limits, status,
+};
 use Fate::{Passed, Refused};
 
 /// The fate of a request.
@@ -285,5 +289,28 @@ async fn slow_clients_are_not_waited_for_without_a_bound() {
         proxy.end.take().expect("it runs").send(()).expect("it listens");
         let cut_off = tokio::time::timeout(LONG * 2, proxy.served).await.expect("it ends");
         assert_eq!(cut_off.expect("no panic"), 0, "{name}");
+    }
+}
+
+/// Some clients end their side of the connection when they have asked.
+#[tokio::test]
+async fn a_client_that_has_said_its_last_gets_its_answer() {
+    const DELAY: Duration = Duration::from_millis(300);
+    for request in [
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ] {
+        let origin = origin([fresh("ok").delay(DELAY)]);
+        let proxy = proxy(&[origin.url()]).await;
+        let mut client = TcpStream::connect(&proxy.address).await.expect("it listens");
+        client.write_all(request.as_bytes()).await.expect("it reads");
+        client.shutdown().await.expect("it is open");
+        let mut answer = String::new();
+        let read = client.read_to_string(&mut answer);
+        tokio::time::timeout(LONG, read).await.expect("it ends").expect("text");
+        let expected = request.matches("HTTP/1.1").count();
+        assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), expected, "{request}: {answer}");
     }
 }

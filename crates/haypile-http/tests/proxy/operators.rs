@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -205,11 +206,21 @@ async fn metrics_count_what_was_done() {
 
 #[tokio::test]
 async fn a_client_that_leaves_is_counted_and_logged() {
+    for is_reset in [true, false] {
+        let took = client_that_leaves(is_reset).await;
+        // One that ends its side may still wait for its response.
+        assert!(is_reset || took >= Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// Returns how long it takes until it is noticed.
+async fn client_that_leaves(is_reset: bool) -> Duration {
     let origin = origin([fresh("late").delay(LONG)]);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log");
     let log = AccessLog::open(&path).expect("it opens");
-    let limits = Limits::default();
+    let mut limits = Limits::default();
+    limits.client = Duration::from_secs(1);
     let proxy = logging_proxy("memory:size=1MiB", &[origin.url()], limits, Some(log)).await;
     let operators = Operators::of(&proxy, folder.path());
     let mut stream = TcpStream::connect(&proxy.address).await.expect("it listens");
@@ -219,6 +230,10 @@ async fn a_client_that_leaves_is_counted_and_logged() {
         tokio::task::yield_now().await;
     }
     assert!(operators.talk(METRICS).await.contains("haypile_http_requests 1\n"));
+    let left = Instant::now();
+    if is_reset {
+        stream.set_zero_linger().expect("a socket");
+    }
     drop(stream);
     let counted = async {
         while !operators.talk(METRICS).await.contains("haypile_http_requests 0\n") {
@@ -226,6 +241,7 @@ async fn a_client_that_leaves_is_counted_and_logged() {
         }
     };
     timeout(LONG, counted).await.expect("it is noticed");
+    let took = left.elapsed();
     let metrics = operators.talk(METRICS).await;
     let expected = "haypile_http_responses_total{result=\"abandoned\",code=\"4xx\"} 1\n";
     assert!(metrics.contains(expected), "{metrics}");
@@ -235,6 +251,7 @@ async fn a_client_that_leaves_is_counted_and_logged() {
         }
     };
     timeout(LONG, logged).await.expect("it is written");
+    took
 }
 
 #[cfg(target_os = "linux")]

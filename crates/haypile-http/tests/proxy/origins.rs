@@ -183,9 +183,9 @@ async fn requests_that_have_come_are_answered_before_the_end() {
 
 #[tokio::test]
 async fn an_origin_may_send_many_fields() {
-    let many = |count: usize| -> String { (0..count).map(|at| format!("x-{at}: y\r\n")).collect() };
     for (count, expected) in [(150, 200), (990, 200), (1100, 502)] {
-        let fields = many(count);
+        let fields: Vec<_> = (0..count).map(|at| format!("x-{at}: y\r\n")).collect();
+        let fields = fields.concat();
         let head = format!("{HEAD}content-length: 2\r\n{fields}\r\nok");
         let origin = origin([bytes_and_close(head)]);
         let proxy = proxy(&[origin.url()]).await;

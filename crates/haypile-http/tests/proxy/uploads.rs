@@ -1,4 +1,4 @@
-//! Clients that send the bodies of their requests slowly, and origins that do not take them.
+//! Bodies that come slowly, and origins that do not take them.
 
 use std::time::Duration;
 
@@ -54,8 +54,46 @@ async fn an_origin_that_takes_nothing_is_not_waited_for_without_a_bound() {
     let proxy = proxy_on("memory:size=1MiB", &[&url], short_limits()).await;
     let (read, mut write) = connect(&proxy.address, 1 << 30).await.into_split();
     let sending =
-        tokio::spawn(async move { while write.write_all(&[0; 1 << 16]).await.is_ok() {} });
+        tokio::spawn(async move { while write.write_all(&[0; 1 << 12]).await.is_ok() {} });
     let answer = answer(read).await;
     assert_eq!(status(&answer), 504, "{answer}");
     timeout(LONG, sending).await.expect("the connection ends").expect("no panic");
+}
+
+const PART: &[u8] = b"1\r\nx\r\n";
+const PAUSE: Duration = Duration::from_millis(100);
+
+async fn trickle(mut write: impl AsyncWriteExt + Unpin) {
+    while write.write_all(PART).await.is_ok() {
+        sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_is_ended() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let mut limits = short_limits();
+    limits.body = Duration::from_secs(2);
+    let proxy = proxy_on("memory:size=1MiB", &[&url], limits).await;
+    let upload = async {
+        let client = TcpStream::connect(&proxy.address).await.expect("it listens");
+        let (read, mut write) = client.into_split();
+        let head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        write.write_all(head).await.expect("it reads");
+        let sending = tokio::spawn(trickle(write));
+        let answer = answer(read).await;
+        assert_eq!(status(&answer), 400, "{answer}");
+        assert!(answer.contains("takes longer than 2s"), "{answer}");
+        timeout(LONG, sending).await.expect("the connection ends").expect("no panic");
+    };
+    let (_taken, ()) = tokio::join!(listener.accept(), upload);
+    let origin = async {
+        let (mut origin, _) = listener.accept().await.expect("the proxy connects");
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        origin.write_all(head).await.expect("it reads");
+        timeout(LONG, trickle(origin)).await.expect("the connection ends");
+    };
+    let (answer, ()) = tokio::join!(proxy.get("/"), origin);
+    assert!(answer.ends_with("x\r\n") && !answer.contains("\r\n0\r\n"), "{answer}");
 }
