@@ -258,7 +258,10 @@ fn new_client(server: &OriginServer, tls: &ClientConfig, limits: Limits) -> Orig
         .with_server_name_resolver(FixedServerNameResolver::new(server.name.clone()))
         .enable_http1()
         // The wait for the response ends first, and says why.
-        .wrap_connector(Connector { http: connector, patience: 2 * limits.first_byte });
+        .wrap_connector(Connector {
+            http: connector,
+            patience: limits.first_byte.saturating_mul(2),
+        });
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(Duration::from_secs(30))

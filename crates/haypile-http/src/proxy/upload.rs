@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use crate::cache::Body;
 
@@ -37,11 +37,8 @@ impl OriginsTurn {
         let mut sent = pin!(sent);
         loop {
             let begun = *self.0.lock();
-            let waited = match begun {
-                Some(begun) => timeout_at(begun + limit, &mut sent).await,
-                None => timeout(limit, &mut sent).await,
-            };
-            match waited {
+            let taken = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+            match timeout(limit.saturating_sub(taken), &mut sent).await {
                 Ok(sent) => return Some(sent),
                 Err(_) if begun.is_some() && *self.0.lock() == begun => return None,
                 Err(_) => {}
