@@ -212,6 +212,7 @@ scripts:
 	scripts/http-speed --self-test
 	scripts/instructions self-test
 	scripts/prove-verdicts --self-test
+	scripts/startup-overhead --help >/dev/null
 	traces/record-build --self-test
 	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
 		scripts/test-full

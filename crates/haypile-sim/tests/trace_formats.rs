@@ -171,7 +171,7 @@ fn lines_of_a_log_without_a_request_are_left_out_and_counted() {
     );
 }
 
-/// What strangers ask a proxy for is not asked of its cache.
+/// Requests that a proxy refused are not asked of its cache.
 #[test]
 fn requests_that_the_proxy_refused_are_left_out_and_counted() {
     let line = |status: u16, cache: &str| {

@@ -7,7 +7,7 @@ const ALL_AHEAD_BYTES: u64 = 32 << 20;
 /// The bytes that a fill takes at a time.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// What is left for the fills of a cache.
+/// The memory that is left for the fills of a cache.
 #[derive(Debug)]
 pub(super) struct Ahead {
     left: AtomicU64,

@@ -48,7 +48,7 @@ struct FillState {
     is_stored: bool,
     /// The places of the readers; `None` for those that have left.
     readers: Vec<Option<u64>>,
-    /// What is left of the patience with slow readers.
+    /// The patience with slow readers that is left.
     patience: Duration,
     /// The bytes that it may keep beyond what every fill may.
     taken: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Reader {
 /// The reason why a reader gets no more.
 #[derive(Debug)]
 pub(super) enum Lost {
-    /// What begins here was evicted before it was read.
+    /// The piece that begins here was evicted before it was read.
     Evicted(u64),
     /// It broke off.
     Broken(BodyError),
@@ -247,7 +247,7 @@ impl Fill {
                 continue;
             };
             let begin = Instant::now();
-            // What happens after that is looked at in the next turn.
+            // The next turn sees what has happened.
             let _ = timeout_at(begin + patience, changed).await;
             self.state.lock().patience = patience.saturating_sub(begin.elapsed());
         }

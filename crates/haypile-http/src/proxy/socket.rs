@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 /// The time between two looks at a client that waits for its response.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A client's connection, which can be looked at while another reads and writes it.
+/// A client's connection, which can be watched while another reads and writes it.
 #[derive(Clone, Debug)]
 pub(super) struct Socket(Arc<Mutex<TcpStream>>);
 

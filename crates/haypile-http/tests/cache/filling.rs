@@ -82,7 +82,7 @@ async fn body(bench: &Bench) -> Body {
     bench.send(Method::GET, URL, &[]).await.expect("a head").into_body()
 }
 
-/// Reads so many bytes, or all.
+/// Reads at least this number of bytes, or all.
 async fn read(body: &mut Body, bytes: usize) -> Result<Vec<u8>, String> {
     let mut all = Vec::new();
     while all.len() < bytes

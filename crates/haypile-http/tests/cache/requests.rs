@@ -117,7 +117,7 @@ async fn only_if_cached_never_gets_to_the_origin() {
     assert_eq!(bench.origin.requests(), 1);
 }
 
-/// What no stored response may answer is not sent to the origin either, unless it would change something
+/// A request that no stored response may answer is not sent to the origin either, unless it would change something
 /// there.
 #[tokio::test]
 async fn only_if_cached_holds_for_all_safe_requests() {

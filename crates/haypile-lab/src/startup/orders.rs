@@ -72,6 +72,8 @@ pub struct StartReport {
     pub cpu_ns: u64,
     /// The origin of that.
     pub cpu_source: CpuSource,
+    /// The same by the control group, where there is one.
+    pub group_cpu_ns: Option<u64>,
     /// Whether processor time is missing: a process ignored the end of its children, and no control
     /// group counted them.
     pub is_cpu_incomplete: bool,

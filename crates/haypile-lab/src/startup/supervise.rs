@@ -230,8 +230,8 @@ impl<'a> Supervision<'a> {
             report.left_running = self.with_living(|_, living| living.len()) as u64;
         }
         self.with_living(Tally::moment).write(report);
-        let group = self.tally.group_cpu_ns().filter(|_| report.cpu_source == CpuSource::Waited);
-        if let Some(group) = group
+        if let Some(group) = report.group_cpu_ns
+            && report.cpu_source == CpuSource::Waited
             && group > report.cpu_ns + (report.cpu_ns / INCOMPLETE_PART).max(INCOMPLETE_NS)
         {
             report.cpu_ns = group;

@@ -32,6 +32,8 @@ pub(super) struct Tally<'a> {
 pub(super) struct Moment {
     pub(super) cpu_ns: u64,
     pub(super) cpu_source: CpuSource,
+    /// The processor time of the tree by the control group, where there is one.
+    pub(super) group_cpu_ns: Option<u64>,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     pub(super) read_bytes: u64,
@@ -55,7 +57,7 @@ impl<'a> Tally<'a> {
     }
 
     /// The processor time of the tree by the control group.
-    pub(super) fn group_cpu_ns(&self) -> Option<u64> {
+    fn group_cpu_ns(&self) -> Option<u64> {
         let group = self.group?.cpu_ns()?.saturating_sub(self.group_ns);
         let own = SystemMeter.cpu_ns().saturating_sub(self.own_ns);
         Some(group.saturating_sub(own).saturating_sub(self.probes_ns))
@@ -82,6 +84,7 @@ impl<'a> Tally<'a> {
         let mut moment = Moment {
             cpu_ns,
             cpu_source,
+            group_cpu_ns: self.group_cpu_ns(),
             minor_faults: self.ended.minor_faults,
             major_faults: self.ended.major_faults,
             read_bytes: read_by_ended().saturating_sub(self.read_bytes),
@@ -109,6 +112,7 @@ impl Moment {
     pub(super) fn write(self, report: &mut StartReport) {
         report.cpu_ns = self.cpu_ns;
         report.cpu_source = self.cpu_source;
+        report.group_cpu_ns = self.group_cpu_ns;
         report.minor_faults = self.minor_faults;
         report.major_faults = self.major_faults;
         report.read_bytes = self.read_bytes;

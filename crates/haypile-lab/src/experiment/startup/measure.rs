@@ -373,6 +373,7 @@ impl<'a> Measuring<'a> {
             ("span_operations", report.span_operations),
             ("cold_file_bytes", residency.map(|it| it.file_bytes)),
             ("cold_resident_bytes", residency.map(|it| it.resident_bytes)),
+            ("group_cpu_ns", report.group_cpu_ns),
             ("cpu_by_group", Some(flag(report.cpu_source == CpuSource::Group))),
             ("cpu_by_clocks", Some(flag(report.cpu_source == CpuSource::Clocks))),
             ("cpu_incomplete", Some(flag(report.is_cpu_incomplete))),
