@@ -13,6 +13,7 @@ mod purges;
 mod refresh;
 mod troubles;
 
+use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -388,9 +389,38 @@ fn versioned_purges(store: &dyn Store) -> Option<Option<Purges>> {
 
 /// Returns the key of a name: its hash, for nothing may be stored of a request before its response has come.
 fn key(name: &[u8]) -> String {
-    format!("http/{:032x}", xxh3_128(name))
+    let mut key = String::with_capacity(40);
+    key.push_str("http/");
+    push_hex(&mut key, xxh3_128(name));
+    key
 }
 
 fn chunk_key(id: u128, index: u64) -> String {
-    format!("http-body/{id:032x}/{index}")
+    let mut key = String::with_capacity(64);
+    key.push_str("http-body/");
+    push_hex(&mut key, id);
+    let _ = write!(key, "/{index}");
+    key
+}
+
+/// Adds 32 digits, without a formatter: each request makes a key.
+fn push_hex(text: &mut String, number: u128) {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    let digits = number.to_be_bytes().map(|byte| [byte >> 4, byte & 15]);
+    text.extend(digits.as_flattened().iter().map(|digit| char::from(DIGITS[usize::from(*digit)])));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_all_digits() {
+        for number in [0, 1, u128::MAX, 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210] {
+            let mut text = String::new();
+            push_hex(&mut text, number);
+            assert_eq!(text, format!("{number:032x}"));
+        }
+        assert_eq!(chunk_key(10, 7), format!("http-body/{:032x}/7", 10));
+    }
 }
