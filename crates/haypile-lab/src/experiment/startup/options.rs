@@ -22,8 +22,9 @@ once under each condition and watches it closely: for the timeline, for the file
 from memory, and for what would spoil the measurement.
 
 Commands are run by sh; '{scratch}' in commands, variables and paths is a new folder, in which they
-run, and HAYPILE_CONDITION is the condition. --verify runs after each start with the cache, reads its
-output, and has to succeed if the cache was used.
+run, and HAYPILE_CONDITION is the condition. Its path has only letters, digits and /._-+@=, so that it
+needs no quotes; another --directory is an error. --verify runs after each start with the cache, reads
+its output, and has to succeed if the cache was used.
 
 Signals of --ready: exit (with status 0), port:8080, port:HOST:8080, http://HOST/PATH (a status from
 200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds).
@@ -34,8 +35,9 @@ Exit status: 0 done, 1 a condition has no result, 2 wrong arguments or failure.
 
 Examples:
   haypile lab startup --quick
-  haypile lab startup --off PYTHONDONTWRITEBYTECODE=1 --with PYTHONPYCACHEPREFIX={scratch}/pyc \\
-      --clear 'rm -rf {scratch}/pyc' --cache {scratch}/pyc -- python3 -c 'import asyncio'
+  haypile lab startup --with PYTHONPYCACHEPREFIX={scratch}/pyc --clear 'rm -rf {scratch}/pyc' \\
+      --off PYTHONPYCACHEPREFIX={scratch}/empty --off PYTHONDONTWRITEBYTECODE=1 \\
+      --cache {scratch}/pyc -- python3 -c 'import asyncio'
   haypile lab startup --preset ccache --blocks 10 --timeline ccache.svg
   haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server")]
 pub struct StartupOptions {

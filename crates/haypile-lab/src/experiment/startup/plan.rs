@@ -1,5 +1,6 @@
 //! The plan of the starts of one command: the options with everything in its place.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,10 @@ const SWITCHES: [&str; 6] = [
     "FONTCONFIG_FILE",
 ];
 
+/// Characters of paths that mean nothing to a shell, wherever they stand, nor to the URL of a cache;
+/// letters and digits are harmless as well.
+const HARMLESS: &str = "/._-+@=";
+
 /// A command to measure.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
@@ -73,9 +78,14 @@ impl StartPlan {
     /// Options that contradict each other, or tell no condition from another.
     pub(super) fn new(options: &StartupOptions, scratch: &Path) -> anyhow::Result<Self> {
         let folder = scratch.to_str().context("the path of the scratch folder is not UTF-8")?;
+        check_harmless("the scratch folder", folder, "choose its place with --directory")?;
         let own = env::current_exe().context("cannot find this program's own file")?;
         let own = own.to_string_lossy().into_owned();
-        let place = |text: &str| text.replace("{scratch}", folder).replace("{haypile}", &own);
+        let has_own = Cell::new(false);
+        let place = |text: &str| {
+            has_own.set(has_own.get() || text.contains("{haypile}"));
+            text.replace("{scratch}", folder).replace("{haypile}", &own)
+        };
         let all = |texts: &[String]| texts.iter().map(|text| place(text)).collect::<Vec<_>>();
         let paths = |texts: &[String]| -> Vec<PathBuf> {
             let path = |text: &String| scratch.join(place(text));
@@ -117,6 +127,9 @@ impl StartPlan {
             notes: Vec::new(),
             command,
         };
+        if has_own.get() {
+            check_harmless("this program", &own, "run it from another place")?;
+        }
         plan.check_leaks()?;
         let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
         let switches: Vec<&str> = switches.copied().collect();
@@ -178,6 +191,21 @@ impl StartPlan {
     }
 }
 
+/// Paths are pasted into commands of the shell without quotes: one that a shell reads in another way
+/// would remove the user's folders, or run what is in a name.
+fn check_harmless(what: &str, path: &str, remedy: &str) -> anyhow::Result<()> {
+    let is_harmless = |it: &char| it.is_alphanumeric() || HARMLESS.contains(*it);
+    if let Some(found) = path.chars().find(|it| !is_harmless(it)) {
+        bail!(
+            "the path of {what} has the character '{}', which shells may not read as it is: {}; \
+             {remedy}: letters, digits and {HARMLESS} are allowed",
+            found.escape_debug(),
+            path.escape_debug()
+        );
+    }
+    Ok(())
+}
+
 fn base(
     options: &StartupOptions,
     place: &impl Fn(&str) -> String,
@@ -207,5 +235,33 @@ fn span(cache: &str) -> anyhow::Result<PathBuf> {
     match url.levels() {
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
         _ => bail!("--span {cache}: only counters of a cache in one file can be polled: file:PATH"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    fn plan(scratch: &str, words: &[&str]) -> anyhow::Result<StartPlan> {
+        let command = StartupOptions::augment_args(Command::new("startup").no_binary_name(true));
+        let matches = command.try_get_matches_from(words)?;
+        StartPlan::new(&StartupOptions::from_arg_matches(&matches)?, Path::new(scratch))
+    }
+
+    #[test]
+    fn folders_whose_names_a_shell_would_read_otherwise_are_refused() {
+        let words = ["--clear", "rm -rf {scratch}/cache", "--", "true"];
+        for name in [
+            "a b", "$(x)", "`x`", "a;b", "a&b", "a|b", "*", "?", "[a]", "{a,b}", "~", "#a", "a'b",
+            "a\"b", "a\\b", "a\nb", "a\tb", "a<b", "a>b", "!", "a%41", "a,b", "a:b", "a\u{a0}b",
+        ] {
+            let error = plan(&format!("/tmp/{name}/x"), &words).unwrap_err().to_string();
+            assert!(error.contains("--directory"), "{name}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        let good = plan("/tmp/Größe_1-2.3+4@5=6/x", &words).unwrap();
+        assert_eq!(good.clear.as_deref(), Some("rm -rf /tmp/Größe_1-2.3+4@5=6/x/cache"));
     }
 }
