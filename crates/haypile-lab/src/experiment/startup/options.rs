@@ -220,3 +220,17 @@ impl FromStr for Variable {
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_python_reads_no_bytecode_of_the_library_without_its_cache() {
+        let command = StartupOptions::augment_args(clap::Command::new("startup"));
+        let help = command.get_after_help().unwrap().to_string();
+        // As the preset does: without a folder of its own, 'off' reads the library's __pycache__.
+        assert!(help.contains("--off PYTHONPYCACHEPREFIX={scratch}/empty"), "{help}");
+        assert!(Preset::Python.text().contains("PYTHONPYCACHEPREFIX={scratch}/empty"));
+    }
+}
