@@ -322,6 +322,47 @@ fn a_cache_that_is_not_used_has_no_result() {
 }
 
 #[test]
+fn with_is_measured_after_the_command_that_primes_even_where_fill_comes_first() {
+    let directory = folder();
+    let options = [
+        "--clear",
+        "rm -f {scratch}/primed",
+        "--prime",
+        "touch {scratch}/primed",
+        "--verify",
+        "test -e {scratch}/primed",
+        "--blocks",
+        "3",
+    ];
+    let output = run(&directory, &options, &["true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    assert_eq!(of(&json(&output), "with").len(), 3);
+}
+
+#[test]
+fn a_folder_with_a_blank_is_refused_and_nothing_is_removed() {
+    let directory = folder();
+    let (blank, other) = (directory.path().join("a b"), directory.path().join("a"));
+    fs::create_dir_all(&blank).unwrap();
+    fs::write(&other, "precious").unwrap();
+    let blank = blank.to_str().unwrap();
+    let options = ["--clear", "rm -rf {scratch}/cache", "--blocks", "1", "--directory", blank];
+    let first = ["lab", "startup"];
+    for mut refused in [
+        haypile(&[&first[..], &options[..], &["--", "true"]].concat()),
+        haypile(&[&first[..], &["--preset", "python", "--directory", blank]].concat()),
+    ] {
+        let output = refused.output().unwrap();
+        assert_eq!(output.status.code(), Some(FAILURE));
+        assert!(text(output.stderr).contains("--directory"));
+    }
+    let mut refused = haypile(&["lab", "startup", "--off", "X=1", "--", "true"]);
+    assert_eq!(refused.env("TMPDIR", blank).output().unwrap().status.code(), Some(FAILURE));
+    assert_eq!(fs::read_to_string(other).unwrap(), "precious");
+    assert_eq!(fs::read_dir(blank).unwrap().count(), 0);
+}
+
+#[test]
 fn the_environment_is_clean_and_does_not_leak_into_the_other_condition() {
     let directory = folder();
     let mut clean = startup(&directory, &["--off", "X=1"], &["sh", "-c", "test -z \"$LEAK\""]);

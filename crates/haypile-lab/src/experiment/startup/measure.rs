@@ -275,7 +275,8 @@ impl<'a> Measuring<'a> {
             return Err(Failure::Failed(error));
         }
         if condition == Condition::Fill {
-            self.is_primed = true;
+            // Where a command of its own fills the cache, this start may not have filled it.
+            self.is_primed = self.plan.prime.is_none();
         }
         self.output.clone_from(&report.output);
         if let Some(verify) = self.plan.verify.as_ref().filter(|_| condition.is_primed()) {
