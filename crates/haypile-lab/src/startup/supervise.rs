@@ -12,7 +12,7 @@ use regex_lite::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper,
+    Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, set_child_subreaper,
 };
 
 use super::observe::Observation;
@@ -51,7 +51,7 @@ const INCOMPLETE_NS: u64 = 3_000_000;
 /// Starts a command as ordered, and reports. The error, if there is one, is in the report.
 pub(super) fn supervise(orders: &StartOrders, stop: &impl AsFd) -> StartReport {
     let mut report = StartReport::default();
-    match Supervision::begin(orders) {
+    match Supervision::begin(orders, stop) {
         Ok(mut supervision) => {
             let outcome = supervision.run(stop, &mut report);
             supervision.end(&mut report);
@@ -92,7 +92,7 @@ struct Stream {
 }
 
 impl<'a> Supervision<'a> {
-    fn begin(orders: &'a StartOrders) -> Result<Self, String> {
+    fn begin(orders: &'a StartOrders, stop: &impl AsFd) -> Result<Self, String> {
         keep_ended_children();
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot adopt daemons: {error}"))?;
@@ -108,7 +108,7 @@ impl<'a> Supervision<'a> {
             _ => None,
         };
         if let Ready::Command(command) = &orders.ready
-            && shell(orders, command).status().is_ok_and(|status| status.success())
+            && succeeds_already(orders, command, stop)?
         {
             return Err(format!("it is ready before the start: '{command}' succeeds already"));
         }
@@ -474,6 +474,45 @@ impl Stream {
         let room = LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend(&part[..part.len().min(room)]);
     }
+}
+
+/// Whether the command that tells of readiness succeeds before anything is started. It is given as much
+/// time as a start.
+fn succeeds_already(
+    orders: &StartOrders,
+    command: &str,
+    stop: &impl AsFd,
+) -> Result<bool, String> {
+    let lost = |error: io::Error| format!("'{command}' cannot be started: {error}");
+    let mut probe = shell(orders, command).spawn().map_err(lost)?;
+    let deadline = Instant::now() + Duration::from_millis(orders.timeout_ms);
+    let pause = Timespec::try_from(PROBE_PAUSE).map_err(|error| error.to_string())?;
+    let reason = loop {
+        if let Some(status) = probe.try_wait().map_err(lost)? {
+            return Ok(status.success());
+        }
+        if Instant::now() > deadline {
+            break format!(
+                "'{command}' of --ready took longer than {} before the start; --timeout gives it \
+                 more time",
+                seconds(orders.timeout_ms)
+            );
+        }
+        if poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)).is_ok_and(|ready| ready > 0) {
+            break "stopped".to_owned();
+        }
+    };
+    if let Some(group) = i32::try_from(probe.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended in the meantime.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = probe.wait();
+    Err(reason)
+}
+
+/// A time-out in words, whether it is long or below a second.
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned() + " s"
 }
 
 fn shell(orders: &StartOrders, command: &str) -> Command {

@@ -9,6 +9,8 @@ pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) name: String,
+    /// Whether a signal has stopped it, until another lets it go on.
+    pub(super) is_stopped: bool,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     /// Processor time of its ended children that it waited for, in ticks.
@@ -46,6 +48,7 @@ impl Process {
             pid,
             parent: fields.get(1)?.parse().ok()?,
             name,
+            is_stopped: matches!(*fields.first()?, "T" | "t"),
             minor_faults: field(10)? + field(11)?,
             major_faults: field(12)? + field(13)?,
             children_ticks: field(16)? + field(17)?,
@@ -140,6 +143,7 @@ mod tests {
             pid,
             parent,
             name: String::new(),
+            is_stopped: false,
             minor_faults: 0,
             major_faults: 0,
             children_ticks: 0,
@@ -161,7 +165,8 @@ mod tests {
         };
         assert_eq!(found, expected);
         assert!(
-            Process::parse(b"42 (\xff\n) R 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13").is_some()
+            Process::parse(b"42 (\xff\n) T 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13")
+                .is_some_and(|process| process.is_stopped)
         );
         for wrong in ["", "42", "42 (a", ")(", "42 (a) R 1 2", "x (a) R 1 2 3 4 5 6 7 8 9 0"] {
             assert_eq!(Process::parse(wrong.as_bytes()), None, "{wrong}");
