@@ -249,8 +249,11 @@ fn output_of_any_kind_is_read_and_a_line_of_it_can_be_the_signal() {
     assert!(!is_running(&marker));
     let never = [&options[..3], &["line:^port$", "--timeout", "0.3"]].concat();
     let error = error(&run(&directory, &never, &["sh", "-c", &lines]));
-    assert!(error.contains("not ready after") && error.contains("line:^port$"), "{error}");
+    assert!(error.contains("not ready after 0.3 s (line:^port$)"), "{error}");
     assert!(!is_running(&marker));
+    let last = [&options[..3], &["line:^ready$"]].concat();
+    let output = run(&directory, &last, &["sh", "-c", "echo not; printf ready"]);
+    assert_eq!(output.status.code(), Some(0), "{}", self::json(&output));
 }
 
 #[test]

@@ -184,6 +184,10 @@ impl<'a> Supervision<'a> {
                 Ready::Port { .. } | Ready::Http(_) | Ready::File(_) => LOOK_PAUSE,
             };
             let now = self.turn(stop, pause)?;
+            if self.exited.is_some() {
+                // Its last words may be younger than the last reading.
+                self.read_output();
+            }
             let is_ready = match &self.orders.ready {
                 Ready::Exit => match self.exited {
                     Some((at, status)) if status.success() => return Ok(at),
@@ -205,9 +209,9 @@ impl<'a> Supervision<'a> {
                 });
             }
             if now > deadline {
-                let seconds = self.orders.timeout_ms / 1000;
                 return Err(format!(
-                    "it was not ready after {seconds} s ({}); --timeout gives it more time",
+                    "it was not ready after {} ({}); --timeout gives it more time",
+                    seconds(self.orders.timeout_ms),
                     self.orders.ready
                 ));
             }
@@ -321,7 +325,10 @@ impl<'a> Supervision<'a> {
             // What comes faster than it is read does not keep the loop from its other tasks.
             for _ in 0..16 {
                 match stream.file.read(&mut buffer) {
-                    Ok(0) => return false,
+                    Ok(0) => {
+                        *has_line |= line.as_ref().is_some_and(|line| stream.ends_with(line));
+                        return false;
+                    }
                     Ok(bytes) => {
                         output.extend(&buffer[..bytes]);
                         *has_line |=
@@ -463,11 +470,20 @@ impl Stream {
         let mut found = false;
         self.keep(parts.next().unwrap_or_default());
         for part in parts {
-            found |= line.is_match(String::from_utf8_lossy(&self.line).trim_end_matches('\r'));
+            found |= self.is_match(line);
             self.line.clear();
             self.keep(part);
         }
         found
+    }
+
+    /// Whether the line at the end of the output matches, which may have no line break.
+    fn ends_with(&self, line: &Regex) -> bool {
+        !self.line.is_empty() && self.is_match(line)
+    }
+
+    fn is_match(&self, line: &Regex) -> bool {
+        line.is_match(String::from_utf8_lossy(&self.line).trim_end_matches('\r'))
     }
 
     fn keep(&mut self, part: &[u8]) {
