@@ -219,6 +219,18 @@ fn a_supervisor_that_is_stopped_is_killed_with_its_tree() {
 }
 
 #[test]
+fn a_supervisor_that_is_killed_leaves_no_process() {
+    let directory = folder();
+    let marker = marker();
+    // Daemons as well, and those of its own session.
+    let kill = format!("(setsid sleep {marker} &); setsid sleep {marker} & kill -9 $PPID; sleep {marker}");
+    let error = error(&run(&directory, &["--off", "X=1"], &["sh", "-c", &kill]));
+    assert!(error.contains("signal: 9"), "{error}");
+    assert!(!is_running(&marker));
+    assert_nothing_left(&directory);
+}
+
+#[test]
 fn what_forks_without_end_is_bounded_and_killed() {
     let directory = folder();
     let marker = marker();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::cgroup::ControlGroup;
+use super::orphans::Orphanage;
 use super::orders::{StartOrders, StartReport};
 use super::supervise::supervise;
 use super::tree::Process;
@@ -40,7 +41,11 @@ pub fn start(
     let mut command = Command::new(&runner.program);
     command.args(&runner.arguments).arg("run-start");
     let group = ControlGroup::create();
+    let orphanage = Orphanage::open();
     let outcome = supervised(command, orders, group.as_ref(), is_interrupted);
+    if orphanage.is_some_and(|orphanage| !orphanage.close()) {
+        bail!("some of the command's processes cannot be ended");
+    }
     if let Some(group) = group
         && !group.remove()
     {

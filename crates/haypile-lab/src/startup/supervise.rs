@@ -404,7 +404,8 @@ impl<'a> Supervision<'a> {
             self.reap(Instant::now());
             while self.has_children && Instant::now() < deadline {
                 if signal == Signal::KILL {
-                    self.kill_all();
+                    let pid = |process: &tree::Process| process.pid;
+                    tree::kill(|all| tree::descendants(self.own, all).into_iter().map(pid).collect());
                 }
                 self.read_output();
                 thread::sleep(LOOK_PAUSE);
@@ -425,31 +426,10 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Kills all processes of the tree. They are stopped first, so that none starts others in the
-    /// meantime.
-    fn kill_all(&self) {
-        let mut stopped: Vec<i32> = Vec::new();
-        loop {
-            let all = tree::all();
-            let new = tree::descendants(self.own, &all).into_iter().map(|process| process.pid);
-            let new: Vec<i32> = new.filter(|pid| !stopped.contains(pid)).collect();
-            if new.is_empty() || stopped.len() > 4 * self.orders.max_processes {
-                break;
-            }
-            for pid in &new {
-                send(*pid, Signal::STOP);
-            }
-            stopped.extend(new);
-        }
-        for pid in stopped {
-            send(pid, Signal::KILL);
-        }
-    }
-
     fn signal(&self, signal: Signal) {
         let all = tree::all();
         for process in tree::descendants(self.own, &all) {
-            send(process.pid, signal);
+            tree::send(process.pid, signal);
         }
     }
 
@@ -539,13 +519,6 @@ fn shell(orders: &StartOrders, command: &str) -> Command {
     // A group of its own: it is not part of the tree.
     shell.process_group(0);
     shell
-}
-
-fn send(pid: i32, signal: Signal) {
-    // It may have ended in the meantime.
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, signal);
-    }
 }
 
 fn ns(duration: Duration) -> u64 {

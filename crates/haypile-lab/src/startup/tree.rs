@@ -1,7 +1,13 @@
 //! Processes as the kernel lists them.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often new processes of a tree that is to be killed are looked for.
+const STOP_ROUNDS: usize = 64;
 
 /// A process, from `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,19 +72,48 @@ pub(super) fn all() -> Vec<Process> {
 
 /// The descendants of a process among these, in no particular order.
 pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
+    let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
+    for process in processes {
+        children.entry(process.parent).or_default().push(process);
+    }
     let mut found: Vec<&Process> = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         // The list was not taken at one instant: a number that was used again must not make a circle.
-        let children = processes.iter().filter(|process| process.parent == parent);
-        for child in children {
-            if child.pid != root && !found.iter().any(|known| known.pid == child.pid) {
+        for child in children.remove(&parent).into_iter().flatten() {
+            if child.pid != root {
                 parents.push(child.pid);
                 found.push(child);
             }
         }
     }
     found
+}
+
+/// Kills all processes that `find` names. They are stopped first, so that none starts others in the
+/// meantime. Of those that multiply faster than they are stopped, some may be left.
+pub(super) fn kill(find: impl Fn(&[Process]) -> Vec<i32>) {
+    let mut stopped = HashSet::new();
+    for _ in 0..STOP_ROUNDS {
+        let mut new = find(&all());
+        new.retain(|pid| stopped.insert(*pid));
+        if new.is_empty() {
+            break;
+        }
+        for pid in new {
+            send(pid, Signal::STOP);
+        }
+    }
+    for pid in stopped {
+        send(pid, Signal::KILL);
+    }
+}
+
+pub(super) fn send(pid: i32, signal: Signal) {
+    // It may have ended in the meantime.
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
 }
 
 /// The processes of the tree below the supervisor, without one that asks whether the command is ready.
