@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -224,10 +226,19 @@ fn a_supervisor_that_is_killed_leaves_no_process() {
     let marker = marker();
     // Daemons as well, and those of its own session.
     let kill = format!("(setsid sleep {marker} &); setsid sleep {marker} & kill -9 $PPID; sleep {marker}");
-    let error = error(&run(&directory, &["--off", "X=1"], &["sh", "-c", &kill]));
+    let killed = || startup(&directory, &["--off", "X=1"], &["sh", "-c", &kill]);
+    let error = error(&killed().output().unwrap());
     assert!(error.contains("signal: 9"), "{error}");
     assert!(!is_running(&marker));
     assert_nothing_left(&directory);
+    // A user who may make no control group.
+    let nobody = 65_534;
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    if haypile(&["--version"]).uid(nobody).status().is_ok_and(|status| status.success()) {
+        let error = self::error(&killed().uid(nobody).output().unwrap());
+        assert!(error.contains("signal: 9"), "{error}");
+        assert!(!is_running(&marker));
+    }
 }
 
 #[test]
@@ -238,6 +249,17 @@ fn what_forks_without_end_is_bounded_and_killed() {
     let command = format!("while :; do sleep {marker} & done");
     let error = error(&run(&directory, &options, &["sh", "-c", &command]));
     assert!(error.contains("more than 40"), "{error}");
+    assert!(!is_running(&marker));
+    // A bomb is noticed while it is small; this one has an end, should it not be.
+    let bomb = format!(
+        "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); sleep {marker} & echo >> begun; done; wait"
+    );
+    let count = path_in(&directory, "begun");
+    let bomb = bomb.replace("begun", &count);
+    let error = self::error(&run(&directory, &options, &["sh", "-c", &bomb]));
+    assert!(error.contains("more than 40"), "{error}");
+    let begun = fs::read_to_string(count).unwrap().lines().count();
+    assert!(begun < 600, "{begun}");
     assert!(!is_running(&marker));
 }
 

@@ -15,6 +15,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, set_child_subreaper,
 };
 
+use super::census::Census;
 use super::observe::Observation;
 use super::orders::{CpuSource, StartOrders, StartReport};
 use super::ready::Ready;
@@ -27,7 +28,7 @@ use super::tree;
 const LOOK_PAUSE: Duration = Duration::from_micros(500);
 /// Between two runs of a command that tells whether the start is ready.
 const PROBE_PAUSE: Duration = Duration::from_millis(10);
-/// The longest sleep, after which ended grandchildren are reaped and processes are counted.
+/// The longest sleep, after which ended grandchildren are reaped.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at a tree that is to become quiet.
 const QUIET_PAUSE: Duration = Duration::from_millis(20);
@@ -82,7 +83,9 @@ struct Supervision<'a> {
     tally: Tally<'a>,
     observation: Option<Observation>,
     span: Option<Span>,
-    next_count: Instant,
+    census: Census<'a>,
+    /// Whether it has so many processes that it is not asked to end, but killed.
+    is_overgrown: bool,
 }
 
 /// An output stream of the command.
@@ -150,7 +153,8 @@ impl<'a> Supervision<'a> {
             tally,
             observation: orders.observe_ms.map(observe),
             span,
-            next_count: start + 5 * LONGEST_PAUSE,
+            census: Census::begin(orders.group.as_ref(), orders.max_processes),
+            is_overgrown: false,
         })
     }
 
@@ -275,7 +279,7 @@ impl<'a> Supervision<'a> {
 
     /// Waits for something to happen, at most `pause`, and takes note of it. Returns the moment.
     fn turn(&mut self, stop: &impl AsFd, pause: Duration) -> Result<Instant, String> {
-        let mut until = Instant::now() + pause;
+        let mut until = (Instant::now() + pause).min(self.census.next());
         let observation = self.observation.as_ref().map(Observation::next);
         for next in observation.into_iter().chain(self.span.as_ref().map(Span::next)) {
             until = until.min(next);
@@ -304,16 +308,11 @@ impl<'a> Supervision<'a> {
         if let Some(observation) = &mut self.observation {
             observation.look(self.own, self.main, self.probe, &self.tally);
         }
-        if now > self.next_count {
-            self.next_count = now + 5 * LONGEST_PAUSE;
+        if self.has_children && self.census.is_due(now) {
             let processes = self.with_living(|_, living| living.len());
-            if processes > self.orders.max_processes {
-                return Err(format!(
-                    "it has {processes} processes at the same time, which is more than {}; \
-                     --max-processes allows more",
-                    self.orders.max_processes
-                ));
-            }
+            let outcome = self.census.note(now, processes);
+            self.is_overgrown = outcome.is_err();
+            outcome?;
         }
         if is_stopped { Err("stopped".to_owned()) } else { Ok(now) }
     }
@@ -399,6 +398,9 @@ impl<'a> Supervision<'a> {
             let deadline =
                 Instant::now() + if signal == Signal::TERM { TERM_PATIENCE } else { KILL_PATIENCE };
             if signal == Signal::TERM {
+                if self.is_overgrown {
+                    continue;
+                }
                 self.signal(Signal::TERM);
             }
             self.reap(Instant::now());
