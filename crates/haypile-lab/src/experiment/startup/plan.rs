@@ -130,6 +130,7 @@ impl StartPlan {
         if has_own.get() {
             check_harmless("this program", &own, "run it from another place")?;
         }
+        plan.check_variables()?;
         plan.check_leaks()?;
         let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
         let switches: Vec<&str> = switches.copied().collect();
@@ -140,6 +141,27 @@ impl StartPlan {
             ));
         }
         Ok(plan)
+    }
+
+    /// A variable has one value in a condition, and another in the other one.
+    fn check_variables(&self) -> anyhow::Result<()> {
+        for (option, own) in [("--with", &self.with_cache), ("--off", &self.without_cache)] {
+            for (at, Variable { name, value }) in own.iter().enumerate() {
+                let other = own[..at].iter().find(|it| it.name == *name && it.value != *value);
+                if let Some(other) = other {
+                    bail!("{option} sets {name} twice: to '{}' and to '{value}'", other.value);
+                }
+            }
+        }
+        if let Some(Variable { name, value }) =
+            self.with_cache.iter().find(|variable| self.without_cache.contains(variable))
+        {
+            bail!(
+                "{name}={value} is set by --with and by --off, so that it makes no difference; set it \
+                 with --env"
+            );
+        }
+        Ok(())
     }
 
     /// A variable that makes the difference must not come from the environment in the other condition.
@@ -248,6 +270,20 @@ mod tests {
         let command = StartupOptions::augment_args(Command::new("startup").no_binary_name(true));
         let matches = command.try_get_matches_from(words)?;
         StartPlan::new(&StartupOptions::from_arg_matches(&matches)?, Path::new(scratch))
+    }
+
+    #[test]
+    fn a_variable_has_one_value_in_a_condition_and_another_in_the_other() {
+        let error = |words: &[&str]| {
+            let words = [words, &["--", "true"]].concat();
+            plan("/tmp/x", &words).err().map(|error| error.to_string())
+        };
+        let same = error(&["--with", "X=1", "--with", "Y=1", "--off", "X=1"]).unwrap();
+        assert!(same.contains("X=1 is set by --with and by --off"), "{same}");
+        let twice = error(&["--off", "X=1", "--off", "X=2"]).unwrap();
+        assert!(twice.contains("--off sets X twice: to '1' and to '2'"), "{twice}");
+        assert!(error(&["--with", "X=1", "--with", "X=2"]).unwrap().contains("--with sets X twice"));
+        assert_eq!(error(&["--with", "X=1", "--off", "X=2", "--off", "X=2"]), None);
     }
 
     #[test]
