@@ -302,6 +302,9 @@ fn signals_from_outside_are_seen_and_must_not_be_there_before() {
     let removed = [&options[..], &["--prepare", "rm -f 'is ready'"]].concat();
     let output = run(&directory, &removed, &["sh", "-c", &slow]);
     assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    let relative = ["--off", "X=1", "--ready", "file:is ready", "--prepare", "rm -f 'is ready'"];
+    let output = run(&directory, &relative, &["sh", "-c", &slow]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
     let by_command =
         ["--off", "X=1", "--ready", "command:test -e 'is ready'", "--prepare", "rm -f 'is ready'"];
     let output = run(&directory, &by_command, &["sh", "-c", &slow]);

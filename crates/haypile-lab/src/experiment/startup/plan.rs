@@ -107,9 +107,10 @@ impl StartPlan {
                  --with NAME=VALUE, or --clear COMMAND"
             );
         }
+        let span = options.span.as_deref().map(|cache| span(&place(cache))).transpose()?;
         let mut plan = Self {
             name: options.name.clone().unwrap_or_else(|| name.into_owned()),
-            ready: options.ready(&place)?,
+            ready: in_scratch(options.ready(&place)?, scratch),
             scratch: scratch.to_owned(),
             base: base(options, &place)?,
             with_cache: variables(&options.with_cache),
@@ -123,7 +124,7 @@ impl StartPlan {
             verify: optional(&options.verify),
             cache: paths(&options.cache),
             cold_paths: paths(&options.cold_path),
-            span: options.span.as_deref().map(|cache| span(&place(cache))).transpose()?,
+            span: span.map(|path| scratch.join(path)),
             notes: Vec::new(),
             command,
         };
@@ -251,6 +252,14 @@ fn base(
     Ok(base)
 }
 
+/// A file is looked for where the command runs that makes it.
+fn in_scratch(ready: Ready, scratch: &Path) -> Ready {
+    match ready {
+        Ready::File(path) => Ready::File(scratch.join(path)),
+        other => other,
+    }
+}
+
 /// The file of a cache.
 fn span(cache: &str) -> anyhow::Result<PathBuf> {
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {cache}"))?;
@@ -284,6 +293,14 @@ mod tests {
         assert!(twice.contains("--off sets X twice: to '1' and to '2'"), "{twice}");
         assert!(error(&["--with", "X=1", "--with", "X=2"]).unwrap().contains("--with sets X twice"));
         assert_eq!(error(&["--with", "X=1", "--off", "X=2", "--off", "X=2"]), None);
+    }
+
+    #[test]
+    fn relative_files_are_in_the_folder_where_the_command_runs() {
+        let words = ["--off", "X=1", "--ready", "file:ready", "--span", "file:c", "--", "true"];
+        let plan = plan("/tmp/x", &words).unwrap();
+        assert_eq!(plan.ready, Ready::File("/tmp/x/ready".into()));
+        assert_eq!(plan.span, Some("/tmp/x/c".into()));
     }
 
     #[test]
