@@ -225,7 +225,8 @@ fn a_supervisor_that_is_killed_leaves_no_process() {
     let directory = folder();
     let marker = marker();
     // Daemons as well, and those of its own session.
-    let kill = format!("(setsid sleep {marker} &); setsid sleep {marker} & kill -9 $PPID; sleep {marker}");
+    let kill =
+        format!("(setsid sleep {marker} &); setsid sleep {marker} & kill -9 $PPID; sleep {marker}");
     let killed = || startup(&directory, &["--off", "X=1"], &["sh", "-c", &kill]);
     let error = error(&killed().output().unwrap());
     assert!(error.contains("signal: 9"), "{error}");
@@ -505,6 +506,11 @@ fn times_go_to_hyperfine_and_come_back() {
         printed.contains("nothing, warm, with again") && printed.contains("not paired"),
         "{printed}"
     );
+    let good = fs::read(&file).unwrap();
+    let failed = run(&directory, &options, &["false"]);
+    assert_eq!(failed.status.code(), Some(NEGATIVE));
+    assert!(text(failed.stderr).contains("times.json is not written"));
+    assert_eq!(fs::read(&file).unwrap(), good);
     fs::write(&file, "{}").unwrap();
     let output = haypile(&["lab", "startup", "--import-hyperfine", &file]).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));

@@ -66,7 +66,8 @@ impl ControlGroup {
         let memory =
             if has_peak { Some(cpu.clone()) } else { create(Hierarchy::Controller("memory")) };
         let has_tasks = kind == GroupKind::V2 && cpu.join("pids.max").exists();
-        let tasks = if has_tasks { Some(cpu.clone()) } else { create(Hierarchy::Controller("pids")) };
+        let tasks =
+            if has_tasks { Some(cpu.clone()) } else { create(Hierarchy::Controller("pids")) };
         let group = Self { kind, cpu, memory, tasks };
         if group.cpu_ns().is_none() {
             group.remove();

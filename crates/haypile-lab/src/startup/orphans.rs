@@ -4,8 +4,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid,
+    Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_child_subreaper, waitid, waitpid,
 };
 
 use super::tree::{self, Process};
@@ -76,5 +77,5 @@ impl Drop for Orphanage {
 /// Whether this process has children, running or ended.
 fn has_children() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    waitid(rustix::process::WaitId::All, options) != Err(rustix::io::Errno::CHILD)
+    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use super::cgroup::ControlGroup;
-use super::orphans::Orphanage;
 use super::orders::{StartOrders, StartReport};
+use super::orphans::Orphanage;
 use super::supervise::supervise;
 use super::tree::Process;
 use crate::measure::{Child, Deadline, Failure, Observer, Runner};
@@ -95,11 +95,7 @@ fn supervised(
 }
 
 /// Waits for a line of the supervisor, which does not come from one that was stopped.
-fn line(
-    child: &mut Child,
-    deadline: Deadline,
-    observer: &dyn Observer,
-) -> Result<String, Failure> {
+fn line(child: &mut Child, deadline: Deadline, observer: &dyn Observer) -> Result<String, Failure> {
     let pid = child.pid().as_raw_nonzero().get();
     let mut stopped_at = None;
     loop {

@@ -407,7 +407,9 @@ impl<'a> Supervision<'a> {
             while self.has_children && Instant::now() < deadline {
                 if signal == Signal::KILL {
                     let pid = |process: &tree::Process| process.pid;
-                    tree::kill(|all| tree::descendants(self.own, all).into_iter().map(pid).collect());
+                    tree::kill(|all| {
+                        tree::descendants(self.own, all).into_iter().map(pid).collect()
+                    });
                 }
                 self.read_output();
                 thread::sleep(LOOK_PAUSE);
@@ -476,11 +478,7 @@ impl Stream {
 
 /// Whether the command that tells of readiness succeeds before anything is started. It is given as much
 /// time as a start.
-fn succeeds_already(
-    orders: &StartOrders,
-    command: &str,
-    stop: &impl AsFd,
-) -> Result<bool, String> {
+fn succeeds_already(orders: &StartOrders, command: &str, stop: &impl AsFd) -> Result<bool, String> {
     let lost = |error: io::Error| format!("'{command}' cannot be started: {error}");
     let mut probe = shell(orders, command).spawn().map_err(lost)?;
     let deadline = Instant::now() + Duration::from_millis(orders.timeout_ms);
@@ -496,7 +494,8 @@ fn succeeds_already(
                 seconds(orders.timeout_ms)
             );
         }
-        if poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)).is_ok_and(|ready| ready > 0) {
+        if poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)).is_ok_and(|ready| ready > 0)
+        {
             break "stopped".to_owned();
         }
     };
@@ -510,7 +509,8 @@ fn succeeds_already(
 
 /// A time-out in words, whether it is long or below a second.
 fn seconds(ms: u64) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned() + " s"
+    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
+        + " s"
 }
 
 fn shell(orders: &StartOrders, command: &str) -> Command {

@@ -24,6 +24,12 @@ pub(super) struct HyperfineFile {
     results: Vec<HyperfineResult>,
 }
 
+impl HyperfineFile {
+    pub(super) fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+}
+
 /// A command in it. All times are seconds.
 #[derive(Debug, Serialize, Deserialize)]
 struct HyperfineResult {

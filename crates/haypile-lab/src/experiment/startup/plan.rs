@@ -291,7 +291,9 @@ mod tests {
         assert!(same.contains("X=1 is set by --with and by --off"), "{same}");
         let twice = error(&["--off", "X=1", "--off", "X=2"]).unwrap();
         assert!(twice.contains("--off sets X twice: to '1' and to '2'"), "{twice}");
-        assert!(error(&["--with", "X=1", "--with", "X=2"]).unwrap().contains("--with sets X twice"));
+        assert!(
+            error(&["--with", "X=1", "--with", "X=2"]).unwrap().contains("--with sets X twice")
+        );
         assert_eq!(error(&["--with", "X=1", "--off", "X=2", "--off", "X=2"]), None);
     }
 
