@@ -506,6 +506,11 @@ fn times_go_to_hyperfine_and_come_back() {
         printed.contains("nothing, warm, with again") && printed.contains("not paired"),
         "{printed}"
     );
+    let compared = ["lab", "startup", "--json", "--import-hyperfine", &file];
+    let few = json(&haypile(&compared).output().unwrap());
+    let few = &few["commands"][1];
+    assert!(few["change"].is_number() && few["interval"].is_null(), "{few}");
+    assert!(few["verdict"].is_null(), "{few}");
     let good = fs::read(&file).unwrap();
     let failed = run(&directory, &options, &["false"]);
     assert_eq!(failed.status.code(), Some(NEGATIVE));
