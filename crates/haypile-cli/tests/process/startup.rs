@@ -462,6 +462,7 @@ fn wrong_arguments_say_what_to_write() {
         (&["--off", "X=1", "--blocks", "0"], &["true"], "at least 1"),
         (&["--off", "X=1", "--requires", "no-such-program=buy one"], &["true"], "buy one"),
         (&["--preset", "python"], &["true"], "--preset"),
+        (&["--preset", "python", "--experiment", "x.toml"], &[], "cannot be used with"),
     ] {
         let output = run(&directory, options, command);
         assert_eq!(output.status.code(), Some(FAILURE), "{options:?}");

@@ -123,7 +123,7 @@ pub struct StartupOptions {
     pub import_hyperfine: Option<PathBuf>,
     /// File with the question and the options, like those that haypile lab experiments prints
     /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "preset")]
     pub experiment: Option<PathBuf>,
     /// Use the experiment file's options for a brief run
     #[arg(long)]
