@@ -27,8 +27,8 @@ needs no quotes; another --directory is an error. --verify runs after each start
 its output, and has to succeed if the cache was used.
 
 Signals of --ready: exit (with status 0), port:8080, port:HOST:8080, http://HOST/PATH (a status from
-200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds). Relative paths
-are in the folder in which it runs.
+200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds). A relative PATH
+is in the folder in which it runs.
 
 Without a command, it measures the caches of --preset that are installed here.
 

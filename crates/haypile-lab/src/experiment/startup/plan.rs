@@ -107,7 +107,6 @@ impl StartPlan {
                  --with NAME=VALUE, or --clear COMMAND"
             );
         }
-        let span = options.span.as_deref().map(|cache| span(&place(cache))).transpose()?;
         let mut plan = Self {
             name: options.name.clone().unwrap_or_else(|| name.into_owned()),
             ready: in_scratch(options.ready(&place)?, scratch),
@@ -124,7 +123,7 @@ impl StartPlan {
             verify: optional(&options.verify),
             cache: paths(&options.cache),
             cold_paths: paths(&options.cold_path),
-            span: span.map(|path| scratch.join(path)),
+            span: options.span.as_deref().map(|cache| span(&place(cache))).transpose()?,
             notes: Vec::new(),
             command,
         };
@@ -264,6 +263,9 @@ fn in_scratch(ready: Ready, scratch: &Path) -> Ready {
 fn span(cache: &str) -> anyhow::Result<PathBuf> {
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {cache}"))?;
     match url.levels() {
+        [level] if level.scheme() == "file" && level.path().is_empty() => {
+            bail!("--span {cache}: it needs an absolute path, as in file:{{scratch}}/cache")
+        }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
         _ => bail!("--span {cache}: only counters of a cache in one file can be polled: file:PATH"),
     }
@@ -299,10 +301,10 @@ mod tests {
 
     #[test]
     fn relative_files_are_in_the_folder_where_the_command_runs() {
-        let words = ["--off", "X=1", "--ready", "file:ready", "--span", "file:c", "--", "true"];
-        let plan = plan("/tmp/x", &words).unwrap();
-        assert_eq!(plan.ready, Ready::File("/tmp/x/ready".into()));
-        assert_eq!(plan.span, Some("/tmp/x/c".into()));
+        let words = ["--off", "X=1", "--ready", "file:ready", "--", "true"];
+        assert_eq!(plan("/tmp/x", &words).unwrap().ready, Ready::File("/tmp/x/ready".into()));
+        let span = plan("/tmp/x", &["--off", "X=1", "--span", "file:c", "--", "true"]);
+        assert!(span.unwrap_err().to_string().contains("file:{scratch}/cache"));
     }
 
     #[test]
