@@ -429,6 +429,35 @@ fn a_folder_with_a_blank_is_refused_and_nothing_is_removed() {
 }
 
 #[test]
+fn a_command_that_empties_nothing_has_no_result_for_fill() {
+    let directory = folder();
+    let command = "[ -e cache ] || head -c 100000 /dev/zero > cache; cat cache > /dev/null";
+    let of_clear = |clear: &str| {
+        let options = ["--clear", clear, "--cache", "{scratch}/cache", "--blocks", "2"];
+        run(&directory, &options, &["sh", "-c", command])
+    };
+    let output = of_clear("rm -f cach");
+    assert_eq!(output.status.code(), Some(NEGATIVE));
+    let json = json(&output);
+    for sample in of(&json, "fill") {
+        let error = sample["error"].as_str().unwrap_or_default();
+        assert!(error.contains("--clear 'rm -f cach' emptied nothing"), "{sample}");
+    }
+    assert!(of(&json, "with").iter().all(|sample| sample["error"].is_null()), "{json}");
+    assert_eq!(of_clear("rm -f cache").status.code(), Some(0));
+}
+
+#[test]
+fn a_span_without_operations_is_named() {
+    let directory = folder();
+    for (span, part) in [("file:/no/such/cache", "there is no"), ("file:/etc/passwd", "passwd")] {
+        let output = run(&directory, &["--off", "X=1", "--span", span], &["true"]);
+        let said = text(output.stderr);
+        assert!(said.contains("has no operations") && said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn the_environment_is_clean_and_does_not_leak_into_the_other_condition() {
     let directory = folder();
     let mut clean = startup(&directory, &["--off", "X=1"], &["sh", "-c", "test -z \"$LEAK\""]);

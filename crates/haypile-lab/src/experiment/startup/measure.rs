@@ -206,6 +206,22 @@ impl<'a> Measuring<'a> {
             }
         }
         let report = &measured.report;
+        if let Some(span) = self
+            .plan
+            .span
+            .as_ref()
+            .filter(|_| condition == Condition::With && report.span_operations.is_none())
+        {
+            let reason = match haypile::file::stat(span) {
+                Ok(_) => {
+                    "nothing was counted in it; processes that only read with mode=ro count nothing"
+                        .to_owned()
+                }
+                Err(error) => error.to_string(),
+            };
+            let span = span.display();
+            self.host.note(&format!("warning: --span {span} has no operations: {reason}"));
+        }
         self.cold.add(&report.files);
         if let Some(process) = &report.ignores_children {
             let but = if report.is_cpu_incomplete {
@@ -261,9 +277,7 @@ impl<'a> Measuring<'a> {
             self.prime()?;
         } else if condition == Condition::Fill {
             self.is_primed = false;
-            if let Some(clear) = &self.plan.clear {
-                self.hook(condition, ("--clear", clear), "")?;
-            }
+            self.clear()?;
         }
         self.prepare(condition)?;
         let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
@@ -286,6 +300,21 @@ impl<'a> Measuring<'a> {
             self.hook(condition, ("--verify", verify), &self.output)?;
         }
         Ok(Measured { report, residency, busy_ns, window_ns, load })
+    }
+
+    /// Empties the cache. A command that changes none of its files has not done so.
+    fn clear(&self) -> Result<(), Failure> {
+        let Some(clear) = &self.plan.clear else { return Ok(()) };
+        let evidence = Evidence::new(&self.plan.cache);
+        let before = evidence.as_ref().map(Evidence::state);
+        self.hook(Condition::Fill, ("--clear", clear), "")?;
+        let after = evidence.as_ref().map(Evidence::state);
+        if before.as_ref().is_some_and(|before| before.bytes() > 0) && before == after {
+            return Err(Failure::Failed(format!(
+                "--clear '{clear}' emptied nothing: it left all files of --cache as they were"
+            )));
+        }
+        Ok(())
     }
 
     fn supervise(
