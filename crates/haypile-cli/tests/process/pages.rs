@@ -84,6 +84,42 @@ fn http2_asks_for_the_same_over_one_connection() {
     assert!(two.2 >= 1 && two.2 < one.2, "{one:?} {two:?}");
 }
 
+/// A HAR of one page, with these URLs and sizes of bodies.
+fn har(entries: &[(&str, &str)]) -> String {
+    let entry = |(url, bytes): &(&str, &str)| {
+        format!(
+            r#"{{"pageref": "p", "startedDateTime": "2020-01-01T00:00:00Z", "time": 5,
+                "request": {{"method": "GET", "url": "{url}"}},
+                "response": {{"status": 200, "headers": [],
+                    "content": {{"size": {bytes}, "mimeType": "text/html"}}}}}}"#
+        )
+    };
+    let entries: Vec<String> = entries.iter().map(entry).collect();
+    let pages = r#"[{"id": "p", "title": "P"}]"#;
+    format!(r#"{{"log": {{"pages": {pages}, "entries": [{}]}}}}"#, entries.join(","))
+}
+
+#[test]
+fn servers_of_one_host_differ_by_scheme_and_port() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    let entries = [
+        ("http://a.test/", "1000"),
+        ("https://a.test/", "2000"),
+        ("http://a.test:8080/", "3000"),
+    ];
+    fs::write(&path, har(&entries)).unwrap();
+    for protocol in ["h1", "h2"] {
+        let arguments = ["lab", "pages", &path, "--rounds", "1", "--links", "unshaped", "--sizes", "2MB"];
+        let json = json(&[&arguments[..], &["--json", "--protocol", protocol]].concat());
+        for sample in samples(&json) {
+            assert!(sample["error"].is_null(), "{sample}");
+            assert_eq!(sample["counts"]["origin_requests"], 3, "{sample}");
+            assert_eq!(sample["counts"]["origin_body_bytes"], 6000, "{sample}");
+        }
+    }
+}
+
 #[test]
 fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
     let dir = TempDir::new().unwrap();
