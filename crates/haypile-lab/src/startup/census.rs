@@ -6,6 +6,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::cgroup::ControlGroup;
 
 /// Between two looks at the number of tasks.
@@ -46,12 +48,17 @@ impl<'a> Census<'a> {
         now >= self.next_count || has_filled_room(self, tasks(self.group))
     }
 
+    /// Whether there were too many at the last count.
+    pub(super) fn is_overgrown(&self) -> bool {
+        self.processes > self.most
+    }
+
     /// Takes note of a count. An error says that there are too many.
     pub(super) fn note(&mut self, now: Instant, processes: usize) -> Result<(), String> {
         self.processes = processes;
         self.tasks = tasks(self.group);
         self.next_count = now + COUNT_PAUSE;
-        if processes <= self.most {
+        if !self.is_overgrown() {
             return Ok(());
         }
         Err(format!(
@@ -67,6 +74,18 @@ impl<'a> Census<'a> {
 fn has_filled_room(census: &Census<'_>, tasks: u64) -> bool {
     let room = census.most.saturating_sub(census.processes) as u64;
     tasks.saturating_sub(census.tasks) > room / 2
+}
+
+/// Limits the tasks of this process and its tree, where no control group does. The limit counts all tasks
+/// of the user; root has none.
+pub(super) fn limit_tasks(group: Option<&ControlGroup>, most: u64) {
+    if group.and_then(ControlGroup::tasks).is_some() {
+        return;
+    }
+    let known = getrlimit(Resource::Nproc);
+    let most = most.saturating_add(tasks(None)).min(known.current.unwrap_or(u64::MAX));
+    // Without a limit, they are counted all the same.
+    let _ = setrlimit(Resource::Nproc, Rlimit { current: Some(most), maximum: known.maximum });
 }
 
 /// The number of tasks in a control group, or else in the system.

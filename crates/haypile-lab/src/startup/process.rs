@@ -24,11 +24,6 @@ const INTERRUPTION_PATIENCE: Duration = Duration::from_millis(1_500);
 /// The longest time for which a supervisor may be stopped, as by a command that stops its parent.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Processes and threads that a control group may have for each process that is allowed, and a number
-/// for a few processes with many threads.
-const TASKS_PER_PROCESS: u64 = 4;
-const MORE_TASKS: u64 = 512;
-
 /// The line that a supervisor says at the end.
 const DONE: &str = "done";
 
@@ -48,8 +43,7 @@ pub fn start(
     let group = ControlGroup::create();
     if let Some(group) = &group {
         // The supervisor counts processes; this stops those that multiply faster than it counts.
-        let most = orders.max_processes as u64;
-        group.limit_tasks(most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS));
+        group.limit_tasks(orders.most_tasks());
     }
     let orphanage = Orphanage::open();
     let outcome = supervised(command, orders, group.as_ref(), is_interrupted);

@@ -15,7 +15,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, set_child_subreaper,
 };
 
-use super::census::Census;
+use super::census::{Census, limit_tasks};
 use super::observe::Observation;
 use super::orders::{CpuSource, StartOrders, StartReport};
 use super::ready::Ready;
@@ -84,8 +84,6 @@ struct Supervision<'a> {
     observation: Option<Observation>,
     span: Option<Span>,
     census: Census<'a>,
-    /// Whether it has so many processes that it is not asked to end, but killed.
-    is_overgrown: bool,
 }
 
 /// An output stream of the command.
@@ -120,6 +118,7 @@ impl<'a> Supervision<'a> {
         command.args(arguments).env_clear().envs(&orders.environment);
         command.current_dir(&orders.directory);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        limit_tasks(orders.group.as_ref(), orders.most_tasks());
         let span = orders.span.clone().map(Span::begin);
         let tally = Tally::begin(orders.group.as_ref());
         let start = Instant::now();
@@ -154,7 +153,6 @@ impl<'a> Supervision<'a> {
             observation: orders.observe_ms.map(observe),
             span,
             census: Census::begin(orders.group.as_ref(), orders.max_processes),
-            is_overgrown: false,
         })
     }
 
@@ -310,9 +308,7 @@ impl<'a> Supervision<'a> {
         }
         if self.has_children && self.census.is_due(now) {
             let processes = self.with_living(|_, living| living.len());
-            let outcome = self.census.note(now, processes);
-            self.is_overgrown = outcome.is_err();
-            outcome?;
+            self.census.note(now, processes)?;
         }
         if is_stopped { Err("stopped".to_owned()) } else { Ok(now) }
     }
@@ -398,7 +394,8 @@ impl<'a> Supervision<'a> {
             let deadline =
                 Instant::now() + if signal == Signal::TERM { TERM_PATIENCE } else { KILL_PATIENCE };
             if signal == Signal::TERM {
-                if self.is_overgrown {
+                // One that grows without end is not asked: it would grow in the meantime.
+                if self.census.is_overgrown() {
                     continue;
                 }
                 self.signal(Signal::TERM);
