@@ -1,7 +1,11 @@
 //! Page loads and requests over HTTP: by the counts of the origin, and not by times.
 
 use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -84,6 +88,116 @@ fn http2_asks_for_the_same_over_one_connection() {
     assert!(two.2 >= 1 && two.2 < one.2, "{one:?} {two:?}");
 }
 
+/// A HAR of one page, with these URLs and sizes of bodies.
+fn har(entries: &[(&str, &str)]) -> String {
+    let entry = |(url, bytes): &(&str, &str)| {
+        format!(
+            r#"{{"pageref": "p", "startedDateTime": "2020-01-01T00:00:00Z", "time": 5,
+                "request": {{"method": "GET", "url": "{url}"}},
+                "response": {{"status": 200, "headers": [],
+                    "content": {{"size": {bytes}, "mimeType": "text/html"}}}}}}"#
+        )
+    };
+    let entries: Vec<String> = entries.iter().map(entry).collect();
+    let pages = r#"[{"id": "p", "title": "P"}]"#;
+    format!(r#"{{"log": {{"pages": {pages}, "entries": [{}]}}}}"#, entries.join(","))
+}
+
+#[test]
+fn servers_of_one_host_differ_by_scheme_and_port() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    let entries =
+        [("http://a.test/", "1000"), ("https://a.test/", "2000"), ("http://a.test:8080/", "3000")];
+    fs::write(&path, har(&entries)).unwrap();
+    for protocol in ["h1", "h2"] {
+        let arguments =
+            ["lab", "pages", &path, "--rounds", "1", "--links", "unshaped", "--sizes", "2MB"];
+        let json = json(&[&arguments[..], &["--json", "--protocol", protocol]].concat());
+        for sample in samples(&json) {
+            assert!(sample["error"].is_null(), "{sample}");
+            assert_eq!(sample["counts"]["origin_requests"], 3, "{sample}");
+            assert_eq!(sample["counts"]["origin_body_bytes"], 6000, "{sample}");
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_the_ordinary_is_said() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    fs::write(&path, har(&[("http://a.test/", "1000")])).unwrap();
+    let arguments =
+        ["lab", "pages", &path, "--rounds", "1", "--links", "unshaped", "--sizes", "25%"];
+    let output = haypile(&arguments).output().unwrap();
+    let (said, shown) = (text(output.stderr), text(output.stdout));
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("25 % of the working set is less than") && said.contains("1MiB"),
+        "{said}"
+    );
+    assert!(!shown.contains("-0.0"), "{shown}");
+    // A place in which nothing can be written is found before anything is loaded.
+    let output = haypile(&[&arguments[..], &["--disk-at", "proc=/proc", "--json"]].concat())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let said = text(output.stderr);
+    assert!(said.contains("no caches in /proc") && output.stdout.is_empty(), "{said}");
+}
+
+#[test]
+fn a_time_that_is_over_ends_the_pass_without_a_link() {
+    let output = haypile(&[&PAGES[..], &["--time", "0s"]].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let said = text(output.stderr);
+    assert!(said.contains("0 of 4 were loaded, and are kept"), "{said}");
+}
+
+/// The children of a process.
+fn children(parent: u32) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let stats = processes.filter_map(|it| fs::read_to_string(it.path().join("stat")).ok());
+    let is_child = |stat: &String| {
+        let parent = parent.to_string();
+        stat.rsplit(')').next().unwrap().split_ascii_whitespace().nth(1) == Some(&parent)
+    };
+    let pid = |stat: String| stat.split(' ').next().unwrap().to_owned();
+    stats.filter(is_child).map(pid).collect()
+}
+
+#[test]
+fn a_loader_does_not_outlive_the_laboratory() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    // The second resource is asked for hours later.
+    let text = har(&[("http://a.test/", "1000"), ("http://a.test/late", "1000")]);
+    let (first, last) = text.rsplit_once("T00:00:00Z").unwrap();
+    fs::write(&path, format!("{first}T05:00:00Z{last}")).unwrap();
+    let arguments = ["lab", "pages", &path, "--rounds", "1", "--links", "unshaped"];
+    let mut lab = haypile(&arguments);
+    let mut lab = lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let mut loader = (String::new(), Instant::now());
+    while loader.0.is_empty() || loader.1.elapsed() < Duration::from_secs(1) {
+        assert!(begin.elapsed() < Duration::from_mins(1), "no loader stays");
+        let now = children(lab.id()).pop().unwrap_or_default();
+        if now != loader.0 {
+            loader = (now, Instant::now());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&lab), Signal::TERM).unwrap();
+    lab.wait().unwrap();
+    let begin = Instant::now();
+    // Its process 1 may not reap it, as in containers.
+    let stat = format!("/proc/{}/stat", loader.0);
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the loader goes on");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
     let dir = TempDir::new().unwrap();
@@ -106,7 +220,11 @@ fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
     assert!(output.status.success(), "{}", text(output.stderr));
     let shown = text(output.stdout);
     assert!(shown.contains("Disk Cache Only") && shown.contains("= "), "{shown}");
-    assert!(text(output.stderr).contains("4 of 6 columns differ"), "one of two sizes is enough");
+    let said = text(output.stderr);
+    assert!(
+        said.contains("4 of 6 columns go over the links"),
+        "one of two sizes is enough: {said}"
+    );
     let rows: Vec<Value> = fs::read_to_string(&out)
         .unwrap()
         .lines()

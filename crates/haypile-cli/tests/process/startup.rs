@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -189,6 +191,58 @@ fn commands_that_crash_or_hang_are_errors_and_end() {
 }
 
 #[test]
+fn a_probe_that_hangs_before_the_start_takes_no_longer_than_a_start() {
+    let directory = folder();
+    let marker = marker();
+    let ready = format!("command:sleep {marker}");
+    let options = ["--off", "X=1", "--timeout", "0.3", "--ready", &ready];
+    let error = error(&run(&directory, &options, &["true"]));
+    assert!(error.contains("took longer than 0.3 s before the start"), "{error}");
+    assert!(!is_running(&marker));
+}
+
+#[test]
+fn a_supervisor_that_is_stopped_is_killed_with_its_tree() {
+    let directory = folder();
+    let marker = marker();
+    let stop = format!("kill -STOP $PPID; sleep {marker}");
+    let begin = Instant::now();
+    let error = error(&run(&directory, &["--off", "X=1"], &["sh", "-c", &stop]));
+    assert!(error.contains("the supervisor was stopped"), "{error}");
+    assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+    assert!(!is_running(&marker));
+    let mut child = startup(&directory, &["--off", "X=1"], &["sh", "-c", &stop]);
+    let child = child.spawn().unwrap();
+    wait_until("it never ran", || is_running(&marker));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(FAILURE));
+    assert!(!is_running(&marker));
+    assert_nothing_left(&directory);
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_no_process() {
+    let directory = folder();
+    let marker = marker();
+    // Daemons as well, and those of its own session.
+    let kill =
+        format!("(setsid sleep {marker} &); setsid sleep {marker} & kill -9 $PPID; sleep {marker}");
+    let killed = || startup(&directory, &["--off", "X=1"], &["sh", "-c", &kill]);
+    let error = error(&killed().output().unwrap());
+    assert!(error.contains("signal: 9"), "{error}");
+    assert!(!is_running(&marker));
+    assert_nothing_left(&directory);
+    // A user who may make no control group.
+    let nobody = 65_534;
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    if haypile(&["--version"]).uid(nobody).status().is_ok_and(|status| status.success()) {
+        let error = self::error(&killed().uid(nobody).output().unwrap());
+        assert!(error.contains("signal: 9"), "{error}");
+        assert!(!is_running(&marker));
+    }
+}
+
+#[test]
 fn what_forks_without_end_is_bounded_and_killed() {
     let directory = folder();
     let marker = marker();
@@ -196,6 +250,17 @@ fn what_forks_without_end_is_bounded_and_killed() {
     let command = format!("while :; do sleep {marker} & done");
     let error = error(&run(&directory, &options, &["sh", "-c", &command]));
     assert!(error.contains("more than 40"), "{error}");
+    assert!(!is_running(&marker));
+    // A bomb is noticed while it is small; this one has an end, should it not be.
+    let bomb = format!(
+        "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); sleep {marker} & echo >> begun; done; wait"
+    );
+    let count = path_in(&directory, "begun");
+    let bomb = bomb.replace("begun", &count);
+    let error = self::error(&run(&directory, &options, &["sh", "-c", &bomb]));
+    assert!(error.contains("more than 40"), "{error}");
+    let begun = fs::read_to_string(count).unwrap().lines().count();
+    assert!(begun < 600, "{begun}");
     assert!(!is_running(&marker));
 }
 
@@ -219,8 +284,11 @@ fn output_of_any_kind_is_read_and_a_line_of_it_can_be_the_signal() {
     assert!(!is_running(&marker));
     let never = [&options[..3], &["line:^port$", "--timeout", "0.3"]].concat();
     let error = error(&run(&directory, &never, &["sh", "-c", &lines]));
-    assert!(error.contains("not ready after") && error.contains("line:^port$"), "{error}");
+    assert!(error.contains("not ready after 0.3 s (line:^port$)"), "{error}");
     assert!(!is_running(&marker));
+    let last = [&options[..3], &["line:^ready$"]].concat();
+    let output = run(&directory, &last, &["sh", "-c", "echo not; printf ready"]);
+    assert_eq!(output.status.code(), Some(0), "{}", self::json(&output));
 }
 
 #[test]
@@ -234,6 +302,9 @@ fn signals_from_outside_are_seen_and_must_not_be_there_before() {
     assert!(error.contains("ready before the start") && error.contains("is ready"), "{error}");
     let removed = [&options[..], &["--prepare", "rm -f 'is ready'"]].concat();
     let output = run(&directory, &removed, &["sh", "-c", &slow]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    let relative = ["--off", "X=1", "--ready", "file:is ready", "--prepare", "rm -f 'is ready'"];
+    let output = run(&directory, &relative, &["sh", "-c", &slow]);
     assert_eq!(output.status.code(), Some(0), "{}", json(&output));
     let by_command =
         ["--off", "X=1", "--ready", "command:test -e 'is ready'", "--prepare", "rm -f 'is ready'"];
@@ -322,6 +393,71 @@ fn a_cache_that_is_not_used_has_no_result() {
 }
 
 #[test]
+fn with_is_measured_after_the_command_that_primes_even_where_fill_comes_first() {
+    let directory = folder();
+    let options = [
+        "--clear",
+        "rm -f {scratch}/primed",
+        "--prime",
+        "touch {scratch}/primed",
+        "--verify",
+        "test -e {scratch}/primed",
+        "--blocks",
+        "3",
+    ];
+    let output = run(&directory, &options, &["true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    assert_eq!(of(&json(&output), "with").len(), 3);
+}
+
+#[test]
+fn a_folder_with_a_blank_is_refused_and_nothing_is_removed() {
+    let directory = folder();
+    let (blank, other) = (directory.path().join("a b"), directory.path().join("a"));
+    fs::create_dir_all(&blank).unwrap();
+    fs::write(&other, "precious").unwrap();
+    let blank = blank.to_str().unwrap();
+    let options = ["--clear", "rm -rf {scratch}/cache", "--blocks", "1", "--directory", blank];
+    let words = [&["lab", "startup"][..], &options[..], &["--", "true"]].concat();
+    let output = haypile(&words).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert!(text(output.stderr).contains("--directory"));
+    let mut refused = haypile(&["lab", "startup", "--off", "X=1", "--", "true"]);
+    assert_eq!(refused.env("TMPDIR", blank).output().unwrap().status.code(), Some(FAILURE));
+    assert_eq!(fs::read_to_string(other).unwrap(), "precious");
+    assert_eq!(fs::read_dir(blank).unwrap().count(), 0);
+}
+
+#[test]
+fn a_command_that_empties_nothing_has_no_result_for_fill() {
+    let directory = folder();
+    let command = "[ -e cache ] || head -c 100000 /dev/zero > cache; cat cache > /dev/null";
+    let of_clear = |clear: &str| {
+        let options = ["--clear", clear, "--cache", "{scratch}/cache", "--blocks", "2"];
+        run(&directory, &options, &["sh", "-c", command])
+    };
+    let output = of_clear("rm -f cach");
+    assert_eq!(output.status.code(), Some(NEGATIVE));
+    let json = json(&output);
+    for sample in of(&json, "fill") {
+        let error = sample["error"].as_str().unwrap_or_default();
+        assert!(error.contains("--clear 'rm -f cach' emptied nothing"), "{sample}");
+    }
+    assert!(of(&json, "with").iter().all(|sample| sample["error"].is_null()), "{json}");
+    assert_eq!(of_clear("rm -f cache").status.code(), Some(0));
+}
+
+#[test]
+fn a_span_without_operations_is_named() {
+    let directory = folder();
+    for (span, part) in [("file:/no/such/cache", "there is no"), ("file:/etc/passwd", "passwd")] {
+        let output = run(&directory, &["--off", "X=1", "--span", span], &["true"]);
+        let said = text(output.stderr);
+        assert!(said.contains("has no operations") && said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn the_environment_is_clean_and_does_not_leak_into_the_other_condition() {
     let directory = folder();
     let mut clean = startup(&directory, &["--off", "X=1"], &["sh", "-c", "test -z \"$LEAK\""]);
@@ -355,6 +491,7 @@ fn wrong_arguments_say_what_to_write() {
         (&["--off", "X=1", "--blocks", "0"], &["true"], "at least 1"),
         (&["--off", "X=1", "--requires", "no-such-program=buy one"], &["true"], "buy one"),
         (&["--preset", "python"], &["true"], "--preset"),
+        (&["--preset", "python", "--experiment", "x.toml"], &[], "cannot be used with"),
     ] {
         let output = run(&directory, options, command);
         assert_eq!(output.status.code(), Some(FAILURE), "{options:?}");
@@ -399,6 +536,16 @@ fn times_go_to_hyperfine_and_come_back() {
         printed.contains("nothing, warm, with again") && printed.contains("not paired"),
         "{printed}"
     );
+    let compared = ["lab", "startup", "--json", "--import-hyperfine", &file];
+    let few = json(&haypile(&compared).output().unwrap());
+    let few = &few["commands"][1];
+    assert!(few["change"].is_number() && few["interval"].is_null(), "{few}");
+    assert!(few["verdict"].is_null(), "{few}");
+    let good = fs::read(&file).unwrap();
+    let failed = run(&directory, &options, &["false"]);
+    assert_eq!(failed.status.code(), Some(NEGATIVE));
+    assert!(text(failed.stderr).contains("times.json is not written"));
+    assert_eq!(fs::read(&file).unwrap(), good);
     fs::write(&file, "{}").unwrap();
     let output = haypile(&["lab", "startup", "--import-hyperfine", &file]).output().unwrap();
     assert_eq!(output.status.code(), Some(FAILURE));

@@ -10,6 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use haypile::Cache;
 use haypile_http::{Body, BoxError, Forwarded, HttpCache, Origin, Status};
 use http::header::CACHE_CONTROL;
+use http::uri::Authority;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep};
@@ -17,6 +18,7 @@ use url::Url;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::orders::{LoadReport, Protocol};
+use super::wire::WireNames;
 use crate::http::{Client, Http2Client};
 use crate::site::{Resource, Site};
 
@@ -39,34 +41,48 @@ pub(super) trait Origins {
 pub(super) struct Hosts {
     plain: SocketAddr,
     tls: SocketAddr,
+    names: WireNames,
     protocol: Protocol,
     connections: usize,
-    clients: RefCell<HashMap<(bool, String), HostClient>>,
+    /// By the names of the servers.
+    clients: RefCell<HashMap<String, HostClient>>,
 }
 
 impl Hosts {
     pub(super) fn new(
-        plain: SocketAddr,
-        tls: SocketAddr,
+        (plain, tls): (SocketAddr, SocketAddr),
+        names: WireNames,
         protocol: Protocol,
         connections: usize,
     ) -> Self {
-        Self { plain, tls, protocol, connections, clients: RefCell::default() }
+        Self { plain, tls, names, protocol, connections, clients: RefCell::default() }
     }
 }
 
 /// A client of one host.
 #[derive(Clone, Debug)]
-pub(super) enum HostClient {
+pub(super) struct HostClient {
+    client: ProtocolClient,
+    /// The name of the server in requests, where it is not that of their URLs.
+    name: Option<Authority>,
+}
+
+#[derive(Clone, Debug)]
+enum ProtocolClient {
     Http1(Client),
     Http2(Http2Client),
 }
 
 impl Origin for HostClient {
-    async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        match self {
-            Self::Http1(client) => client.send(request).await,
-            Self::Http2(client) => client.send(request).await,
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if self.name.is_some() {
+            let mut parts = request.uri().clone().into_parts();
+            parts.authority = self.name;
+            *request.uri_mut() = Uri::from_parts(parts)?;
+        }
+        match self.client {
+            ProtocolClient::Http1(client) => client.send(request).await,
+            ProtocolClient::Http2(client) => client.send(request).await,
         }
     }
 }
@@ -75,16 +91,19 @@ impl Origins for Hosts {
     type Origin = HostClient;
 
     fn of(&self, uri: &Uri) -> HostClient {
-        let is_secure = uri.scheme_str() == Some("https");
-        let host = uri.authority().map_or_else(String::new, |host| host.as_str().to_lowercase());
-        let address = if is_secure { self.tls } else { self.plain };
+        let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+        let url = Url::parse(&uri.to_string()).ok();
+        let name = url.as_ref().and_then(|url| self.names.get(url)).unwrap_or(&host).to_owned();
+        let address = if uri.scheme_str() == Some("https") { self.tls } else { self.plain };
         let mut clients = self.clients.borrow_mut();
-        let client = clients.entry((is_secure, host));
-        let new = || match self.protocol {
-            Protocol::H1 => HostClient::Http1(Client::new(address, self.connections)),
-            Protocol::H2 => HostClient::Http2(Http2Client::new(address)),
+        let new = |name: &String| HostClient {
+            client: match self.protocol {
+                Protocol::H1 => ProtocolClient::Http1(Client::new(address, self.connections)),
+                Protocol::H2 => ProtocolClient::Http2(Http2Client::new(address)),
+            },
+            name: name.parse().ok().filter(|_| *name != host),
         };
-        client.or_insert_with(new).clone()
+        clients.entry(name).or_insert_with_key(new).clone()
     }
 }
 

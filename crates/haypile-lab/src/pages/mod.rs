@@ -20,6 +20,7 @@ mod process;
 mod serve;
 mod site_server;
 pub(crate) mod verify;
+mod wire;
 
 pub(crate) use column::{Column, ColumnKind};
 pub use orders::{LoadReport, PageOrders, Protocol};

@@ -13,6 +13,7 @@ use tokio::runtime::Builder;
 
 use super::loader::{Hosts, Loader};
 use super::orders::{FlushReport, Order, PageOrders};
+use super::wire::WireNames;
 use crate::meter::{Meter, SystemMeter};
 use crate::site::Site;
 use crate::subject::{Found, Room, StoreSubject, complete};
@@ -46,7 +47,9 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
     let url = complete(&spec, &room, &directory)?;
     let subject = StoreSubject::open(&url, &room, &directory).map_err(anyhow::Error::from_boxed)?;
     let cache = subject.cache().clone();
-    let hosts = Hosts::new(orders.plain, orders.tls, orders.protocol, orders.connections);
+    let addresses = (orders.plain, orders.tls);
+    let names = WireNames::of(&site);
+    let hosts = Hosts::new(addresses, names, orders.protocol, orders.connections);
     let loader = Loader::new(
         &site,
         &checksums,

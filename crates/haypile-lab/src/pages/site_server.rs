@@ -15,6 +15,7 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::orders::Protocol;
+use super::wire::WireNames;
 use crate::site::{Resource, Site};
 
 /// Bodies of a smaller site stay in memory, so that making them takes no time from loading them.
@@ -49,10 +50,11 @@ impl SiteServer {
     pub(crate) fn start(site: &Site, protocol: Protocol) -> anyhow::Result<Self> {
         let total: u64 = site.resources.iter().map(Resource::body_len).sum();
         let mut script = Script::new([Reply::empty(StatusCode::NOT_FOUND)]);
+        let names = WireNames::of(site);
         let mut places = Vec::with_capacity(site.resources.len());
         let mut checksums = Vec::with_capacity(site.resources.len());
         for resource in &site.resources {
-            let place = place(&resource.url).with_context(|| resource.url.clone())?;
+            let place = place(&names, &resource.url).with_context(|| resource.url.clone())?;
             let body = Bytes::from(resource.body_bytes());
             checksums.push(xxh3_64(&body));
             let body = if total <= MOST_IN_MEMORY {
@@ -146,9 +148,9 @@ const SITE: &str = "site.json";
 const CHECKSUMS: &str = "checksums.json";
 
 /// Returns host and path with query, as requests for a URL have them.
-fn place(url: &str) -> anyhow::Result<(String, String)> {
+fn place(names: &WireNames, url: &str) -> anyhow::Result<(String, String)> {
     let url = Url::parse(url)?;
-    let host = url.host_str().context("a URL without a host")?.to_ascii_lowercase();
+    let host = names.get(&url).context("a URL without a host")?.to_owned();
     let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
     Ok((host, format!("{}{query}", url.path())))
 }

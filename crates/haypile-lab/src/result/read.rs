@@ -67,10 +67,13 @@ pub fn read_from(mut input: impl BufRead, path: &Path) -> Result<Results, Result
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        let parsed = serde_json::from_slice::<RowHead>(&bytes).and_then(|head| {
+        // A line that was torn within a text ends there, and not with the line break that the next
+        // writer has added.
+        let text = bytes.trim_ascii_end();
+        let parsed = serde_json::from_slice::<RowHead>(text).and_then(|head| {
             let is_known = matches!(head.kind.as_str(), "run" | "sample");
             let row = is_known && head.schema <= SCHEMA;
-            let row = row.then(|| serde_json::from_slice::<Row>(&bytes)).transpose()?;
+            let row = row.then(|| serde_json::from_slice::<Row>(text)).transpose()?;
             Ok((head.schema, row))
         });
         match parsed {
@@ -89,4 +92,27 @@ pub fn read_from(mut input: impl BufRead, path: &Path) -> Result<Results, Result
         }
     }
     Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::ResultsWriter;
+
+    #[test]
+    fn a_run_after_a_torn_line_has_lines_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows.jsonl");
+        let run = Run::begin("x", "x".to_owned(), 1);
+        for torn in [r#"{"type":"sample","sch"#, r#"{"type":"sample","schema":1,"#, "{"] {
+            std::fs::write(&path, torn).unwrap();
+            let mut writer = ResultsWriter::append(&path).unwrap();
+            writer.write(&Row::Run(run.clone())).unwrap();
+            let results = read(&path).unwrap();
+            assert_eq!((results.runs.len(), results.warnings.len()), (1, 1), "{torn}");
+            assert!(results.warnings[0].contains("line 1 was not finished"), "{torn}");
+        }
+        std::fs::write(&path, "{\"type\":7}\n").unwrap();
+        assert!(matches!(read(&path), Err(ResultsError::Line { line: 1, .. })));
+    }
 }

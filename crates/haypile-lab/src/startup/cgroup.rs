@@ -2,7 +2,7 @@
 //!
 //! The kernel counts what all processes of a group use, whoever waited for them. The supervisor is in
 //! the group as well; its own time is known and subtracted. Version 2 counts the processor in every
-//! group; of version 1 the hierarchies `cpuacct` and `memory` serve.
+//! group; of version 1 the hierarchies `cpuacct`, `memory` and `pids` serve.
 
 use std::fs;
 use std::io;
@@ -38,6 +38,8 @@ pub struct ControlGroup {
     cpu: PathBuf,
     /// The folder of the hierarchy that counts memory, where there is one.
     memory: Option<PathBuf>,
+    /// The one that limits the number of tasks.
+    tasks: Option<PathBuf>,
 }
 
 impl ControlGroup {
@@ -63,7 +65,10 @@ impl ControlGroup {
         let has_peak = kind == GroupKind::V2 && cpu.join("memory.peak").exists();
         let memory =
             if has_peak { Some(cpu.clone()) } else { create(Hierarchy::Controller("memory")) };
-        let group = Self { kind, cpu, memory };
+        let has_tasks = kind == GroupKind::V2 && cpu.join("pids.max").exists();
+        let tasks =
+            if has_tasks { Some(cpu.clone()) } else { create(Hierarchy::Controller("pids")) };
+        let group = Self { kind, cpu, memory, tasks };
         if group.cpu_ns().is_none() {
             group.remove();
             return None;
@@ -72,8 +77,22 @@ impl ControlGroup {
     }
 
     fn folders(&self) -> impl Iterator<Item = &Path> {
-        let memory = self.memory.as_deref().filter(|memory| *memory != self.cpu);
-        [self.cpu.as_path()].into_iter().chain(memory)
+        let others = [self.memory.as_deref(), self.tasks.as_deref()].into_iter().flatten();
+        [self.cpu.as_path()].into_iter().chain(others.filter(|folder| *folder != self.cpu))
+    }
+
+    /// Lets it have so many processes and threads at most, where the system lets us. More cannot be
+    /// started in it.
+    pub(super) fn limit_tasks(&self, most: u64) {
+        if let Some(folder) = &self.tasks {
+            // Without a limit, they are counted all the same.
+            let _ = fs::write(folder.join("pids.max"), most.to_string());
+        }
+    }
+
+    /// The processes and threads that it has now.
+    pub(super) fn tasks(&self) -> Option<u64> {
+        number(&self.tasks.as_ref()?.join("pids.current"))
     }
 
     /// Moves a process into the group.
@@ -153,7 +172,7 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 fn is_counting(folder: &Path, kind: GroupKind) -> bool {
-    let group = ControlGroup { kind, cpu: folder.to_owned(), memory: None };
+    let group = ControlGroup { kind, cpu: folder.to_owned(), memory: None, tasks: None };
     let is_counting = group.cpu_ns().is_some();
     if !is_counting {
         group.remove();
@@ -225,6 +244,10 @@ mod tests {
         ]);
         let mut child = child.stdin(std::process::Stdio::piped()).spawn().unwrap();
         group.join(child.id()).unwrap();
+        group.limit_tasks(9);
+        if let Some(folder) = &group.tasks {
+            assert_eq!((group.tasks(), number(&folder.join("pids.max"))), (Some(1), Some(9)));
+        }
         let before = group.cpu_ns().unwrap();
         drop(child.stdin.take());
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -16,13 +16,17 @@
 //! | `supervise`, `tally` | the supervisor's loop; the usage of the tree at a moment |
 //! | `ready` | the signals by which a command is ready |
 //! | `tree`, `reap` | processes as the kernel lists them; children that ended, with their usage |
+//! | `orphans` | the tree of a supervisor that was killed |
+//! | `census` | notices when there are too many processes |
 //! | `cgroup` | a control group for one start, where the system lets us make one |
 //! | `observe` | a start watched closely, untimed: its timeline, its files, what spoils a measurement |
 //! | `span` | from the first to the last operation on a cache, by its counters |
 
+mod census;
 mod cgroup;
 mod observe;
 mod orders;
+mod orphans;
 mod process;
 mod ready;
 mod reap;

@@ -35,6 +35,19 @@ pub struct StartOrders {
     pub report: PathBuf,
 }
 
+/// Processes and threads that a tree may have for each process that is allowed, and a number for a few
+/// processes with many threads.
+const TASKS_PER_PROCESS: u64 = 4;
+const MORE_TASKS: u64 = 512;
+
+impl StartOrders {
+    /// The number of processes and threads of the tree beyond which the system starts no more.
+    pub(super) fn most_tasks(&self) -> u64 {
+        let most = self.max_processes as u64;
+        most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
+    }
+}
+
 /// The origin of a processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

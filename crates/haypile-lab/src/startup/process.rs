@@ -3,18 +3,26 @@
 use std::fs;
 use std::io::{BufRead, Write};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
 use super::cgroup::ControlGroup;
 use super::orders::{StartOrders, StartReport};
+use super::orphans::Orphanage;
 use super::supervise::supervise;
+use super::tree::Process;
 use crate::measure::{Child, Deadline, Failure, Observer, Runner};
 use crate::result::Sample;
 
-/// Beyond the time-out of a start: its end, and that of its processes.
+/// Beyond the time-outs of a start: its end, and that of its processes.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The longest wait for the end of a start that the user has interrupted.
+const INTERRUPTION_PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// The longest time for which a supervisor may be stopped, as by a command that stops its parent.
+const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The line that a supervisor says at the end.
 const DONE: &str = "done";
@@ -33,7 +41,15 @@ pub fn start(
     let mut command = Command::new(&runner.program);
     command.args(&runner.arguments).arg("run-start");
     let group = ControlGroup::create();
+    if let Some(group) = &group {
+        // The supervisor counts processes; this stops those that multiply faster than it counts.
+        group.limit_tasks(orders.most_tasks());
+    }
+    let orphanage = Orphanage::open();
     let outcome = supervised(command, orders, group.as_ref(), is_interrupted);
+    if orphanage.is_some_and(|orphanage| !orphanage.close()) {
+        bail!("some of the command's processes cannot be ended");
+    }
     if let Some(group) = group
         && !group.remove()
     {
@@ -53,18 +69,42 @@ fn supervised(
     let group = group.filter(|group| group.join(pid).is_ok()).cloned();
     let orders = StartOrders { group, ..orders.clone() };
     child.say(&format!("{}\n", serde_json::to_string(&orders)?));
-    let limit = Duration::from_millis(orders.timeout_ms) + SUPERVISOR_PATIENCE;
-    let said = child.line(Deadline::after(limit), &Interrupted(is_interrupted));
+    // What tells whether it is ready before the start has as much time as the start.
+    let limit = 2 * Duration::from_millis(orders.timeout_ms) + SUPERVISOR_PATIENCE;
+    let said = line(&mut child, Deadline::after(limit), &Interrupted(is_interrupted));
     // Its standard input closes, upon which it ends the tree.
-    let ended = child.finish(Deadline::after(SUPERVISOR_PATIENCE), &Interrupted(&|| false));
+    let mut end = |patience| child.finish(Deadline::after(patience), &Interrupted(&|| false));
     match said {
-        Err(Failure::Interrupted) => return Ok(None),
+        Err(Failure::Interrupted) => {
+            // One that does not end is killed.
+            let _ = end(INTERRUPTION_PATIENCE);
+            return Ok(None);
+        }
         Err(failure) => return Err(failed(failure)),
-        Ok(line) if line == DONE => ended.map_err(failed)?,
+        Ok(line) if line == DONE => end(SUPERVISOR_PATIENCE).map_err(failed)?,
         Ok(line) => bail!("the supervisor said '{line}'"),
     }
     let report = fs::read(&orders.report).context("the supervisor left no report")?;
     Ok(Some(serde_json::from_slice(&report).context("the supervisor left a damaged report")?))
+}
+
+/// Waits for a line of the supervisor, which does not come from one that was stopped.
+fn line(child: &mut Child, deadline: Deadline, observer: &dyn Observer) -> Result<String, Failure> {
+    let pid = child.pid().as_raw_nonzero().get();
+    let mut stopped_at = None;
+    loop {
+        if let Some(line) = child.line_soon(deadline, observer)? {
+            return Ok(line);
+        }
+        if !Process::of(pid).is_some_and(|process| process.is_stopped) {
+            stopped_at = None;
+            continue;
+        }
+        if stopped_at.get_or_insert_with(Instant::now).elapsed() > STOPPED_PATIENCE {
+            let text = "the supervisor was stopped by a signal, which the command may have sent; it was killed";
+            return Err(Failure::Failed(text.to_owned()));
+        }
+    }
 }
 
 /// Supervises one start: reads the orders, a line of JSON, from standard input, and writes the report

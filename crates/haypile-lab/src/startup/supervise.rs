@@ -12,9 +12,10 @@ use regex_lite::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper,
+    Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, set_child_subreaper,
 };
 
+use super::census::{Census, limit_tasks};
 use super::observe::Observation;
 use super::orders::{CpuSource, StartOrders, StartReport};
 use super::ready::Ready;
@@ -27,7 +28,7 @@ use super::tree;
 const LOOK_PAUSE: Duration = Duration::from_micros(500);
 /// Between two runs of a command that tells whether the start is ready.
 const PROBE_PAUSE: Duration = Duration::from_millis(10);
-/// The longest sleep, after which ended grandchildren are reaped and processes are counted.
+/// The longest sleep, after which ended grandchildren are reaped.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at a tree that is to become quiet.
 const QUIET_PAUSE: Duration = Duration::from_millis(20);
@@ -51,7 +52,7 @@ const INCOMPLETE_NS: u64 = 3_000_000;
 /// Starts a command as ordered, and reports. The error, if there is one, is in the report.
 pub(super) fn supervise(orders: &StartOrders, stop: &impl AsFd) -> StartReport {
     let mut report = StartReport::default();
-    match Supervision::begin(orders) {
+    match Supervision::begin(orders, stop) {
         Ok(mut supervision) => {
             let outcome = supervision.run(stop, &mut report);
             supervision.end(&mut report);
@@ -82,7 +83,7 @@ struct Supervision<'a> {
     tally: Tally<'a>,
     observation: Option<Observation>,
     span: Option<Span>,
-    next_count: Instant,
+    census: Census<'a>,
 }
 
 /// An output stream of the command.
@@ -92,7 +93,7 @@ struct Stream {
 }
 
 impl<'a> Supervision<'a> {
-    fn begin(orders: &'a StartOrders) -> Result<Self, String> {
+    fn begin(orders: &'a StartOrders, stop: &impl AsFd) -> Result<Self, String> {
         keep_ended_children();
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot adopt daemons: {error}"))?;
@@ -108,7 +109,7 @@ impl<'a> Supervision<'a> {
             _ => None,
         };
         if let Ready::Command(command) = &orders.ready
-            && shell(orders, command).status().is_ok_and(|status| status.success())
+            && succeeds_already(orders, command, stop)?
         {
             return Err(format!("it is ready before the start: '{command}' succeeds already"));
         }
@@ -117,6 +118,7 @@ impl<'a> Supervision<'a> {
         command.args(arguments).env_clear().envs(&orders.environment);
         command.current_dir(&orders.directory);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        limit_tasks(orders.group.as_ref(), orders.most_tasks());
         let span = orders.span.clone().map(Span::begin);
         let tally = Tally::begin(orders.group.as_ref());
         let start = Instant::now();
@@ -150,7 +152,7 @@ impl<'a> Supervision<'a> {
             tally,
             observation: orders.observe_ms.map(observe),
             span,
-            next_count: start + 5 * LONGEST_PAUSE,
+            census: Census::begin(orders.group.as_ref(), orders.max_processes),
         })
     }
 
@@ -184,6 +186,10 @@ impl<'a> Supervision<'a> {
                 Ready::Port { .. } | Ready::Http(_) | Ready::File(_) => LOOK_PAUSE,
             };
             let now = self.turn(stop, pause)?;
+            if self.exited.is_some() {
+                // Its last words may be younger than the last reading.
+                self.read_output();
+            }
             let is_ready = match &self.orders.ready {
                 Ready::Exit => match self.exited {
                     Some((at, status)) if status.success() => return Ok(at),
@@ -205,9 +211,9 @@ impl<'a> Supervision<'a> {
                 });
             }
             if now > deadline {
-                let seconds = self.orders.timeout_ms / 1000;
                 return Err(format!(
-                    "it was not ready after {seconds} s ({}); --timeout gives it more time",
+                    "it was not ready after {} ({}); --timeout gives it more time",
+                    seconds(self.orders.timeout_ms),
                     self.orders.ready
                 ));
             }
@@ -271,7 +277,7 @@ impl<'a> Supervision<'a> {
 
     /// Waits for something to happen, at most `pause`, and takes note of it. Returns the moment.
     fn turn(&mut self, stop: &impl AsFd, pause: Duration) -> Result<Instant, String> {
-        let mut until = Instant::now() + pause;
+        let mut until = (Instant::now() + pause).min(self.census.next());
         let observation = self.observation.as_ref().map(Observation::next);
         for next in observation.into_iter().chain(self.span.as_ref().map(Span::next)) {
             until = until.min(next);
@@ -300,16 +306,9 @@ impl<'a> Supervision<'a> {
         if let Some(observation) = &mut self.observation {
             observation.look(self.own, self.main, self.probe, &self.tally);
         }
-        if now > self.next_count {
-            self.next_count = now + 5 * LONGEST_PAUSE;
+        if self.has_children && self.census.is_due(now) {
             let processes = self.with_living(|_, living| living.len());
-            if processes > self.orders.max_processes {
-                return Err(format!(
-                    "it has {processes} processes at the same time, which is more than {}; \
-                     --max-processes allows more",
-                    self.orders.max_processes
-                ));
-            }
+            self.census.note(now, processes)?;
         }
         if is_stopped { Err("stopped".to_owned()) } else { Ok(now) }
     }
@@ -321,7 +320,10 @@ impl<'a> Supervision<'a> {
             // What comes faster than it is read does not keep the loop from its other tasks.
             for _ in 0..16 {
                 match stream.file.read(&mut buffer) {
-                    Ok(0) => return false,
+                    Ok(0) => {
+                        *has_line |= line.as_ref().is_some_and(|line| stream.ends_with(line));
+                        return false;
+                    }
                     Ok(bytes) => {
                         output.extend(&buffer[..bytes]);
                         *has_line |=
@@ -392,12 +394,19 @@ impl<'a> Supervision<'a> {
             let deadline =
                 Instant::now() + if signal == Signal::TERM { TERM_PATIENCE } else { KILL_PATIENCE };
             if signal == Signal::TERM {
+                // One that grows without end is not asked: it would grow in the meantime.
+                if self.census.is_overgrown() {
+                    continue;
+                }
                 self.signal(Signal::TERM);
             }
             self.reap(Instant::now());
             while self.has_children && Instant::now() < deadline {
                 if signal == Signal::KILL {
-                    self.kill_all();
+                    let pid = |process: &tree::Process| process.pid;
+                    tree::kill(|all| {
+                        tree::descendants(self.own, all).into_iter().map(pid).collect()
+                    });
                 }
                 self.read_output();
                 thread::sleep(LOOK_PAUSE);
@@ -418,31 +427,10 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Kills all processes of the tree. They are stopped first, so that none starts others in the
-    /// meantime.
-    fn kill_all(&self) {
-        let mut stopped: Vec<i32> = Vec::new();
-        loop {
-            let all = tree::all();
-            let new = tree::descendants(self.own, &all).into_iter().map(|process| process.pid);
-            let new: Vec<i32> = new.filter(|pid| !stopped.contains(pid)).collect();
-            if new.is_empty() || stopped.len() > 4 * self.orders.max_processes {
-                break;
-            }
-            for pid in &new {
-                send(*pid, Signal::STOP);
-            }
-            stopped.extend(new);
-        }
-        for pid in stopped {
-            send(pid, Signal::KILL);
-        }
-    }
-
     fn signal(&self, signal: Signal) {
         let all = tree::all();
         for process in tree::descendants(self.own, &all) {
-            send(process.pid, signal);
+            tree::send(process.pid, signal);
         }
     }
 
@@ -463,17 +451,63 @@ impl Stream {
         let mut found = false;
         self.keep(parts.next().unwrap_or_default());
         for part in parts {
-            found |= line.is_match(String::from_utf8_lossy(&self.line).trim_end_matches('\r'));
+            found |= self.is_match(line);
             self.line.clear();
             self.keep(part);
         }
         found
     }
 
+    /// Whether the line at the end of the output matches, which may have no line break.
+    fn ends_with(&self, line: &Regex) -> bool {
+        !self.line.is_empty() && self.is_match(line)
+    }
+
+    fn is_match(&self, line: &Regex) -> bool {
+        line.is_match(String::from_utf8_lossy(&self.line).trim_end_matches('\r'))
+    }
+
     fn keep(&mut self, part: &[u8]) {
         let room = LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend(&part[..part.len().min(room)]);
     }
+}
+
+/// Whether the command that tells of readiness succeeds before anything is started. It is given as much
+/// time as a start.
+fn succeeds_already(orders: &StartOrders, command: &str, stop: &impl AsFd) -> Result<bool, String> {
+    let lost = |error: io::Error| format!("'{command}' cannot be started: {error}");
+    let mut probe = shell(orders, command).spawn().map_err(lost)?;
+    let deadline = Instant::now() + Duration::from_millis(orders.timeout_ms);
+    let pause = Timespec::try_from(PROBE_PAUSE).map_err(|error| error.to_string())?;
+    let reason = loop {
+        if let Some(status) = probe.try_wait().map_err(lost)? {
+            return Ok(status.success());
+        }
+        if Instant::now() > deadline {
+            break format!(
+                "'{command}' of --ready took longer than {} before the start; --timeout gives it \
+                 more time",
+                seconds(orders.timeout_ms)
+            );
+        }
+        if poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)).is_ok_and(|ready| ready > 0)
+        {
+            break "stopped".to_owned();
+        }
+    };
+    if let Some(group) = i32::try_from(probe.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended in the meantime.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = probe.wait();
+    Err(reason)
+}
+
+/// A time-out in words, whether it is long or below a second.
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
+        + " s"
 }
 
 fn shell(orders: &StartOrders, command: &str) -> Command {
@@ -484,13 +518,6 @@ fn shell(orders: &StartOrders, command: &str) -> Command {
     // A group of its own: it is not part of the tree.
     shell.process_group(0);
     shell
-}
-
-fn send(pid: i32, signal: Signal) {
-    // It may have ended in the meantime.
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, signal);
-    }
 }
 
 fn ns(duration: Duration) -> u64 {

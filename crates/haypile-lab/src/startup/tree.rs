@@ -1,7 +1,13 @@
 //! Processes as the kernel lists them.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often new processes of a tree that is to be killed are looked for.
+const STOP_ROUNDS: usize = 64;
 
 /// A process, from `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +15,8 @@ pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) name: String,
+    /// Whether a signal has stopped it, until another lets it go on.
+    pub(super) is_stopped: bool,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     /// Processor time of its ended children that it waited for, in ticks.
@@ -46,6 +54,7 @@ impl Process {
             pid,
             parent: fields.get(1)?.parse().ok()?,
             name,
+            is_stopped: matches!(*fields.first()?, "T" | "t"),
             minor_faults: field(10)? + field(11)?,
             major_faults: field(12)? + field(13)?,
             children_ticks: field(16)? + field(17)?,
@@ -63,19 +72,48 @@ pub(super) fn all() -> Vec<Process> {
 
 /// The descendants of a process among these, in no particular order.
 pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
+    let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
+    for process in processes {
+        children.entry(process.parent).or_default().push(process);
+    }
     let mut found: Vec<&Process> = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         // The list was not taken at one instant: a number that was used again must not make a circle.
-        let children = processes.iter().filter(|process| process.parent == parent);
-        for child in children {
-            if child.pid != root && !found.iter().any(|known| known.pid == child.pid) {
+        for child in children.remove(&parent).into_iter().flatten() {
+            if child.pid != root {
                 parents.push(child.pid);
                 found.push(child);
             }
         }
     }
     found
+}
+
+/// Kills all processes that `find` names. They are stopped first, so that none starts others in the
+/// meantime. Of those that multiply faster than they are stopped, some may be left.
+pub(super) fn kill(find: impl Fn(&[Process]) -> Vec<i32>) {
+    let mut stopped = HashSet::new();
+    for _ in 0..STOP_ROUNDS {
+        let mut new = find(&all());
+        new.retain(|pid| stopped.insert(*pid));
+        if new.is_empty() {
+            break;
+        }
+        for pid in new {
+            send(pid, Signal::STOP);
+        }
+    }
+    for pid in stopped {
+        send(pid, Signal::KILL);
+    }
+}
+
+pub(super) fn send(pid: i32, signal: Signal) {
+    // It may have ended in the meantime.
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
 }
 
 /// The processes of the tree below the supervisor, without one that asks whether the command is ready.
@@ -140,6 +178,7 @@ mod tests {
             pid,
             parent,
             name: String::new(),
+            is_stopped: false,
             minor_faults: 0,
             major_faults: 0,
             children_ticks: 0,
@@ -161,7 +200,8 @@ mod tests {
         };
         assert_eq!(found, expected);
         assert!(
-            Process::parse(b"42 (\xff\n) R 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13").is_some()
+            Process::parse(b"42 (\xff\n) T 7 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13")
+                .is_some_and(|process| process.is_stopped)
         );
         for wrong in ["", "42", "42 (a", ")(", "42 (a) R 1 2", "x (a) R 1 2 3 4 5 6 7 8 9 0"] {
             assert_eq!(Process::parse(wrong.as_bytes()), None, "{wrong}");

@@ -8,6 +8,7 @@ use haypile_lab::runner::{self, Assignment};
 use haypile_lab::startup;
 use haypile_lab::subject::Subjects;
 use haypile_lab::torture::role;
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::args::lab::{RunJob, RunTorture};
 use crate::output;
@@ -21,6 +22,8 @@ pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
 
 /// Loads pages as standard input orders.
 pub(crate) fn pages() -> anyhow::Result<()> {
+    // The end of standard input is read after a load, which may take minutes.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     pages::serve(&mut io::stdin().lock(), &mut io::stdout().lock())
 }
 

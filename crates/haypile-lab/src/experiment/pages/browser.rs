@@ -113,21 +113,13 @@ pub(super) fn measure(
     let estimate = Duration::from_secs(estimate.saturating_mul(blocks).as_secs() + 1);
     if !links.is_empty() {
         host.note(&format!(
-            "{} of {} columns of {} differ in what they ask the origin for; over the links they take \
-             about {}",
+            "{} of {} columns of {} go over the links, which takes about {}",
             distinct.len(),
             columns.len(),
             browser.name,
             humantime::format_duration(estimate)
         ));
-    }
-    if options.time.is_some_and(|limit| limit < estimate) {
-        bail!(
-            "the links take {} about {}, and --time allows less; allow more, or choose fewer links, \
-             sizes or pages",
-            browser.name,
-            humantime::format_duration(estimate)
-        );
+        pages.time.map_or(Ok(()), |time| time.check(estimate))?;
     }
     let distinct: Vec<BrowserColumn> = distinct.iter().map(|&at| columns[at].clone()).collect();
     for link in links {
@@ -178,6 +170,8 @@ impl BrowserRun<'_> {
         let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
         for block in 0..blocks {
             for (position, &at) in turns.next_block().iter().enumerate() {
+                let done = block * columns.len() as u64 + position as u64;
+                self.pages.check_time(link, (done, blocks * columns.len() as u64))?;
                 server.over(link, seed.wrapping_add(block))?;
                 let column = &columns[at];
                 let watch = LoadWatch::begin();

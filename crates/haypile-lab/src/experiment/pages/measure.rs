@@ -1,8 +1,9 @@
 //! Measures the columns of a matrix.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use haypile_http::link::LinkProfile;
 use serde_json::{Value, json};
 
@@ -19,6 +20,12 @@ use crate::result::{ResultsWriter, Row, Run, Sample, SubjectId};
 use crate::site::Site;
 use crate::site::manifest::{Visit, Visits};
 
+/// Bytes of a packet, the shortest wait before it is sent again, and how often it is lost at most, as
+/// links are emulated.
+const PACKET_BYTES: u64 = 1448;
+const RESEND_AFTER: Duration = Duration::from_millis(200);
+const MOST_LOSSES: i32 = 6;
+
 /// Everything that the columns of a run have in common.
 pub(crate) struct PageRun<'a> {
     pub(crate) experiment: &'static str,
@@ -29,6 +36,48 @@ pub(crate) struct PageRun<'a> {
     pub(crate) loader: LoaderSettings<'a>,
     pub(crate) run: &'a Run,
     pub(crate) host: &'a dyn Host,
+    pub(crate) time: Option<TimeLimit>,
+}
+
+/// The time that the user allows the loads of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeLimit {
+    limit: Duration,
+    begin: Instant,
+}
+
+impl TimeLimit {
+    /// Begins now.
+    pub(crate) fn begin(limit: Duration) -> Self {
+        Self { limit, begin: Instant::now() }
+    }
+
+    /// Refuses to begin what takes longer than what is left.
+    pub(super) fn check(self, estimate: Duration) -> anyhow::Result<()> {
+        let left = self.limit.saturating_sub(self.begin.elapsed());
+        if estimate > left {
+            bail!(
+                "the links take about {}, and --time allows {}, of which {} are left; allow more, or \
+                 choose fewer links, sizes or pages",
+                humantime::format_duration(estimate),
+                humantime::format_duration(self.limit),
+                humantime::format_duration(Duration::from_secs(left.as_secs()))
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses to begin anything once it is over.
+    fn check_left(self, link: &LinkProfile, (done, all): (u64, u64)) -> anyhow::Result<()> {
+        if self.begin.elapsed() > self.limit {
+            bail!(
+                "--time allows {}, which are over; of the columns over {link}, {done} of {all} were \
+                 loaded, and are kept; allow more, or choose fewer links, sizes or pages",
+                humantime::format_duration(self.limit)
+            );
+        }
+        Ok(())
+    }
 }
 
 /// The loads of one column over one link in one block, or why there are none.
@@ -62,12 +111,17 @@ impl Kept<'_> {
 }
 
 impl PageRun<'_> {
+    /// Refuses to load the next column once the time that the user allows is over.
+    pub(super) fn check_time(&self, link: &LinkProfile, done: (u64, u64)) -> anyhow::Result<()> {
+        self.time.map_or(Ok(()), |time| time.check_left(link, done))
+    }
+
     /// Measures columns over a link, in blocks, each in random order; returns the loads of the first
     /// block by column, `None` if the user interrupts.
     ///
     /// # Errors
     ///
-    /// Results cannot be written, or the link cannot be set up.
+    /// Results cannot be written, the link cannot be set up, or the time is over.
     pub(crate) fn link(
         &self,
         server: &mut SiteServer,
@@ -81,6 +135,8 @@ impl PageRun<'_> {
         let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
         for block in 0..blocks {
             for (position, &at) in turns.next_block().iter().enumerate() {
+                let done = block * columns.len() as u64 + position as u64;
+                self.check_time(link, (done, blocks * columns.len() as u64))?;
                 // The same jitter and losses for each column.
                 server.over(link, seed.wrapping_add(block))?;
                 let column = &columns[at];
@@ -276,10 +332,23 @@ pub(super) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -
         let transfer = link.down_bits_per_second.map_or(Duration::ZERO, |rate| {
             Duration::from_micros(bits.saturating_mul(1_000_000) / rate.max(1))
         });
-        let trips = depth(site, load) + u32::from(load.origin.connections > 0);
-        Duration::from_nanos(load.report.wall_ns) + transfer + link.round_trip * trips
+        let depth = depth(site, load);
+        let trips = depth + u32::from(load.origin.connections > 0);
+        let packets = load.origin.body_bytes / PACKET_BYTES / u64::from(depth.max(1)) + 1;
+        // Of requests at the same time, the one with the most jitter and losses is waited for.
+        let trip = link.round_trip + link.jitter + resent(link, 1) + resent(link, packets);
+        Duration::from_nanos(load.report.wall_ns) + transfer + trip * trips
     };
     loads.iter().map(of_load).sum()
+}
+
+/// The time that losses add on average to what comes in this many packets: of the one that is lost most
+/// often, each time a wait that doubles.
+fn resent(link: &LinkProfile, packets: u64) -> Duration {
+    let packets = i32::try_from(packets).unwrap_or(i32::MAX);
+    let lost_often = |times: i32| 1.0 - (1.0 - link.loss.powi(times)).powi(packets);
+    let waits = (1..=MOST_LOSSES).map(|times| lost_often(times) * 2.0_f64.powi(times - 1));
+    link.round_trip.max(RESEND_AFTER).mul_f64(waits.sum())
 }
 
 /// The most requests to the origin that wait for each other in one load.
@@ -305,6 +374,33 @@ pub(super) fn is_counting(link: &LinkProfile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn losses_add_what_the_emulator_adds() {
+        let link = |loss: f64| {
+            let mut link = LinkProfile::unshaped();
+            (link.loss, link.round_trip) = (loss, Duration::from_millis(100));
+            link
+        };
+        assert_eq!(resent(&link(0.0), 1000), Duration::ZERO);
+        // One packet in a hundred waits 200 ms.
+        let one = resent(&link(0.01), 1);
+        assert!((Duration::from_millis(2)..Duration::from_micros(2_100)).contains(&one), "{one:?}");
+        // Of many packets, one is lost as often as it can be.
+        let most = resent(&link(0.5), 10_000);
+        assert!((Duration::from_secs(12)..Duration::from_secs(13)).contains(&most), "{most:?}");
+    }
+
+    #[test]
+    fn a_time_that_is_over_is_named_with_what_is_done() {
+        let time = TimeLimit::begin(Duration::from_mins(1));
+        time.check(Duration::from_secs(59)).unwrap();
+        assert!(time.check(Duration::from_secs(61)).unwrap_err().to_string().contains("--time"));
+        time.check_left(&LinkProfile::unshaped(), (1, 2)).unwrap();
+        let over = TimeLimit { limit: Duration::ZERO, ..time };
+        let error = over.check_left(&LinkProfile::unshaped(), (1, 2)).unwrap_err().to_string();
+        assert!(error.contains("1 of 2 were loaded, and are kept"), "{error}");
+    }
 
     #[test]
     fn a_pass_has_each_page_once() {

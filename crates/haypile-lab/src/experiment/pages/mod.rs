@@ -24,7 +24,7 @@ mod source;
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
 use haypile_http::link::LinkProfile;
@@ -37,7 +37,7 @@ use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 use crate::result::{Asked, Sample};
-use measure::{Kept, PageRun};
+use measure::{Kept, PageRun, TimeLimit};
 use session::Session;
 
 /// Name of the experiment.
@@ -93,6 +93,12 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     let visits = plan::visits(options, &site)?;
     let working_set_bytes = site.working_set_bytes();
+    for size in options.sizes.iter().filter(|size| size.is_raised(working_set_bytes)) {
+        host.note(&format!(
+            "warning: {size} of the working set is less than a disk cache can have: it has {}",
+            ByteSize(size.bytes(working_set_bytes))
+        ));
+    }
     let mut sizes: Vec<u64> =
         options.sizes.iter().map(|size| size.bytes(working_set_bytes)).collect();
     sizes.sort_unstable();
@@ -120,6 +126,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         },
         run: &run,
         host,
+        time: options.time.map(TimeLimit::begin),
     };
     let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
     let mut measured = measure(options, &pages, &mut server, &columns, &mut kept);
@@ -170,19 +177,13 @@ fn measure(
     let estimate = Duration::from_secs(estimate.saturating_mul(blocks).as_secs() + 1);
     if !links.is_empty() {
         host.note(&format!(
-            "{} of {} columns differ in what they ask the origin for; over the links they take about {}",
+            "{} of {} columns go over the links, which takes about {} (of columns of one kind that ask \
+             the origin for the same, one does)",
             distinct.len(),
             columns.len(),
             humantime::format_duration(estimate)
         ));
-    }
-    if let Some(limit) = options.time.filter(|limit| *limit < estimate) {
-        bail!(
-            "the links take about {}, and --time allows {}; allow more, or choose fewer links, sizes \
-             or pages",
-            humantime::format_duration(estimate),
-            humantime::format_duration(limit)
-        );
+        pages.time.map_or(Ok(()), |time| time.check(estimate))?;
     }
     for link in links {
         let all = distinct.len() as u64 * visits * options.blocks;

@@ -1,5 +1,6 @@
 //! Options of `haypile lab pages`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -26,7 +27,8 @@ private cache and connections; it runs no scripts and draws nothing.
 First every column loads the pages over no link (unshaped), where the origin counts requests and
 bytes: a cache that did not do what its name says is an error. Columns with equal counts go over a
 link once, and the table shows them as equal. A load over a slow link takes as long as the link: the
-command prints its estimate, and refuses to start what takes longer than --time.
+command prints its estimate, and refuses to start what takes longer than --time. The pass over no link
+has no estimate: it ends where --time is over. What was loaded by then is printed and kept.
 
 Links: unshaped, broadband, umts, gsm, cable, 4g, 3g, wifi, or properties between semicolons, as in
 'down=5Mbit/s;up=1Mbit/s;rtt=30ms;jitter=5ms;loss=1%'.
@@ -89,7 +91,8 @@ pub struct PagesOptions {
     /// Number of blocks: in each block, each column loads all visits once, in random order
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub blocks: u64,
-    /// Longest time that the measurement may take, as in 20m; with a longer estimate it does not start
+    /// Longest time for all loads, as in 20m: links with a longer estimate are not begun, and no column
+    /// is when it is over
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
     /// Kill the loader this many times with a dirty cache, and find what is left
@@ -150,6 +153,13 @@ pub enum DiskSize {
 pub(super) const MIN_DISK_BYTES: u64 = 1 << 20;
 
 impl DiskSize {
+    /// Whether it is larger than what was asked for, as a file has a smallest size.
+    pub(super) fn is_raised(self, working_set_bytes: u64) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+        let is_below = |part: f64| part * (working_set_bytes as f64) < MIN_DISK_BYTES as f64;
+        matches!(self, Self::OfWorkingSet(part) if is_below(part))
+    }
+
     /// The size in bytes for pages of this working set.
     #[expect(
         clippy::cast_possible_truncation,
@@ -164,6 +174,15 @@ impl DiskSize {
             Self::OfWorkingSet(part) => (part * working_set_bytes as f64) as u64 / 10_000 * 10_000,
         };
         bytes.max(MIN_DISK_BYTES)
+    }
+}
+
+impl fmt::Display for DiskSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => ByteSize(*bytes).fmt(f),
+            Self::OfWorkingSet(part) => write!(f, "{} %", part * 100.0),
+        }
     }
 }
 
@@ -218,6 +237,10 @@ mod tests {
         assert_eq!("6MB".parse::<DiskSize>().unwrap().bytes(0), 6_000_000);
         assert_eq!("25%".parse::<DiskSize>().unwrap().bytes(40_000_000), 10_000_000);
         assert_eq!("25%".parse::<DiskSize>().unwrap().bytes(100), MIN_DISK_BYTES);
+        let quarter: DiskSize = "25%".parse().unwrap();
+        assert!(quarter.is_raised(4_000_000) && !quarter.is_raised(40_000_000));
+        assert_eq!(quarter.to_string(), "25 %");
+        assert!(!DiskSize::Bytes(MIN_DISK_BYTES).is_raised(0));
         for wrong in ["", "0%", "-1%", "x%", "1001%", "10KB", "0"] {
             assert!(wrong.parse::<DiskSize>().is_err(), "{wrong}");
         }

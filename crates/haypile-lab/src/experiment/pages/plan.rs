@@ -9,6 +9,7 @@ use haypile_sim::number::grouped;
 
 use super::options::{Medium, PagesOptions};
 use crate::experiment::Host;
+use crate::measure::Places;
 use crate::pages::{Column, ColumnKind};
 use crate::site::generate::Generator;
 use crate::site::manifest::{Manifest, Visits};
@@ -94,6 +95,9 @@ pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
         if !is_there.is_dir() {
             bail!("no caches in {}: not a directory", disk.directory.display());
         }
+        // Found before the first column is loaded, and not at the first one with a file.
+        Places::new(&disk.directory)
+            .with_context(|| format!("no caches in {}", disk.directory.display()))?;
     }
     Ok(disks)
 }

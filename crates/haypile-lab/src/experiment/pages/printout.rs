@@ -153,8 +153,13 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
         let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
         let mean = |view| {
             #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
-            let number = loads.loads(view).max(1) as f64;
-            format!("{:.1}", loads.total_ms(view) / number)
+            let number = loads.loads(view) as f64;
+            // Without a repeated visit there is no mean.
+            if number == 0.0 {
+                NOTHING.to_owned()
+            } else {
+                format!("{:.1}", loads.total_ms(view) / number)
+            }
         };
         let hits = count("hits");
         vec![

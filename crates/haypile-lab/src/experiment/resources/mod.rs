@@ -102,6 +102,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         },
         run: &run,
         host,
+        time: None,
     };
     let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
     let measured = measure(options, &pages, &mut server, &columns, &mut kept);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,15 @@ impl ColdFiles {
             Cold::Drop => drop_everything()?,
         }
         Ok(self.residency())
+    }
+
+    /// Path, size, and seconds and nanoseconds of the last change of each file that is there.
+    pub(super) fn metadata(&self) -> Vec<(PathBuf, u64, (i64, i64))> {
+        let of = |path: &PathBuf| {
+            let it = fs::metadata(path).ok()?;
+            Some((path.clone(), it.len(), (it.mtime(), it.mtime_nsec())))
+        };
+        self.files.iter().filter_map(of).collect()
     }
 
     pub(in crate::experiment) fn residency(&self) -> Residency {

@@ -25,6 +25,16 @@ pub(super) enum Use {
     Unknown,
 }
 
+/// Path, size and time of the last change of each file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CacheState(Vec<(PathBuf, u64, (i64, i64))>);
+
+impl CacheState {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, bytes, _)| bytes).sum()
+    }
+}
+
 impl Evidence {
     pub(super) fn new(paths: &[PathBuf]) -> Option<Self> {
         (!paths.is_empty()).then(|| Self { paths: paths.to_vec() })
@@ -34,6 +44,11 @@ impl Evidence {
         let mut files = ColdFiles::default();
         files.add(&self.paths);
         files
+    }
+
+    /// The state of its files, by which it is seen whether a command has changed any of them.
+    pub(super) fn state(&self) -> CacheState {
+        CacheState(self.files().metadata())
     }
 
     /// Drops the cache's files from memory before a start.
@@ -66,6 +81,21 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_change_of_any_file_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        fs::write(&path, [1; 10]).unwrap();
+        let evidence = Evidence::new(&[folder.path().to_owned()]).unwrap();
+        let before = evidence.state();
+        assert_eq!((before.bytes(), &evidence.state()), (10, &before));
+        let other = std::time::SystemTime::UNIX_EPOCH;
+        fs::File::options().write(true).open(&path).unwrap().set_modified(other).unwrap();
+        assert_ne!(evidence.state(), before);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(evidence.state().bytes(), 0);
+    }
 
     #[test]
     fn a_cache_that_is_read_leaves_a_trace_and_one_that_is_not_leaves_none() {

@@ -18,10 +18,19 @@ use crate::statistics::{Effect, Rule, Summary};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Below this number of runs there is no interval.
+const MIN_RUNS: usize = 6;
+
 /// A file of hyperfine, of version 1.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct HyperfineFile {
     results: Vec<HyperfineResult>,
+}
+
+impl HyperfineFile {
+    pub(super) fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
 }
 
 /// A command in it. All times are seconds.
@@ -38,6 +47,25 @@ struct HyperfineResult {
     times: Option<Vec<f64>>,
     #[serde(default)]
     exit_codes: Vec<Option<i32>>,
+}
+
+impl HyperfineResult {
+    /// Refuses times that no command takes, and those of commands that failed.
+    fn check(&self) -> anyhow::Result<()> {
+        let times = self.times.iter().flatten();
+        let of_command = [self.mean, self.median, self.user, self.system, self.min, self.max];
+        let mut all = times.chain(&of_command).chain(self.stddev.as_ref());
+        // They are printed in milliseconds.
+        if let Some(time) = all.find(|time| !(**time >= 0.0 && (**time * 1e3).is_finite())) {
+            bail!("{time} is not a time");
+        }
+        let failed = |code: &&Option<i32>| **code != Some(0);
+        if let Some(code) = self.exit_codes.iter().find(failed) {
+            let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+            bail!("a run failed ({code}), so that its times say nothing");
+        }
+        Ok(())
+    }
 }
 
 /// Returns all conditions as commands. The processor time is in `user`: we do not tell it from
@@ -98,17 +126,24 @@ pub(super) fn compare(
     let file: HyperfineFile = serde_json::from_slice(&text)
         .with_context(|| format!("{shown} is not a file of hyperfine (--export-json)"))?;
     let Some(first) = file.results.first() else { bail!("{shown} has no results") };
+    for result in &file.results {
+        result.check().with_context(|| format!("{shown}: '{}'", result.command.escape_debug()))?;
+    }
     let times = |result: &HyperfineResult| result.times.clone().unwrap_or_default();
     let baseline = times(first);
     let effect = |result: &HyperfineResult| Effect::unpaired(&baseline, &times(result)).ok();
+    // As of our own starts: fewer runs have no interval, and no verdict.
+    let is_enough = |effect: &&Effect| effect.samples() >= MIN_RUNS;
     if options.json {
         let all = file.results.iter().map(|result| {
             let effect = effect(result);
             json!({
                 "command": result.command, "median_ms": result.median * 1e3,
                 "change": effect.as_ref().map(|effect| effect.ratio() - 1.0),
-                "interval": effect.as_ref().and_then(Effect::interval).map(|it| [it.low, it.high]),
-                "verdict": effect.as_ref().map(|effect| Rule::default().judge(effect).to_string()),
+                "interval": effect.as_ref().filter(is_enough).and_then(Effect::interval)
+                    .map(|it| [it.low, it.high]),
+                "verdict": effect.as_ref().filter(is_enough)
+                    .map(|effect| Rule::default().judge(effect).to_string()),
             })
         });
         host.print_json(
@@ -119,7 +154,8 @@ pub(super) fn compare(
     let row = |result: &HyperfineResult| {
         let effect = effect(result).filter(|_| !std::ptr::eq(result, first));
         let percent = |part: f64| format!("{:+.1} %", part * 100.0);
-        let interval = effect.as_ref().and_then(Effect::interval);
+        let judged = effect.as_ref().filter(is_enough);
+        let interval = judged.and_then(Effect::interval);
         vec![
             result.command.clone(),
             format!("{:.2}", result.median * 1e3),
@@ -128,7 +164,7 @@ pub(super) fn compare(
             interval.map_or("-".to_owned(), |it| {
                 format!("{} to {}", percent(it.low), percent(it.high))
             }),
-            effect.as_ref().map_or("-".to_owned(), |it| Rule::default().judge(it).to_string()),
+            judged.map_or("-".to_owned(), |it| Rule::default().judge(it).to_string()),
         ]
     };
     let mut printout = Printout::default();
@@ -147,6 +183,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn times_that_no_command_takes_and_failed_runs_are_refused() {
+        let check = |part: serde_json::Value| {
+            let mut result = json!({
+                "command": "a", "mean": 1.0, "median": 1.0, "user": 0.0, "system": 0.0,
+                "min": 1.0, "max": 1.0, "stddev": null, "times": [1.0], "exit_codes": [0],
+            });
+            result.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+            serde_json::from_value::<HyperfineResult>(result).unwrap().check()
+        };
+        check(json!({})).unwrap();
+        check(json!({ "times": null, "exit_codes": [] })).unwrap();
+        for (part, text) in [
+            (json!({ "times": [1.0, -1.0] }), "-1 is not a time"),
+            (json!({ "median": 1e308 }), "is not a time"),
+            (json!({ "mean": -0.5 }), "-0.5 is not a time"),
+            (json!({ "exit_codes": [0, 3] }), "exit code 3"),
+            (json!({ "exit_codes": [0, null] }), "a signal"),
+        ] {
+            let error = check(part).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
 
     #[test]
     fn what_is_exported_is_hyperfines_form_and_is_read_again() {

@@ -1,7 +1,8 @@
 //! Measures one command: looks at it under each condition, then starts it in blocks.
 
 use std::fs;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -60,8 +61,9 @@ enum Failure {
 struct Measured {
     report: StartReport,
     residency: Option<Residency>,
-    /// Processor time that the whole machine was busy in the meantime.
+    /// Processor time that the whole machine was busy in the meantime, and how long that was.
     busy_ns: u64,
+    window_ns: u64,
     load: Load,
 }
 
@@ -204,6 +206,22 @@ impl<'a> Measuring<'a> {
             }
         }
         let report = &measured.report;
+        if let Some(span) = self
+            .plan
+            .span
+            .as_ref()
+            .filter(|_| condition == Condition::With && report.span_operations.is_none())
+        {
+            let reason = match haypile::file::stat(span) {
+                Ok(_) => {
+                    "nothing was counted in it; processes that only read with mode=ro count nothing"
+                        .to_owned()
+                }
+                Err(error) => error.to_string(),
+            };
+            let span = span.display();
+            self.host.note(&format!("warning: --span {span} has no operations: {reason}"));
+        }
         self.cold.add(&report.files);
         if let Some(process) = &report.ignores_children {
             let but = if report.is_cpu_incomplete {
@@ -259,29 +277,44 @@ impl<'a> Measuring<'a> {
             self.prime()?;
         } else if condition == Condition::Fill {
             self.is_primed = false;
-            if let Some(clear) = &self.plan.clear {
-                self.hook(condition, ("--clear", clear), "")?;
-            }
+            self.clear()?;
         }
         self.prepare(condition)?;
         let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
-        let busy = machine_busy_ns();
+        let (busy, begin) = (machine_busy_ns(), Instant::now());
         let watch = LoadWatch::begin();
         let report = self.supervise(condition, observe_ms)?;
         let load = watch.end(None);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
+        let window_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.conclude(condition)?;
         if let Some(error) = report.error {
             return Err(Failure::Failed(error));
         }
         if condition == Condition::Fill {
-            self.is_primed = true;
+            // Where a command of its own fills the cache, this start may not have filled it.
+            self.is_primed = self.plan.prime.is_none();
         }
         self.output.clone_from(&report.output);
         if let Some(verify) = self.plan.verify.as_ref().filter(|_| condition.is_primed()) {
             self.hook(condition, ("--verify", verify), &self.output)?;
         }
-        Ok(Measured { report, residency, busy_ns, load })
+        Ok(Measured { report, residency, busy_ns, window_ns, load })
+    }
+
+    /// Empties the cache. A command that changes none of its files has not done so.
+    fn clear(&self) -> Result<(), Failure> {
+        let Some(clear) = &self.plan.clear else { return Ok(()) };
+        let evidence = Evidence::new(&self.plan.cache);
+        let before = evidence.as_ref().map(Evidence::state);
+        self.hook(Condition::Fill, ("--clear", clear), "")?;
+        let after = evidence.as_ref().map(Evidence::state);
+        if before.as_ref().is_some_and(|before| before.bytes() > 0) && before == after {
+            return Err(Failure::Failed(format!(
+                "--clear '{clear}' emptied nothing: it left all files of --cache as they were"
+            )));
+        }
+        Ok(())
     }
 
     fn supervise(
@@ -352,7 +385,7 @@ impl<'a> Measuring<'a> {
     }
 
     fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
-        let Measured { report, residency, busy_ns, load } = measured;
+        let Measured { report, residency, busy_ns, window_ns, load } = measured;
         let mut sample = self.blank(condition, self.parameters(cold));
         sample.load = Some(load.clone());
         sample.operations = 1;
@@ -366,7 +399,8 @@ impl<'a> Measuring<'a> {
             ("major_faults", Some(report.major_faults)),
             ("read_bytes", Some(report.read_bytes)),
             ("disk_read_bytes", Some(report.disk_read_bytes)),
-            ("machine_busy_ns", Some(*busy_ns)),
+            ("machine_busy_ns", Some((*busy_ns).min(window_ns.saturating_mul(processors())))),
+            ("machine_window_ns", Some(*window_ns)),
             ("left_running", Some(report.left_running)),
             ("settled_ns", report.settled_ns),
             ("span_ns", report.span_ns),
@@ -405,6 +439,10 @@ fn machine_busy_ns() -> u64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     busy_ticks(&stat).unwrap_or(0)
         * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
+}
+
+fn processors() -> u64 {
+    thread::available_parallelism().map_or(1, |number| number.get() as u64)
 }
 
 /// user, nice, system, idle, iowait, irq, softirq, steal: `proc_stat(5)`.

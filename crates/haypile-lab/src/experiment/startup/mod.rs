@@ -174,7 +174,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if let Some(warning) = disturbance_of(&run, &samples) {
         host.note(&format!("warning: {warning}"));
     }
-    write_files(first, &samples)?;
+    write_files(first, &samples, host)?;
     if !outcome? {
         bail!("interrupted; printed what {} starts came to", samples.len());
     }
@@ -248,10 +248,23 @@ fn as_json(run: &Run, samples: &[Sample], is_complete: bool) -> Value {
 }
 
 /// Writes the timelines and hyperfine's file, where asked for.
-fn write_files(options: &StartupOptions, samples: &[Sample]) -> anyhow::Result<()> {
+fn write_files(
+    options: &StartupOptions,
+    samples: &[Sample],
+    host: &dyn Host,
+) -> anyhow::Result<()> {
     if let Some(path) = &options.export_hyperfine {
-        let text = serde_json::to_string_pretty(&hyperfine::export(samples))?;
-        std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
+        let file = hyperfine::export(samples);
+        if file.is_empty() {
+            // What an earlier run has left is worth more than nothing.
+            host.note(&format!(
+                "warning: {} is not written: no start has a result",
+                path.display()
+            ));
+        } else {
+            let text = serde_json::to_string_pretty(&file)?;
+            std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
+        }
     }
     #[cfg(feature = "report")]
     if let Some(path) = &options.timeline {

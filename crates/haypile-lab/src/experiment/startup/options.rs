@@ -22,11 +22,13 @@ once under each condition and watches it closely: for the timeline, for the file
 from memory, and for what would spoil the measurement.
 
 Commands are run by sh; '{scratch}' in commands, variables and paths is a new folder, in which they
-run, and HAYPILE_CONDITION is the condition. --verify runs after each start with the cache, reads its
-output, and has to succeed if the cache was used.
+run, and HAYPILE_CONDITION is the condition. Its path has only letters, digits and /._-+@=, so that it
+needs no quotes; another --directory is an error. --verify runs after each start with the cache, reads
+its output, and has to succeed if the cache was used.
 
 Signals of --ready: exit (with status 0), port:8080, port:HOST:8080, http://HOST/PATH (a status from
-200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds).
+200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds). A relative PATH
+is in the folder in which it runs.
 
 Without a command, it measures the caches of --preset that are installed here.
 
@@ -34,8 +36,9 @@ Exit status: 0 done, 1 a condition has no result, 2 wrong arguments or failure.
 
 Examples:
   haypile lab startup --quick
-  haypile lab startup --off PYTHONDONTWRITEBYTECODE=1 --with PYTHONPYCACHEPREFIX={scratch}/pyc \\
-      --clear 'rm -rf {scratch}/pyc' --cache {scratch}/pyc -- python3 -c 'import asyncio'
+  haypile lab startup --with PYTHONPYCACHEPREFIX={scratch}/pyc --clear 'rm -rf {scratch}/pyc' \\
+      --off PYTHONPYCACHEPREFIX={scratch}/empty --off PYTHONDONTWRITEBYTECODE=1 \\
+      --cache {scratch}/pyc -- python3 -c 'import asyncio'
   haypile lab startup --preset ccache --blocks 10 --timeline ccache.svg
   haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server")]
 pub struct StartupOptions {
@@ -120,7 +123,7 @@ pub struct StartupOptions {
     pub import_hyperfine: Option<PathBuf>,
     /// File with the question and the options, like those that haypile lab experiments prints
     /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "preset")]
     pub experiment: Option<PathBuf>,
     /// Use the experiment file's options for a brief run
     #[arg(long)]
@@ -216,5 +219,19 @@ impl FromStr for Variable {
             bail!("write NAME=VALUE");
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_python_reads_no_bytecode_of_the_library_without_its_cache() {
+        let command = StartupOptions::augment_args(clap::Command::new("startup"));
+        let help = command.get_after_help().unwrap().to_string();
+        // As the preset does: without a folder of its own, 'off' reads the library's __pycache__.
+        assert!(help.contains("--off PYTHONPYCACHEPREFIX={scratch}/empty"), "{help}");
+        assert!(Preset::Python.text().contains("PYTHONPYCACHEPREFIX={scratch}/empty"));
     }
 }

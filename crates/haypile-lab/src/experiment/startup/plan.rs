@@ -1,5 +1,6 @@
 //! The plan of the starts of one command: the options with everything in its place.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,10 @@ const SWITCHES: [&str; 6] = [
     "FONTCONFIG_FILE",
 ];
 
+/// Characters of paths that mean nothing to a shell, wherever they stand, nor to the URL of a cache;
+/// letters and digits are harmless as well.
+const HARMLESS: &str = "/._-+@=";
+
 /// A command to measure.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
@@ -73,9 +78,14 @@ impl StartPlan {
     /// Options that contradict each other, or tell no condition from another.
     pub(super) fn new(options: &StartupOptions, scratch: &Path) -> anyhow::Result<Self> {
         let folder = scratch.to_str().context("the path of the scratch folder is not UTF-8")?;
+        check_harmless("the scratch folder", folder, "choose its place with --directory")?;
         let own = env::current_exe().context("cannot find this program's own file")?;
         let own = own.to_string_lossy().into_owned();
-        let place = |text: &str| text.replace("{scratch}", folder).replace("{haypile}", &own);
+        let has_own = Cell::new(false);
+        let place = |text: &str| {
+            has_own.set(has_own.get() || text.contains("{haypile}"));
+            text.replace("{scratch}", folder).replace("{haypile}", &own)
+        };
         let all = |texts: &[String]| texts.iter().map(|text| place(text)).collect::<Vec<_>>();
         let paths = |texts: &[String]| -> Vec<PathBuf> {
             let path = |text: &String| scratch.join(place(text));
@@ -99,7 +109,7 @@ impl StartPlan {
         }
         let mut plan = Self {
             name: options.name.clone().unwrap_or_else(|| name.into_owned()),
-            ready: options.ready(&place)?,
+            ready: in_scratch(options.ready(&place)?, scratch),
             scratch: scratch.to_owned(),
             base: base(options, &place)?,
             with_cache: variables(&options.with_cache),
@@ -117,6 +127,10 @@ impl StartPlan {
             notes: Vec::new(),
             command,
         };
+        if has_own.get() {
+            check_harmless("this program", &own, "run it from another place")?;
+        }
+        plan.check_variables()?;
         plan.check_leaks()?;
         let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
         let switches: Vec<&str> = switches.copied().collect();
@@ -127,6 +141,27 @@ impl StartPlan {
             ));
         }
         Ok(plan)
+    }
+
+    /// A variable has one value in a condition, and another in the other one.
+    fn check_variables(&self) -> anyhow::Result<()> {
+        for (option, own) in [("--with", &self.with_cache), ("--off", &self.without_cache)] {
+            for (at, Variable { name, value }) in own.iter().enumerate() {
+                let other = own[..at].iter().find(|it| it.name == *name && it.value != *value);
+                if let Some(other) = other {
+                    bail!("{option} sets {name} twice: to '{}' and to '{value}'", other.value);
+                }
+            }
+        }
+        if let Some(Variable { name, value }) =
+            self.with_cache.iter().find(|variable| self.without_cache.contains(variable))
+        {
+            bail!(
+                "{name}={value} is set by --with and by --off, so that it makes no difference; set it \
+                 with --env"
+            );
+        }
+        Ok(())
     }
 
     /// A variable that makes the difference must not come from the environment in the other condition.
@@ -178,6 +213,21 @@ impl StartPlan {
     }
 }
 
+/// Paths are pasted into commands of the shell without quotes: one that a shell reads in another way
+/// would remove the user's folders, or run what is in a name.
+fn check_harmless(what: &str, path: &str, remedy: &str) -> anyhow::Result<()> {
+    let is_harmless = |it: &char| it.is_alphanumeric() || HARMLESS.contains(*it);
+    if let Some(found) = path.chars().find(|it| !is_harmless(it)) {
+        bail!(
+            "the path of {what} has the character '{}', which shells may not read as it is: {}; \
+             {remedy}: letters, digits and {HARMLESS} are allowed",
+            found.escape_debug(),
+            path.escape_debug()
+        );
+    }
+    Ok(())
+}
+
 fn base(
     options: &StartupOptions,
     place: &impl Fn(&str) -> String,
@@ -201,11 +251,74 @@ fn base(
     Ok(base)
 }
 
+/// A file is looked for where the command runs that makes it.
+fn in_scratch(ready: Ready, scratch: &Path) -> Ready {
+    match ready {
+        Ready::File(path) => Ready::File(scratch.join(path)),
+        other => other,
+    }
+}
+
 /// The file of a cache.
 fn span(cache: &str) -> anyhow::Result<PathBuf> {
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {cache}"))?;
     match url.levels() {
+        [level] if level.scheme() == "file" && level.path().is_empty() => {
+            bail!("--span {cache}: it needs an absolute path, as in file:{{scratch}}/cache")
+        }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
         _ => bail!("--span {cache}: only counters of a cache in one file can be polled: file:PATH"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    fn plan(scratch: &str, words: &[&str]) -> anyhow::Result<StartPlan> {
+        let command = StartupOptions::augment_args(Command::new("startup").no_binary_name(true));
+        let matches = command.try_get_matches_from(words)?;
+        StartPlan::new(&StartupOptions::from_arg_matches(&matches)?, Path::new(scratch))
+    }
+
+    #[test]
+    fn a_variable_has_one_value_in_a_condition_and_another_in_the_other() {
+        let error = |words: &[&str]| {
+            let words = [words, &["--", "true"]].concat();
+            plan("/tmp/x", &words).err().map(|error| error.to_string())
+        };
+        let same = error(&["--with", "X=1", "--with", "Y=1", "--off", "X=1"]).unwrap();
+        assert!(same.contains("X=1 is set by --with and by --off"), "{same}");
+        let twice = error(&["--off", "X=1", "--off", "X=2"]).unwrap();
+        assert!(twice.contains("--off sets X twice: to '1' and to '2'"), "{twice}");
+        assert!(
+            error(&["--with", "X=1", "--with", "X=2"]).unwrap().contains("--with sets X twice")
+        );
+        assert_eq!(error(&["--with", "X=1", "--off", "X=2", "--off", "X=2"]), None);
+    }
+
+    #[test]
+    fn relative_files_are_in_the_folder_where_the_command_runs() {
+        let words = ["--off", "X=1", "--ready", "file:ready", "--", "true"];
+        assert_eq!(plan("/tmp/x", &words).unwrap().ready, Ready::File("/tmp/x/ready".into()));
+        let span = plan("/tmp/x", &["--off", "X=1", "--span", "file:c", "--", "true"]);
+        assert!(span.unwrap_err().to_string().contains("file:{scratch}/cache"));
+    }
+
+    #[test]
+    fn folders_whose_names_a_shell_would_read_otherwise_are_refused() {
+        let words = ["--clear", "rm -rf {scratch}/cache", "--", "true"];
+        for name in [
+            "a b", "$(x)", "`x`", "a;b", "a&b", "a|b", "*", "?", "[a]", "{a,b}", "~", "#a", "a'b",
+            "a\"b", "a\\b", "a\nb", "a\tb", "a<b", "a>b", "!", "a%41", "a,b", "a:b", "a\u{a0}b",
+        ] {
+            let error = plan(&format!("/tmp/{name}/x"), &words).unwrap_err().to_string();
+            assert!(error.contains("--directory"), "{name}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        let good = plan("/tmp/Größe_1-2.3+4@5=6/x", &words).unwrap();
+        assert_eq!(good.clear.as_deref(), Some("rm -rf /tmp/Größe_1-2.3+4@5=6/x/cache"));
     }
 }

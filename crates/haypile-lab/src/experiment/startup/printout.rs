@@ -8,6 +8,10 @@ use crate::result::Sample;
 
 const NOTHING: &str = "-";
 
+/// The shortest start, with what is around it, of which the system's ticks of about 10 ms tell the share
+/// of other programs.
+const MIN_WINDOW_NS: u64 = 200_000_000;
+
 /// Returns the tables of each command, warm and cold.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
@@ -148,18 +152,23 @@ pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
     notes
 }
 
-/// The processor time of everything but the command, as a share of the time of its starts.
+/// The processor time of everything but the command, as a share of the time of its starts; `None` where
+/// that is too short to be told in ticks.
 fn other_work(case: &StartCase<'_>) -> Option<f64> {
     let all = || case.conditions().flat_map(|condition| case.samples(condition).iter());
     let good = || all().filter(|sample| sample.error.is_none());
-    let sum = |of: &dyn Fn(&Sample) -> u64| good().map(|sample| of(sample)).sum::<u64>();
-    let busy_ns = sum(&|sample| sample.counts.get("machine_busy_ns").copied().unwrap_or(0));
-    let (cpu_ns, wall_ns) = (sum(&|sample| sample.cpu_ns), sum(&|sample| sample.wall_ns));
+    let count = |name: &str| -> u64 { good().filter_map(|sample| sample.counts.get(name)).sum() };
+    let (busy_ns, window_ns) = (count("machine_busy_ns"), count("machine_window_ns"));
+    let starts = good().count() as u64;
+    if window_ns < MIN_WINDOW_NS.saturating_mul(starts.max(1)) {
+        return None;
+    }
+    let cpu_ns = good().map(|sample| sample.cpu_ns).sum::<u64>();
     // The supervisor's own start and end take a few milliseconds each.
-    let own_ns = 10_000_000 * good().count() as u64;
+    let own_ns = 10_000_000 * starts;
     let other_ns = busy_ns.saturating_sub(cpu_ns).saturating_sub(own_ns);
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-    (wall_ns > 0).then(|| other_ns as f64 / wall_ns as f64)
+    Some(other_ns as f64 / window_ns as f64)
 }
 
 /// A figure with about three digits.
@@ -174,4 +183,33 @@ fn number(value: f64) -> String {
 fn signed(value: f64) -> String {
     let text = number(value);
     if value > 0.0 { format!("+{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn other_programs_are_named_where_ticks_can_tell_of_them() {
+        let note = |window_ns: u64, busy_ns: u64| {
+            let sample: Sample = serde_json::from_value(json!({
+                "schema": 1, "run": "r", "experiment": "startup", "case": "x", "seed": 1,
+                "position": 0, "parameters": { "page_cache": "warm", "ready": "exit" },
+                "subject": { "name": "with", "program": "haypile", "language": "", "version": "" },
+                "block": 0, "operations": 1, "wall_ns": 1_000_000, "cpu_ns": 0, "hits": 0,
+                "misses": 0,
+                "counts": { "machine_busy_ns": busy_ns, "machine_window_ns": window_ns },
+            }))
+            .unwrap();
+            let samples = [sample];
+            let notes = notes(&cases(&samples)[0]);
+            notes.into_iter().find(|note| note.starts_with("Other programs"))
+        };
+        assert_eq!(note(2_000_000, 4_000_000), None, "shorter than a tick");
+        assert_eq!(note(0, 4_000_000_000), None, "rows of earlier versions");
+        let half = note(400_000_000, 210_000_000).unwrap();
+        assert!(half.contains("50 % of a processor"), "{half}");
+    }
 }

@@ -32,6 +32,8 @@ pub(super) struct Exchange {
     pub(super) url: String,
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
+    /// Whether the body is larger than the largest that we make.
+    pub(super) is_cut: bool,
     /// The size of the body; `None` if the HAR does not have it.
     pub(super) body_bytes: Option<u64>,
     /// Names in lower case, and values as they are.
@@ -127,6 +129,7 @@ impl Exchange {
             status,
             kind,
             body_bytes: body_bytes.map(|bytes| bytes.min(MAX_BODY_BYTES)),
+            is_cut: body_bytes.is_some_and(|bytes| bytes > MAX_BODY_BYTES),
             headers,
             media_type,
             is_from_cache: is_from_cache(value),

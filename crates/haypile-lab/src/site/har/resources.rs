@@ -53,6 +53,10 @@ pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) ->
             count(|best| best.body_bytes.is_none() && ![204, 304].contains(&best.status)),
             "resources without a size: their bodies are empty",
         ),
+        (
+            count(|best| best.is_cut),
+            "resources with a larger size than 1GiB: their bodies have 1GiB",
+        ),
     ] {
         if count > 0 {
             warnings.push(format!("{count} {what}"));
