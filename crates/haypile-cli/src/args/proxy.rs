@@ -35,7 +35,7 @@ pub(crate) struct Proxy {
     #[command(flatten)]
     pub(crate) cache: CacheOption,
     /// Server that has the responses; HOST=URL for one that has those of one host only, and shows a
-    /// certificate for HOST if its URL is https://ADDRESS. May be given several times
+    /// certificate for HOST if its URL has an address. May be given several times
     #[arg(long = "origin", value_name = "[HOST=]URL", required = true)]
     pub(crate) origins: Vec<OriginServer>,
     /// Address to listen on; localhost is 127.0.0.1

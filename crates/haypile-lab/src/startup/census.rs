@@ -69,8 +69,8 @@ impl<'a> Census<'a> {
     }
 }
 
-/// Whether there may be so many new processes that they take half of what is left to them. Others of
-/// the system, and threads, count as well: then the tree is counted in vain.
+/// Whether the new processes may take half of what is left to the tree. Others of the system, and
+/// threads, count as well: then the tree is counted in vain.
 fn has_filled_room(census: &Census<'_>, tasks: u64) -> bool {
     let room = census.most.saturating_sub(census.processes) as u64;
     tasks.saturating_sub(census.tasks) > room / 2

@@ -81,7 +81,7 @@ impl ControlGroup {
         [self.cpu.as_path()].into_iter().chain(others.filter(|folder| *folder != self.cpu))
     }
 
-    /// Lets it have so many processes and threads at most, where the system lets us. More cannot be
+    /// Lets it have this number of processes and threads at most, where the system lets us. More cannot be
     /// started in it.
     pub(super) fn limit_tasks(&self, most: u64) {
         if let Some(folder) = &self.tasks {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often new processes of a tree that is to be killed are looked for.
+/// Number of times that a tree which is to be killed is searched for new processes.
 const STOP_ROUNDS: usize = 64;
 
 /// A process, from `/proc/PID/stat`.
