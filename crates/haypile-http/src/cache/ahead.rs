@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes that all fills of a cache together may be ahead of their readers, beyond what each may be.
 const ALL_AHEAD_BYTES: u64 = 32 << 20;
+/// The most that one fill takes of them.
+const MOST_OF_ONE_BYTES: u64 = ALL_AHEAD_BYTES / 4;
 /// The bytes that a fill takes at a time.
 const STEP_BYTES: u64 = 256 << 10;
 
@@ -22,7 +24,7 @@ impl Default for Ahead {
 impl Ahead {
     /// Changes what a fill has taken to what it needs, or to less if less is left.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
-        let needed = needed.next_multiple_of(STEP_BYTES);
+        let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
         if needed <= *taken {
             self.left.fetch_add(*taken - needed, Ordering::Relaxed);
             *taken = needed;
@@ -43,16 +45,18 @@ mod tests {
     #[test]
     fn all_that_is_taken_comes_back() {
         let ahead = Ahead::default();
-        let (mut one, mut other) = (0, 0);
-        ahead.adjust(&mut one, ALL_AHEAD_BYTES - 1);
-        assert_eq!(one, ALL_AHEAD_BYTES);
-        ahead.adjust(&mut other, 1);
-        assert_eq!(other, 0, "nothing is left");
-        ahead.adjust(&mut one, 1);
-        ahead.adjust(&mut other, ALL_AHEAD_BYTES - STEP_BYTES);
-        assert_eq!((one, other), (STEP_BYTES, ALL_AHEAD_BYTES - STEP_BYTES));
-        ahead.adjust(&mut one, 0);
-        ahead.adjust(&mut other, 0);
+        let mut taken = [0; 5];
+        for (number, taken) in taken.iter_mut().enumerate() {
+            ahead.adjust(taken, u64::MAX / 2);
+            let expected = if number < 4 { MOST_OF_ONE_BYTES } else { 0 };
+            assert_eq!(*taken, expected, "nothing is left for the fifth");
+        }
+        ahead.adjust(&mut taken[0], 1);
+        ahead.adjust(&mut taken[4], STEP_BYTES + 1);
+        assert_eq!((taken[0], taken[4]), (STEP_BYTES, 2 * STEP_BYTES));
+        for taken in &mut taken {
+            ahead.adjust(taken, 0);
+        }
         assert_eq!(ahead.left.into_inner(), ALL_AHEAD_BYTES);
     }
 }

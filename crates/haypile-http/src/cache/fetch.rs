@@ -153,13 +153,13 @@ impl Fetch {
         }
         let cache = self.cache.clone();
         let storage = &cache.inner.storage;
-        let end = Instant::now() + cache.inner.collapse_wait;
+        let begun = Instant::now();
         let mut nap = SHORTEST_NAP;
         let mut has_waited = false;
         let claim = loop {
             match storage.try_claim(&self.name).await {
                 TriedClaim::Held(claim) => break Some(claim),
-                TriedClaim::Taken(_) if Instant::now() < end => {
+                TriedClaim::Taken(_) if begun.elapsed() < cache.inner.collapse_wait => {
                     has_waited = true;
                     sleep(nap).await;
                     nap = LONGEST_NAP.min(nap * 2);
@@ -404,7 +404,12 @@ impl Fetch {
         };
         let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
-        if let Some(leader) = &leader {
+        // A part that was not asked for is not the whole that others wait for.
+        if place.is_some() {
+            if let Some(leader) = &leader {
+                leader.tell(Progress::Alone);
+            }
+        } else if let Some(leader) = &leader {
             let head = with_head.head.clone();
             let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
             leader.tell(Progress::Coming(Arc::new(coming)));

@@ -21,8 +21,9 @@ const KEPT_BYTES: u64 = 256 << 10;
 const MOST_AHEAD_BYTES: u64 = 1 << 20;
 /// Bytes that are kept for those who are behind the first of the readers. Further back, they find it in the store.
 const MOST_BEHIND_BYTES: u64 = 1 << 20;
-/// The time for which the readers of a body that turned out not to be stored wait, in all, for those who read
-/// more slowly, who would not find in the store what is not kept any more.
+/// The time, in all, for which a fill waits for readers: the origin for the first of them, who then finds in the
+/// store what is not kept any more; of a body that turned out not to be stored, the first of them for the others,
+/// who then lose it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body, as far as it has come.
@@ -69,6 +70,13 @@ pub(super) enum Lost {
     Evicted(u64),
     /// It broke off.
     Broken(BodyError),
+}
+
+/// Whether more of the body may come.
+enum Room {
+    Yes,
+    /// Once the readers have read more, or this time is over.
+    AfterReaders(Option<Duration>),
 }
 
 /// The next thing that a reader gets.
@@ -141,10 +149,14 @@ impl Fill {
             };
             self.store(&mut chunk, &piece, largest).await;
             // Who has the last byte of a body of known length does not wait for its end.
-            if http_body::Body::is_end_stream(&body) {
+            let is_end = http_body::Body::is_end_stream(&body);
+            if is_end {
                 self.finish(&mut chunk, commit.take()).await;
             }
             self.push(piece);
+            if is_end {
+                break Ok(());
+            }
         };
         if outcome.is_ok() {
             self.finish(&mut chunk, commit.take()).await;
@@ -235,11 +247,9 @@ impl Fill {
                     return false;
                 }
                 self.forget(&mut state);
-                let has_room = state.ahead() <= MOST_AHEAD_BYTES + state.taken;
-                match state.is_waiting_for_slow_ones() {
-                    false if has_room => return true,
-                    true if has_room => Some(state.patience),
-                    _ => None,
+                match state.room() {
+                    Room::Yes => return true,
+                    Room::AfterReaders(patience) => patience,
                 }
             };
             let Some(patience) = patience else {
@@ -257,8 +267,8 @@ impl Fill {
     fn forget(&self, state: &mut FillState) {
         state.forget();
         let beyond = state.ahead().saturating_sub(MOST_AHEAD_BYTES);
-        let needed = if state.is_stored { beyond } else { 0 };
-        self.ahead.adjust(&mut state.taken, needed);
+        let is_of_use = state.is_stored && !state.patience.is_zero();
+        self.ahead.adjust(&mut state.taken, if is_of_use { beyond } else { 0 });
     }
 }
 
@@ -269,9 +279,10 @@ impl Drop for Fill {
 }
 
 impl FillState {
-    /// The place of the first of the readers.
+    /// The place of the first of the readers, but for those that read from the store, whom nothing waits for.
     fn furthest(&self) -> u64 {
-        self.readers.iter().flatten().max().copied().unwrap_or(self.end)
+        let first = self.readers.iter().flatten().max().copied();
+        first.filter(|at| !self.is_stored || *at >= self.begin).unwrap_or(self.end)
     }
 
     /// The bytes that have come and that no reader has.
@@ -279,9 +290,17 @@ impl FillState {
         self.end - self.furthest()
     }
 
-    fn is_waiting_for_slow_ones(&self) -> bool {
-        let behind = self.furthest().saturating_sub(self.begin);
-        !self.is_stored && !self.patience.is_zero() && behind > MOST_BEHIND_BYTES
+    fn room(&self) -> Room {
+        let is_far_ahead = self.ahead() > MOST_AHEAD_BYTES + self.taken;
+        let has_slow_ones = self.furthest().saturating_sub(self.begin) > MOST_BEHIND_BYTES;
+        let patience = Some(self.patience).filter(|patience| !patience.is_zero());
+        match self.is_stored {
+            true if is_far_ahead && patience.is_some() => Room::AfterReaders(patience),
+            // There is no other place for it.
+            false if is_far_ahead => Room::AfterReaders(None),
+            false if has_slow_ones && patience.is_some() => Room::AfterReaders(patience),
+            _ => Room::Yes,
+        }
     }
 
     /// Lets go of pieces that every reader has, and of those far behind the first of them if the
@@ -289,10 +308,11 @@ impl FillState {
     fn forget(&mut self) {
         let read = self.readers.iter().flatten().min().copied().unwrap_or(self.end);
         let behind = self.furthest().saturating_sub(MOST_BEHIND_BYTES);
-        let elsewhere = match self.is_stored {
-            true => self.stored.min(behind),
-            false if self.patience.is_zero() => behind,
-            false => 0,
+        let elsewhere = match (self.is_stored, self.patience.is_zero()) {
+            (true, false) => self.stored.min(behind),
+            (true, true) => self.stored.min(self.end.saturating_sub(MOST_BEHIND_BYTES)),
+            (false, true) => behind,
+            (false, false) => 0,
         };
         while let Some(first) = self.kept.front() {
             let after = self.begin + first.len() as u64;

@@ -163,10 +163,10 @@ impl Proxy {
                     biased;
                     response = proxy.answer(request, &client, origin_of) => response,
                     // Dropping the request logs it as abandoned; the error ends the connection.
-                    () = socket.left(limit) => return Err("the client has left"),
+                    () = socket.clone().left(limit) => return Err("the client has left"),
                 };
                 client.announce_end(&mut response);
-                Ok(response)
+                Ok(response.map(|body| body.for_client(socket)))
             }
         });
         let stream = Patient::new(TokioIo::new(stream), limit);

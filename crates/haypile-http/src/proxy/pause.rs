@@ -40,7 +40,7 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         // A wait for the next part ends by its own bound.
-        if this.begun.elapsed() > this.whole {
+        if !this.body.is_end_stream() && this.begun.elapsed() > this.whole {
             return Poll::Ready(Some(Err(format!("it takes longer than {:?}", this.whole).into())));
         }
         let frame = Pin::new(&mut this.body).poll_frame(context);

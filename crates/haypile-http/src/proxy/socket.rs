@@ -27,7 +27,7 @@ impl Socket {
 
     /// Returns when the client has reset the connection, or ended its side this long ago: it may wait
     /// for its response, or be gone, which look the same until something is sent to it.
-    pub(super) async fn left(&self, patience: Duration) {
+    pub(super) async fn left(self, patience: Duration) {
         let mut ended = None;
         loop {
             sleep(LOOK).await;

@@ -14,6 +14,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use super::Inner;
 use super::access_log::LogLine;
 use super::batch::{Batch, Batches};
+use super::socket::Socket;
 use crate::cache::{Body, BodyError, Status};
 
 /// The status in the log where a client left before there was a response, as nginx has it.
@@ -45,6 +46,17 @@ struct Logged {
 pub(super) struct Watched {
     body: Batches<Body>,
     watch: Watch,
+    socket: Option<Socket>,
+    /// Whether the client has left, which nobody else notices while nothing is sent.
+    left: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Watched {
+    /// Ends where its client leaves.
+    pub(super) fn for_client(mut self, socket: Socket) -> Self {
+        self.socket = Some(socket);
+        self
+    }
 }
 
 impl Watch {
@@ -77,7 +89,8 @@ impl Watch {
         let (mut parts, body) = response.into_parts();
         self.code = parts.status.as_u16();
         self.status = parts.extensions.remove::<Status>();
-        Response::from_parts(parts, Watched { body: Batches::of(body), watch: self })
+        let body = Batches::of(body);
+        Response::from_parts(parts, Watched { body, watch: self, socket: None, left: None })
     }
 }
 
@@ -117,7 +130,16 @@ impl HttpBody for Watched {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Batch>, BodyError>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
+            let patience = self.watch.proxy.limits.client;
+            if let Some(socket) = self.socket.clone() {
+                let left = self.left.get_or_insert_with(|| Box::pin(socket.left(patience)));
+                ready!(left.as_mut().poll(context));
+                return Poll::Ready(Some(Err("the client has left".into())));
+            }
+            return Poll::Pending;
+        };
+        self.left = None;
         if let Some(Ok(frame)) = &frame {
             self.watch.sent_bytes += frame.data_ref().map_or(0, Batch::remaining) as u64;
         }

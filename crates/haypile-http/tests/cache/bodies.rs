@@ -161,6 +161,8 @@ async fn a_store_that_keeps_nothing_changes_nothing() {
         let answer = bench.get(URL).await;
         assert!(!answer.is_hit() && answer.body == long_body(3_000_000));
     }
+    assert_eq!(bench.cache.purge(URL).await, Ok(false));
+    assert_eq!(bench.cache.purge_prefix(URL).await, Ok(()));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -47,8 +48,13 @@ impl HttpBody for OfLength {
 type Sender = UnboundedSender<Result<Bytes, BoxError>>;
 
 fn send_all(sender: &Sender) {
-    for piece in long_body(LENGTH).chunks(PIECE) {
-        sender.send(Ok(Bytes::copy_from_slice(piece))).expect("it is there");
+    send(sender, LENGTH);
+}
+
+fn send(sender: &Sender, length: usize) {
+    let all = long_body(length);
+    for begin in (0..length).step_by(PIECE) {
+        sender.send(Ok(all.slice(begin..length.min(begin + PIECE)))).expect("it is there");
     }
 }
 
@@ -175,4 +181,69 @@ async fn nobody_waits_for_long_for_one_who_is_slow() {
     assert_eq!(begin.elapsed().as_secs(), 5);
     let error = read(&mut stopped, usize::MAX).await.expect_err("it is not kept any more");
     assert!(error.contains("evicted"), "{error}");
+}
+
+/// More than a fill may be ahead of its readers.
+const LONGER: usize = 20_000_000;
+
+fn large_store(origin: Script) -> Bench {
+    Bench::with(origin, "memory:size=512MiB", |builder| builder)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_waits_for_one_who_reads_from_the_store() {
+    let (sender, origin) = on_demand(false, |_| unreachable!("it is stored"));
+    let bench = large_store(origin);
+    let (mut slow, mut fast) = tokio::join!(body(&bench), body(&bench));
+    send(&sender, LONGER);
+    drop(sender);
+    let begin = Instant::now();
+    let first = read(&mut slow, 1).await.expect("a piece");
+    read(&mut fast, 15_000_000).await.expect("a part");
+    drop(fast);
+    assert!(bench.get(URL).await.body == long_body(LONGER));
+    assert!(bench.get(URL).await.is_hit());
+    assert_eq!(begin.elapsed().as_secs(), 0);
+    let rest = read(&mut slow, usize::MAX).await.expect("the rest");
+    assert!([first, rest].concat() == long_body(LONGER));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_stored_though_its_only_reader_has_stopped() {
+    let (sender, origin) = on_demand(false, |_| unreachable!("it is stored"));
+    let bench = large_store(origin);
+    let mut stopped = body(&bench).await;
+    send(&sender, LONGER);
+    drop(sender);
+    let begin = Instant::now();
+    let stored_only = [("cache-control", "only-if-cached")];
+    while !bench.ask(Method::HEAD, URL, &stored_only).await.is_hit() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!((4..7).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+    assert!(read(&mut stopped, usize::MAX).await.expect("all of it") == long_body(LONGER));
+}
+
+#[tokio::test]
+async fn a_part_that_was_not_asked_for_is_nobody_else_s() {
+    let (origin, gate) = Script::gated(
+        |number, _| match number {
+            0 => {
+                let fields = [FRESH, &[("content-range", "bytes 0-4/10")]].concat();
+                Ok(response(206, &fields, "01234"))
+            }
+            _ => Ok(response(200, FRESH, "0123456789")),
+        },
+        false,
+    );
+    let bench = Bench::new(origin);
+    let open = async {
+        while bench.origin.requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+        gate.open();
+    };
+    let (first, second, ()) = tokio::join!(bench.get(URL), bench.get(URL), open);
+    assert_eq!((first.status, first.text()), (206, "01234"));
+    assert_eq!((second.status, second.text()), (200, "0123456789"));
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use haypile_http::origin_server::Ending;
 use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -252,6 +253,30 @@ async fn client_that_leaves(is_reset: bool) -> Duration {
     };
     timeout(LONG, logged).await.expect("it is written");
     took
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_in_the_middle_of_a_response_is_noticed_though_nothing_is_sent() {
+    let origin = origin([fresh("late").cut_after(2, Ending::Hang)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut limits = Limits::default();
+    (limits.client, limits.pause) = (Duration::from_secs(1), 2 * LONG);
+    let proxy = logging_proxy("memory:size=1MiB", &[origin.url()], limits, None).await;
+    let operators = Operators::of(&proxy, folder.path());
+    let mut stream = TcpStream::connect(&proxy.address).await.expect("it listens");
+    let request = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+    stream.write_all(request).await.expect("it reads");
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"la") {
+        assert!(stream.read_buf(&mut answer).await.expect("it sends") > 0);
+    }
+    drop(stream);
+    let counted = async {
+        while !operators.talk(METRICS).await.contains("haypile_http_requests 0\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, counted).await.expect("it is noticed");
 }
 
 #[cfg(target_os = "linux")]

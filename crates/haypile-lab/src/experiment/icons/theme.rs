@@ -51,6 +51,10 @@ impl Theme {
             let folders = vec![base.clone()];
             return Ok(Some(Self::with_ways(name, vec![base], folders)));
         }
+        // The name is a part of paths, also of our own.
+        if name.is_empty() || name.starts_with('.') || name.contains('/') {
+            return Ok(None);
+        }
         let base = base_folders();
         let folders: Vec<PathBuf> = base.iter().map(|folder| folder.join(name)).collect();
         let is_there = folders.iter().any(|folder| folder.join("index.theme").exists());
