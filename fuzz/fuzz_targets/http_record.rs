@@ -38,9 +38,11 @@ fn plausible_entries_are_read() {
 /// Returns the bytes of an entry with these parts; where it is plausible, with their bytes changed so
 /// that they are valid.
 fn entry(name: &[u8], responses: &[Response], is_plausible: bool) -> Vec<u8> {
-    let mut bytes = vec![1];
-    bytes.extend(7_u64.to_le_bytes());
-    put(&mut bytes, name);
+    let mut bytes = vec![3];
+    for number in [7_u64, 8, 9] {
+        bytes.extend(number.to_le_bytes());
+    }
+    put(&mut bytes, if responses.is_empty() { &[] } else { name });
     bytes.push(u8::try_from(responses.len()).unwrap_or(u8::MAX));
     for (requested, received, status, variant, fields, body) in responses {
         let (time, status) = match is_plausible {

@@ -8,8 +8,10 @@ import decimal
 import enum
 import fractions
 import hashlib
+import types
 import uuid
-from collections.abc import Mapping, Set
+import zoneinfo
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 # The module of the program, by its name there and in processes that multiprocessing starts.
@@ -30,6 +32,36 @@ def of_call(args: tuple[Any, ...], named: dict[str, Any], typed: bool) -> str:
     return hashlib.blake2b(b"".join(parts), digest_size=_HASH_BYTES).hexdigest()
 
 
+def of_function(function: Callable[..., Any]) -> str:
+    """Returns a hash of what a function does, for one whose name others have as well: its code, its defaults, and the
+    values of the variables around it as they are now.
+    """
+    parts: list[bytes] = []
+    _put_code(parts, function.__code__)
+    _put(parts, function.__defaults__, True)
+    _put(parts, function.__kwdefaults__, True)
+    for cell in function.__closure__ or ():
+        try:
+            _put(parts, cell.cell_contents, True)
+        except ValueError:
+            # It gets its value later, as the function's own name does.
+            _frame(parts, b"v", b"")
+    return hashlib.blake2b(b"".join(parts), digest_size=_HASH_BYTES).hexdigest()
+
+
+def _put_code(parts: list[bytes], code: types.CodeType) -> None:
+    _frame(parts, b"C", code.co_code)
+    _frame(parts, b"N", "\0".join(code.co_names).encode())
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            _put_code(parts, value)
+        elif isinstance(value, frozenset):
+            # Its order differs from process to process.
+            _frame(parts, b"K", repr(sorted(map(repr, value))).encode())
+        else:
+            _frame(parts, b"K", repr(value).encode())
+
+
 def _frame(parts: list[bytes], tag: bytes, data: bytes) -> None:
     # With its length, so that no two sequences of parts are the same bytes.
     parts.append(b"%b%d:" % (tag, len(data)))
@@ -48,6 +80,10 @@ def _put(parts: list[bytes], value: Any, typed: bool) -> None:
         _frame(parts, b"b", bytes(value))
     elif kind in (tuple, list):
         _put_all(parts, b"t" if kind is tuple or not typed else b"l", value, typed)
+    elif isinstance(value, enum.Flag):
+        # Values of several bits, or of none that is named, have no name of their own.
+        _frame(parts, b"e", _name(kind).encode())
+        _put(parts, value.value, typed)
     elif isinstance(value, enum.Enum):
         _frame(parts, b"e", f"{_name(type(value))}.{value.name}".encode())
     elif isinstance(value, type):
@@ -57,9 +93,11 @@ def _put(parts: list[bytes], value: Any, typed: bool) -> None:
         _put(parts, value.__cache_key__(), typed)
     elif isinstance(value, (Set, Mapping)) and kind in (set, frozenset, dict):
         _put_unordered(parts, value, typed)
-    elif kind in _BY_TEXT:
+    elif kind is slice:
+        _put_all(parts, b"r", (value.start, value.stop, value.step), typed)
+    elif kind in _BY_TEXT and _has_known_zone(value):
         _frame(parts, b"x", f"{kind.__name__} {value!r}".encode())
-    elif dataclasses.is_dataclass(value):
+    elif "__dataclass_fields__" in vars(kind):
         _frame(parts, b"d", _name(kind).encode())
         _put_all(parts, b"t", [getattr(value, field.name) for field in dataclasses.fields(value)], typed)
     else:
@@ -81,10 +119,16 @@ _BY_TEXT = frozenset(
         decimal.Decimal,
         fractions.Fraction,
         range,
-        slice,
         uuid.UUID,
     )
 )
+
+
+def _has_known_zone(value: Any) -> bool:
+    """Whether the text of a time tells its zone: zones of a program's own may have any."""
+    zone = getattr(value, "tzinfo", None)
+    is_known = type(zone) is datetime.timezone or (type(zone) is zoneinfo.ZoneInfo and zone.key is not None)
+    return zone is None or is_known
 
 
 def _put_number(parts: list[bytes], value: int | float, typed: bool) -> None:

@@ -50,10 +50,30 @@ def memoizer(
             return classmethod(decorate(function.__func__))
         if isinstance(function, staticmethod):
             return staticmethod(decorate(function.__func__))
+        if isinstance(function, property):
+            raise TypeError("memoize decorates a function: write @property above it")
         kind = _MemoizedCoroutine if inspect.iscoroutinefunction(function) else _Memoized
         return kind(objects, function, ttl, typed, key, stale, name)
 
     return decorate
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Returns the name of a function, by which all processes know it and no other function has."""
+    qualname = getattr(function, "__qualname__", None)
+    if qualname is None:
+        raise TypeError(f"{function!r} has no name: give memoize(name=...)")
+    module = _module_of(function)
+    # Functions that are made by others, lambdas, and programs without a file.
+    if "<" not in qualname and module not in _keys.PROGRAM:
+        return f"{module}.{qualname}"
+    try:
+        return f"{module}.{qualname}#{_keys.of_function(inspect.unwrap(function))}"
+    except TypeError as error:
+        raise TypeError(
+            f"{qualname} may be made several times, and uses a variable around it whose value has no key, so that"
+            f" its results would be shared: give memoize(name=...) ({error})"
+        ) from None
 
 
 def _module_of(function: Callable[..., Any]) -> str:
@@ -95,7 +115,8 @@ class _Memoized:
         self._typed = typed
         self._key = key
         self._stale = stale
-        self._prefix = f"{name or f'{_module_of(function)}.{function.__qualname__}'}:"
+        # Without a colon of its own, so that the keys of no other name begin with it.
+        self._prefix = (name or _name_of(function)).replace("%", "%25").replace(":", "%3A") + ":"
         self._calls = Calls()
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -118,12 +139,16 @@ class _Memoized:
         self._calls.count(computed)
         return value
 
-    def cache_key(self, *args: Any, **named: Any) -> str:
+    def cache_key(self, *args: Any, **named: Any) -> str | bytes:
         """Returns the key of a call."""
         if self._key is None:
             return self._prefix + _keys.of_call(args, named, self._typed)
         key = self._key(*args, **named)
-        return self._prefix + (key if isinstance(key, str) else key.hex())
+        if isinstance(key, str):
+            return self._prefix + key
+        if not isinstance(key, (bytes, bytearray, memoryview)):
+            raise TypeError(f"key= returned {key!r}: a key is text or bytes, such as str(...) of it")
+        return self._prefix.encode() + bytes(key)
 
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process."""
@@ -144,15 +169,19 @@ class _Memoized:
         self._calls.reset()
 
 
+def _mark_coroutine_function(function: Any) -> None:
+    if hasattr(inspect, "markcoroutinefunction"):
+        inspect.markcoroutinefunction(function)
+    # For Python 3.11, which has no such mark: asyncio looks at this.
+    function._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)
+
+
 class _MemoizedCoroutine(_Memoized):
     """A coroutine function whose results are remembered."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        if hasattr(inspect, "markcoroutinefunction"):
-            inspect.markcoroutinefunction(self)
-        # For Python 3.11, which has no such mark: asyncio looks at this.
-        self._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)
+        _mark_coroutine_function(self)
 
     async def __call__(self, *args: Any, **named: Any) -> Any:
         key = self.cache_key(*args, **named)
@@ -187,6 +216,8 @@ class _Bound:
         self._memoized = memoized
         self.__self__ = instance
         self.__wrapped__ = memoized.__wrapped__.__get__(instance)
+        if isinstance(memoized, _MemoizedCoroutine):
+            _mark_coroutine_function(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (self.__self__, self.__name__))
@@ -194,7 +225,7 @@ class _Bound:
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self._memoized(self.__self__, *args, **named)
 
-    def cache_key(self, *args: Any, **named: Any) -> str:
+    def cache_key(self, *args: Any, **named: Any) -> str | bytes:
         """Returns the key of a call."""
         return self._memoized.cache_key(self.__self__, *args, **named)
 

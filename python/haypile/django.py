@@ -194,7 +194,7 @@ class HaypileCache(BaseCache):
         self, key: Any, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
         ttl = self.get_backend_timeout(timeout)
-        if not callable(default) or _is_past(ttl):
+        if not callable(default):
             return await super().aget_or_set(key, default, timeout, version)
         made = self.make_and_validate_key(key, version)
         value = await self._run(self._objects.get, made, MISSING)
@@ -205,6 +205,8 @@ class HaypileCache(BaseCache):
             computed = default()
             return await computed if inspect.isawaitable(computed) else computed
 
+        if _is_past(ttl):
+            return await compute()
         call = callable_from_thread(compute)
         return await in_a_thread(lambda: self._objects.get_or_compute(made, ttl, call))
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pickle
 import random
 import secrets
@@ -30,7 +31,7 @@ from dogpile.cache.api import (
 )
 
 from haypile._cache import Cache
-from haypile._haypile import Busy
+from haypile._haypile import Busy, ValueTooLarge
 from haypile._trust import Signer, check_safe
 from haypile._types import Ttl
 
@@ -116,11 +117,19 @@ class HaypileBackend(BytesBackend):
 
     def set_serialized(self, key: KeyType, value: bytes) -> None:
         """Writes the bytes of a key."""
-        self.cache.set(key, self._signed(key, value), self._ttl)
+        try:
+            self.cache.set(key, self._signed(key, value), self._ttl)
+        except ValueTooLarge:
+            # The previous value is out of date.
+            self.cache.delete(key)
 
     def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
         """Writes the bytes of each key."""
-        self.cache.set_many([(key, self._signed(key, value)) for key, value in mapping.items()], self._ttl)
+        try:
+            self.cache.set_many([(key, self._signed(key, value)) for key, value in mapping.items()], self._ttl)
+        except ValueTooLarge:
+            for key, value in mapping.items():
+                self.set_serialized(key, value)
 
     def delete(self, key: KeyType) -> None:
         """Deletes the value of a key, if it has one."""
@@ -136,7 +145,7 @@ class HaypileBackend(BytesBackend):
     def _verified(self, key: str, data: bytes | None) -> SerializedReturnType:
         if data is not None and self._signer is not None:
             data = self._signer.verified(key, data)
-        return NO_VALUE if data is None else data
+        return data if data is not None and _is_of_region(data) else NO_VALUE
 
 
 class HaypileMutex(CacheMutex):
@@ -199,6 +208,14 @@ class HaypileMutex(CacheMutex):
         except Busy:
             # A process was stopped within a write; its lock on the store is released or taken over.
             return False
+
+
+def _is_of_region(data: bytes) -> bool:
+    """Whether a region wrote it: JSON, a bar, and the value. A region raises where that is something else."""
+    try:
+        return isinstance(json.loads(data.partition(b"|")[0]), dict)
+    except ValueError:
+        return False
 
 
 def _dumps(value: Any) -> bytes:

@@ -285,6 +285,9 @@ class DjangoTest(unittest.TestCase):
             calls.append(threading.get_ident())
             return "now"
 
+        async def late():
+            return 7
+
         async def exercise():
             pages = await asyncio.gather(*(backend.aget_or_set("page", render) for _ in range(8)))
             self.assertEqual(pages, [{"page": 1}] * 8)
@@ -292,6 +295,7 @@ class DjangoTest(unittest.TestCase):
             self.assertEqual(await backend.aget_or_set("plain", now), "now")
             self.assertEqual(await backend.aget_or_set("value", 5), 5)
             self.assertEqual(await backend.aget_or_set("past", now, 0), "now")
+            self.assertEqual(await backend.aget_or_set("past", late, 0), 7)
             with self.assertRaises(ZeroDivisionError):
                 await backend.aget_or_set("error", lambda: 1 / 0)
             return threading.get_ident()

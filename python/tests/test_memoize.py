@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import datetime
 import enum
+import functools
 import inspect
 import multiprocessing
 import pathlib
@@ -13,6 +14,7 @@ import tempfile
 import threading
 import unittest
 import uuid
+import zoneinfo
 
 import haypile
 import urls
@@ -61,7 +63,7 @@ class MemoizeTest(unittest.TestCase):
         self.calls = []
 
     def remembered(self, **options):
-        @self.objects.memoize(**options)
+        @self.objects.memoize(**{"name": "function"} | options)
         def function(*args, **named):
             """Its documentation."""
             self.calls.append((args, named))
@@ -92,7 +94,7 @@ class MemoizeTest(unittest.TestCase):
         self.assertEqual((nothing(), nothing(), len(calls)), (None, None, 1))
 
     def test_what_raises_is_not_remembered(self):
-        @self.objects.memoize()
+        @self.objects.memoize(name="fails")
         def fails():
             self.calls.append(1)
             raise LookupError("away")
@@ -190,7 +192,7 @@ class MemoizeTest(unittest.TestCase):
         leave = threading.Event()
         calls = []
 
-        @self.objects.memoize()
+        @self.objects.memoize(name="slow")
         def slow():
             calls.append(1)
             inside.set()
@@ -266,6 +268,86 @@ if __name__ == "__main__":
         self.assertEqual(self.output("-c", imported), ["first", "1"])
 
 
+class NamesTest(unittest.TestCase):
+    """Functions that have a name in common, and arguments that look alike."""
+
+    def setUp(self):
+        self.objects = haypile.Objects("memory:size=8MiB")
+        self.addCleanup(self.objects.close)
+
+    def test_functions_of_one_name_have_their_own_results(self):
+        one, other = self.objects.memoize()(lambda x: x + 1), self.objects.memoize()(lambda x: x * 100)
+        self.assertEqual((one(5), other(5)), (6, 500))
+
+        def make(number):
+            @self.objects.memoize()
+            def add(x):
+                return x + number
+
+            return add
+
+        self.assertEqual((make(1)(10), make(2)(10)), (11, 12))
+        self.assertEqual(make(1).cache_key(10), make(1).cache_key(10))
+        default = [self.objects.memoize()(lambda x, y=number: x + y) for number in (1, 2)]
+        self.assertEqual([function(1) for function in default], [2, 3])
+
+    def test_a_variable_without_a_key_needs_a_name(self):
+        thing = object()
+        with self.assertRaisesRegex(TypeError, "give memoize\\(name="):
+            self.objects.memoize()(lambda: thing)
+        self.assertEqual(self.objects.memoize(name="thing")(lambda: str(thing))(), str(thing))
+
+    def test_no_name_begins_with_another(self):
+        rates = self.objects.memoize(name="rates", key=lambda x: x)(lambda x: x)
+        of_europe = self.objects.memoize(name="rates:eu", key=lambda x: x)(lambda x: "eu")
+        self.assertEqual((rates("eu:a"), of_europe("a")), ("eu:a", "eu"))
+        rates.cache_clear()
+        self.assertEqual(len(self.objects), 1)
+
+    def test_keys_are_text_or_bytes(self):
+        for key in (5, (1, 2), None, 1.5):
+            with self.assertRaisesRegex(TypeError, "a key is text or bytes"):
+                self.objects.memoize(name="x", key=lambda: key)(lambda: 1)()
+        remembered = self.objects.memoize(name="x", key=lambda x: x)(repr)
+        self.assertEqual((remembered(b"ab"), remembered("6162")), ("b'ab'", "'6162'"))
+        for wrong, text in ((functools.partial(int), "no name"), (property(len), "@property above")):
+            with self.assertRaisesRegex(TypeError, text):
+                self.objects.memoize()(wrong)
+
+    def test_arguments_that_look_alike(self):
+        class Flags(enum.IntFlag):
+            A = 1
+
+        class Zone(datetime.tzinfo):
+            pass
+
+        @dataclasses.dataclass
+        class Base:
+            x: int
+
+        class More(Base):
+            pass
+
+        key = self.objects.memoize(name="x")(repr).cache_key
+        self.assertNotEqual(key(Flags(8)), key(Flags(16)))
+        self.assertEqual(key(slice(1, 2)), key(slice(1, 2)))
+        berlin = datetime.datetime(2026, 1, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
+        self.assertNotEqual(key(berlin), key(berlin.replace(tzinfo=datetime.timezone.utc)))
+        for argument in (slice(object()), datetime.datetime(2026, 1, 1, tzinfo=Zone()), More(1)):
+            with self.assertRaisesRegex(TypeError, "has no key"):
+                key(argument)
+
+    def test_bound_coroutines_are_coroutine_functions(self):
+        class Thing:
+            __cache_key__ = staticmethod(lambda: 1)
+
+            @self.objects.memoize(name="m")
+            async def m(self):
+                return 5
+
+        self.assertTrue(asyncio.iscoroutinefunction(Thing().m))
+
+
 class CoroutineTest(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
         self.objects = haypile.Objects("memory:size=8MiB")
@@ -275,7 +357,7 @@ class CoroutineTest(unittest.IsolatedAsyncioTestCase):
     async def test_of_many_tasks_one_computes(self):
         leave = asyncio.Event()
 
-        @self.objects.memoize()
+        @self.objects.memoize(name="slow")
         async def slow(number):
             self.calls += 1
             await leave.wait()
@@ -311,7 +393,7 @@ class CoroutineTest(unittest.IsolatedAsyncioTestCase):
         inside = asyncio.Event()
         leave = asyncio.Event()
 
-        @self.objects.memoize()
+        @self.objects.memoize(name="slow")
         async def slow():
             inside.set()
             await leave.wait()

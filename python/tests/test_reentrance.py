@@ -209,7 +209,7 @@ class ReentranceTest:
                 outer.use()
                 return remembered(1) if outer.uses < 10 else 1
 
-        @objects.memoize(ttl=60)
+        @objects.memoize(ttl=60, name="remembered")
         def remembered(argument):
             outer.use()
             return 1

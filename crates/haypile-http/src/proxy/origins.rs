@@ -206,6 +206,12 @@ impl Upstream {
             let kind = if is_request { OriginError::Request } else { OriginError::Failed };
             kind(name.clone(), causes(&error))
         };
+        let body = request.body();
+        if !body.is_end_stream() && body.size_hint().exact().is_none() {
+            // Without it, hyper sends no body of a GET.
+            let chunked = HeaderValue::from_static("chunked");
+            request.headers_mut().insert(TRANSFER_ENCODING, chunked);
+        }
         let asks_for_other = request.headers().contains_key(UPGRADE);
         let limit = self.0.limits.first_byte;
         let (parts, body) = request.into_parts();

@@ -116,7 +116,7 @@ pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
     let stamp = Stamp { epoch, number };
     let name = part(&mut bytes)?;
     let number = usize::from(bytes.try_get_u8().ok()?);
-    if number > MAX_VARIANTS {
+    if number > MAX_VARIANTS || (number == 0 && !name.is_empty()) {
         return None;
     }
     let responses = (0..number).map(|_| response(&mut bytes)).collect::<Option<_>>()?;

@@ -124,16 +124,36 @@ async fn bodies_that_are_wrong_never_get_to_the_origin_as_whole_ones() {
         "-5\r\nhello\r\n0\r\n\r\n".to_owned(),
         "5\r\nhello\r\n0\r\n".to_owned() + &"X: x\r\n".repeat(20_000) + "\r\n",
     ] {
+        for method in ["POST", "GET"] {
+            let origin = fresh_origin("ok");
+            let proxy = proxy(&[origin.url()]).await;
+            let head = "/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let answer = proxy.talk(format!("{method} {head}{chunks}")).await;
+            assert_eq!(status(&answer), 400, "{method} {chunks:.20}: {answer}");
+            // Then the origin gets no more of the body.
+            while origin.open_connections() > 0 {
+                tokio::task::yield_now().await;
+            }
+            let is_whole = origin.received().iter().any(|request| request.is_whole);
+            assert!(!is_whole, "{method} {chunks:.20}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_body_of_a_get_gets_to_the_origin() {
+    for body in [
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "Content-Length: 5\r\n\r\nhello",
+    ] {
         let origin = fresh_origin("ok");
         let proxy = proxy(&[origin.url()]).await;
-        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let answer = proxy.talk(format!("{head}{chunks}")).await;
-        assert_eq!(status(&answer), 400, "{chunks:.20}: {answer}");
-        // Then the origin gets no more of the body.
-        while origin.open_connections() > 0 {
-            tokio::task::yield_now().await;
-        }
-        assert!(origin.received().iter().all(|request| !request.is_whole), "{chunks:.20}");
+        let answer =
+            proxy.talk(format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{body}")).await;
+        assert_eq!(status(&answer), 200, "{answer}");
+        let received = origin.received();
+        assert!(received.len() == 1 && received[0].is_whole, "{received:?}");
+        assert_eq!(received[0].body, b"hello", "{received:?}");
     }
 }
 
