@@ -205,7 +205,8 @@ class ArgumentTest:
                     lambda: objects.set("key", value), lambda: objects.set_many({"other": value, "key": value}),
                     lambda: objects.add("other", value), lambda: objects.replace("key", value),
                     lambda: objects.get_or_set("other", value), lambda: objects.__setitem__("key", value),
-                    lambda: objects.get_or_compute("other", 60, lambda: value), objects.memoize()(lambda: value)):
+                    lambda: objects.get_or_compute("other", 60, lambda: value),
+                    objects.memoize(name="value")(lambda: value)):
                 self.check_refused([operation], error)
 
 
