@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import pickle
 import random
 import secrets
@@ -145,7 +144,7 @@ class HaypileBackend(BytesBackend):
     def _verified(self, key: str, data: bytes | None) -> SerializedReturnType:
         if data is not None and self._signer is not None:
             data = self._signer.verified(key, data)
-        return data if data is not None and _is_of_region(data) else NO_VALUE
+        return NO_VALUE if data is None else data
 
 
 class HaypileMutex(CacheMutex):
@@ -208,14 +207,6 @@ class HaypileMutex(CacheMutex):
         except Busy:
             # A process was stopped within a write; its lock on the store is released or taken over.
             return False
-
-
-def _is_of_region(data: bytes) -> bool:
-    """Whether a region wrote it: JSON, a bar, and the value. A region raises where that is something else."""
-    try:
-        return isinstance(json.loads(data.partition(b"|")[0]), dict)
-    except ValueError:
-        return False
 
 
 def _dumps(value: Any) -> bytes:
