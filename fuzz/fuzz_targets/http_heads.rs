@@ -168,7 +168,7 @@ fn check_reuse(rules: &Rules, request: &request::Parts, stored: &Stored, now: Sy
     let reuse = rules.reuse(request, stored, now);
     let variant = stored.variant.as_ref();
     let is_selected = variant.is_some_and(|variant| variant.matches(&request.headers));
-    // What another cache on the same store may have stored.
+    // Another cache on the same store may have stored it.
     let is_refused = *rules == Rules::shared() && stored.headers.contains_key("set-cookie");
     assert_eq!(is_selected && !is_refused, reuse != Reuse::Other);
     let asks = |directive| says(&request.headers, "cache-control", directive);

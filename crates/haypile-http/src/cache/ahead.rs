@@ -25,15 +25,15 @@ impl Ahead {
     /// Changes what a fill has taken to what it needs, or to less if less is left.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
         let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
-        if needed <= *taken {
+        if needed < *taken {
             self.left.fetch_add(*taken - needed, Ordering::Relaxed);
             *taken = needed;
-            return;
-        }
-        let more = needed - *taken;
-        let take = |left: u64| left.checked_sub(more);
-        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
-            *taken = needed;
+        } else if needed > *taken {
+            let more = needed - *taken;
+            let take = |left: u64| left.checked_sub(more);
+            if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+                *taken = needed;
+            }
         }
     }
 }

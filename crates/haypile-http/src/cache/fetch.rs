@@ -405,14 +405,14 @@ impl Fetch {
         let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         // A part that was not asked for is not the whole that others wait for.
-        if place.is_some() {
-            if let Some(leader) = &leader {
-                leader.tell(Progress::Alone);
-            }
-        } else if let Some(leader) = &leader {
-            let head = with_head.head.clone();
-            let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
-            leader.tell(Progress::Coming(Arc::new(coming)));
+        if let Some(leader) = &leader {
+            leader.tell(if place.is_some() {
+                Progress::Alone
+            } else {
+                let head = with_head.head.clone();
+                let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
+                Progress::Coming(Arc::new(coming))
+            });
         }
         status.is_stored = true;
         // A part has one reader, who loses nothing.
@@ -424,7 +424,8 @@ impl Fetch {
         let _ = answer.send(Ok(response));
         let is_part = place.is_some();
         let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
-        let commit = async |body: StoredBody| {
+        let largest = cache.inner.largest_body;
+        let commit = async move |body: StoredBody| {
             let insert = |entry: &mut Entry| match (&place, &body) {
                 (Some(place), StoredBody::Chunks(chunks)) => {
                     let part = Part { begin: place.range.start, chunks: *chunks };
@@ -433,8 +434,10 @@ impl Fetch {
                 _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
             };
             cache.change(&name, generation, insert).await;
+            // Before the last byte is passed on: who has it finds the response in the store, and not on its way.
+            drop(leader);
         };
-        fill.run(body, cache.inner.largest_body, has_room_inline, commit).await;
+        fill.run(body, largest, has_room_inline, commit).await;
     }
 }
 

@@ -16,8 +16,8 @@ use crate::storage::{CHUNK_BYTES, Chunks, Storage, StoredBody, chunk_of};
 
 /// Bytes that are kept though all readers have them, for those that come.
 const KEPT_BYTES: u64 = 256 << 10;
-/// Bytes that every fill may be ahead of all its readers. They find in memory what comes: what was just stored is
-/// what a store evicts first.
+/// Bytes that every fill may be ahead of all its readers. They find in memory what comes: a store
+/// evicts first the pieces that it got last.
 const MOST_AHEAD_BYTES: u64 = 1 << 20;
 /// Bytes that are kept for those who are behind the first of the readers. Further back, they find it in the store.
 const MOST_BEHIND_BYTES: u64 = 1 << 20;
@@ -296,7 +296,7 @@ impl FillState {
         let patience = Some(self.patience).filter(|patience| !patience.is_zero());
         match self.is_stored {
             true if is_far_ahead && patience.is_some() => Room::AfterReaders(patience),
-            // There is no other place for it.
+            // Memory is its only place.
             false if is_far_ahead => Room::AfterReaders(None),
             false if has_slow_ones && patience.is_some() => Room::AfterReaders(patience),
             _ => Room::Yes,
@@ -379,7 +379,10 @@ impl Reader {
             };
             let mut state = self.fill.state.lock();
             state.readers[self.number] = Some(at + piece.len() as u64);
-            self.fill.forget(&mut state);
+            if state.outcome.is_some() {
+                // Until then, what comes next does that, once for all readers.
+                self.fill.forget(&mut state);
+            }
             drop(state);
             self.fill.changed.notify_waiters();
             return Some(Ok(piece));

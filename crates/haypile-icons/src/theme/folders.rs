@@ -3,6 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
+use super::file::is_name;
+
 /// Returns the folders with themes, the most important first: `~/.icons`, `icons` in the XDG data
 /// folders, and `/usr/share/pixmaps`. They need not be there.
 pub fn base_folders() -> Vec<PathBuf> {
@@ -26,4 +28,9 @@ pub fn base_folders() -> Vec<PathBuf> {
         is_new
     });
     folders
+}
+
+/// Whether a theme has a description in one of these folders.
+pub fn is_installed(theme: &str, base: &[PathBuf]) -> bool {
+    is_name(theme) && base.iter().any(|folder| folder.join(theme).join("index.theme").exists())
 }

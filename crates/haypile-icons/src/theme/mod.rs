@@ -20,7 +20,7 @@ mod scan;
 
 pub use choose::{IconName, MAX_NAME_BYTES, distance};
 pub use file::{FolderKind, ThemeFile, ThemeFolder};
-pub use folders::base_folders;
+pub use folders::{base_folders, is_installed};
 pub use index::ThemeIndex;
 pub(crate) use index::base_hash as scan_hash;
 pub use inherit::Inheritance;

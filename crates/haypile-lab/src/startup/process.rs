@@ -69,7 +69,7 @@ fn supervised(
     let group = group.filter(|group| group.join(pid).is_ok()).cloned();
     let orders = StartOrders { group, ..orders.clone() };
     child.say(&format!("{}\n", serde_json::to_string(&orders)?));
-    // What tells whether it is ready before the start has as much time as the start.
+    // The check before the start has as much time as the start.
     let limit = 2 * Duration::from_millis(orders.timeout_ms) + SUPERVISOR_PATIENCE;
     let said = line(&mut child, Deadline::after(limit), &Interrupted(is_interrupted));
     // Its standard input closes, upon which it ends the tree.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use haypile::Cache;
+use haypile_icons::theme::is_installed;
 use haypile_icons::{IconCache, IconCacheOptions, cache_url};
 
 use crate::args::icons::{IconPlace, IconsCommand};
@@ -47,12 +48,12 @@ fn open(place: &IconPlace) -> anyhow::Result<(IconCache, String)> {
 
 /// Says so if a theme is in none of the folders: the icons found are those that every theme inherits.
 fn tell_of_missing_theme(theme: &str, base: &[PathBuf]) {
-    if base.iter().any(|folder| folder.join(theme).join("index.theme").exists()) {
+    if is_installed(theme, base) {
         return;
     }
     let listed: Vec<_> = base.iter().map(|folder| folder.display().to_string()).collect();
     eprintln!(
-        "warning: there is no theme '{theme}' in {}; what is found is of the theme hicolor, or of none",
+        "warning: the theme '{theme}' is not in {}; icons are those of the theme hicolor, or have no theme",
         listed.join(", ")
     );
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use haypile_icons::theme::{IconName, base_folders, scan};
+use haypile_icons::theme::{IconName, base_folders, is_installed, scan};
 use haypile_icons::{Pixmap, render_file};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -51,15 +51,13 @@ impl Theme {
             let folders = vec![base.clone()];
             return Ok(Some(Self::with_ways(name, vec![base], folders)));
         }
-        // The name is a part of paths, also of our own.
-        if name.is_empty() || name.starts_with('.') || name.contains('/') {
+        let base = base_folders();
+        if !is_installed(name, &base) {
             return Ok(None);
         }
-        let base = base_folders();
         let folders: Vec<PathBuf> = base.iter().map(|folder| folder.join(name)).collect();
-        let is_there = folders.iter().any(|folder| folder.join("index.theme").exists());
         let folders = folders.into_iter().filter(|folder| folder.exists()).collect();
-        Ok(is_there.then(|| Self::with_ways(name, base, folders)))
+        Ok(Some(Self::with_ways(name, base, folders)))
     }
 
     fn with_ways(name: &str, base: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {

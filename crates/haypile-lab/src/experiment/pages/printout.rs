@@ -154,7 +154,7 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
         let mean = |view| {
             #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
             let number = loads.loads(view) as f64;
-            // Without a repeated visit there is no mean.
+            // The mean is of repeated visits.
             if number == 0.0 {
                 NOTHING.to_owned()
             } else {

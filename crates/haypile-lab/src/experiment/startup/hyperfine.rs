@@ -18,7 +18,7 @@ use crate::statistics::{Effect, Rule, Summary};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Below this number of runs there is no interval.
+/// The least number of runs that have an interval.
 const MIN_RUNS: usize = 6;
 
 /// A file of hyperfine, of version 1.

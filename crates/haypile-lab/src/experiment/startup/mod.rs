@@ -256,7 +256,7 @@ fn write_files(
     if let Some(path) = &options.export_hyperfine {
         let file = hyperfine::export(samples);
         if file.is_empty() {
-            // What an earlier run has left is worth more than nothing.
+            // The results of an earlier run are worth more than an empty file.
             host.note(&format!(
                 "warning: {} is not written: no start has a result",
                 path.display()
