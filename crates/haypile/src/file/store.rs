@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::compress::Compression;
 use crate::error::{Error, Result};
-use crate::file::area::{Area, Key};
+use crate::file::area::wait::Wait;
+use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
 use crate::file::operations::claims::Claimed;
@@ -27,13 +28,6 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, St
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
-
-/// The number of times that a counter is read again when others change it at the same time.
-const COUNT_ATTEMPTS: u32 = 10_000;
-/// The number of times that a write draws another version, where the entry's own is higher.
-const VERSION_ATTEMPTS: u32 = 8;
-/// The number of times that an operation begins again, where the file is replaced at the same time.
-const SESSION_ATTEMPTS: u32 = 100;
 
 /// The number of keys whose lines are fetched together.
 const TOGETHER: usize = 16;
@@ -109,7 +103,8 @@ impl FileStore {
 
     #[cold]
     fn writing_anyhow(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
-        for _ in 0..SESSION_ATTEMPTS {
+        let mut wait = Wait::default();
+        loop {
             let session = self.session(operation)?;
             let Some(owners) = &session.owners else {
                 return Err(self.reads_only(operation, session));
@@ -123,8 +118,14 @@ impl FileStore {
             if let Some(taken) = taken {
                 return Ok((&session.area, taken));
             }
+            self.again(&mut wait, &session.area)?;
         }
-        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
+    /// Pauses before another attempt, where others have changed the same words concurrently.
+    #[cold]
+    fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
+        wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))
     }
 
     #[cold]
@@ -164,8 +165,8 @@ impl FileStore {
         let key = self.reader.key(key)?;
         let (area, mut taken) = self.writing(operation)?;
         let key = key.hashed(area);
-        let mut value = Vec::new();
-        for _ in 0..COUNT_ATTEMPTS {
+        let (mut value, mut wait) = (Vec::new(), Wait::default());
+        loop {
             let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
                 area.count(taken.me.counting(), Event::CountMiss, 1);
                 return Ok(None);
@@ -193,10 +194,9 @@ impl FileStore {
                     area.count(taken.me.counting(), Event::CountMiss, 1);
                     return Ok(None);
                 }
-                Written::Exists | Written::Changed => {}
+                Written::Exists | Written::Changed => self.again(&mut wait, area)?,
             }
         }
-        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -258,17 +258,18 @@ impl FileStore {
         taken: &mut Taken<'_>,
         write: &mut Write<'_>,
     ) -> Result<Written> {
-        for _ in 0..VERSION_ATTEMPTS {
+        let mut wait = Wait::default();
+        loop {
             let outcome = area.write(taken.me, write).map_err(|stop| self.reader.stopped(stop))?;
-            if area.sweep.is_due() {
-                area.sweep_on(taken.me);
+            if area.upkeep.is_due() {
+                area.keep_up(taken.me, write.now.ms());
             }
             match outcome {
                 WriteOutcome::Written(written) => return Ok(written),
                 WriteOutcome::Outrun => write.version = taken.version(area),
             }
+            self.again(&mut wait, area)?;
         }
-        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     /// Writes an entry that has no room for an expiry again, with one.
@@ -279,8 +280,8 @@ impl FileStore {
         key: &Key<'_>,
         expires_ms: u64,
     ) -> Result<bool> {
-        let mut value = Vec::new();
-        for _ in 0..COUNT_ATTEMPTS {
+        let (mut value, mut wait) = (Vec::new(), Wait::default());
+        loop {
             let Some((seen, _)) = self.reader.find(area, key, Some(&mut value))? else {
                 return Ok(false);
             };
@@ -295,10 +296,9 @@ impl FileStore {
             match self.put(area, taken, &mut write)? {
                 Written::Stored => return Ok(true),
                 Written::Absent => return Ok(false),
-                Written::Exists | Written::Changed => {}
+                Written::Exists | Written::Changed => self.again(&mut wait, area)?,
             }
         }
-        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     fn live(&self, operation: &'static str) -> Result<(u64, u64)> {
@@ -540,12 +540,14 @@ impl Store for FileStore {
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let key = self.reader.key(key)?;
         let session = self.session("claim")?;
-        let Some(me) = session.owners.as_ref().and_then(Owners::first) else {
-            return Ok(Claim::Unneeded);
-        };
         let area = &session.area;
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
-        let claimed = area.claim(me, key.hashed(area).hash, take_over);
+        let hash = key.hashed(area).hash;
+        let owners = session.owners.as_ref();
+        let claimed = owners.and_then(|it| it.as_process(|me| area.claim(me, hash, take_over)));
+        let Some(claimed) = claimed else {
+            return Ok(Claim::Unneeded);
+        };
         Ok(match claimed.map_err(|stop| self.reader.stopped(stop))? {
             Claimed::Held(claim) => Claim::Held { guard: Box::new(claim) },
             Claimed::NoRoom => Claim::Unneeded,

@@ -12,6 +12,15 @@ use crate::script::{self, Kind, Model};
 
 /// Steps of every file, and after how many passes each is tried.
 pub(crate) const STEPS: &[(&str, &[u32])] = &[
+    ("settle.hazard", &[1]),
+    ("settle.lanes", &[1]),
+    ("settle.incarnation", &[1]),
+    ("settle.stamp", &[1]),
+    ("settle.process", &[1]),
+    ("settle.namespace", &[1]),
+    ("settle.since", &[1]),
+    ("settle.used", &[1]),
+    ("settle.taken", &[1]),
     ("bucket.locked", &[1, 77, 5_000]),
     ("bucket.line-taken", &[1, 5]),
     ("bucket.line-linked", &[1, 5]),
@@ -53,6 +62,10 @@ const STEPS_AFTER_A_REBOOT: &[(&str, &[u32])] = &[
     ("attach.begun", &[1]),
     ("attach.unswept", &[1]),
     ("attach.skipped", &[1]),
+    ("settle.lanes", &[1]),
+    ("settle.incarnation", &[1]),
+    ("settle.stamp", &[1]),
+    ("settle.used", &[1]),
     ("append.reserved", &[1, 20]),
     ("append.filled", &[1, 20]),
     ("append.released", &[1, 20]),

@@ -13,6 +13,7 @@
 mod basics;
 mod child;
 mod containers;
+mod counts;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::file::area::wait::{LEAST_ATTEMPTS, LONGEST_CROWD, LONGEST_WAIT, STOPPED_WAIT};
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::format::counter::Counter;
 use crate::file::format::header;
@@ -15,17 +16,6 @@ use crate::mutant;
 const SPINS: u32 = 64;
 /// A waiting process asks the kernel this often whether the owner is dead.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
-/// An operation gives up on an owner that was halted after this time.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// It gives up on one that seems to run, and may only lack a processor, after this time.
-const LONG_PATIENCE: Duration = Duration::from_secs(2);
-/// The same where other processes wait for this one, whatever is seen of the owner.
-const HURRIED_PATIENCE: Duration = Duration::from_millis(2);
-const HURRIED_LONG_PATIENCE: Duration = Duration::from_millis(20);
-/// It gives up after this time however many owners come and go.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// It has looked at least this often before: the waiting process may have been stopped itself.
-const LOOKS: u32 = 8;
 
 /// A lock that is held until this is dropped. The other half of its word is changed through it.
 #[derive(Debug)]
@@ -114,9 +104,7 @@ impl<G: Ground> Area<G> {
                 if let Some(held) = self.try_lock(me, at, word) {
                     return Ok(held);
                 }
-                continue;
-            }
-            if self.is_void(word.token())
+            } else if self.is_void(word.token())
                 && let Some(held) = self.take_over(me, at, word)
             {
                 return Ok(held);
@@ -134,7 +122,7 @@ impl<G: Ground> Area<G> {
                         return Ok(held);
                     }
                     let waited = now.saturating_sub(since);
-                    if looks >= LOOKS
+                    if looks >= LEAST_ATTEMPTS
                         && !mutant::is_on("waits-without-bound")
                         && let Some(holder) = self.gives_up_on(me, word.token(), waited)
                     {
@@ -142,7 +130,7 @@ impl<G: Ground> Area<G> {
                     }
                     asked = now;
                 }
-                if now.saturating_sub(begin) >= LONGEST_WAIT {
+                if now.saturating_sub(begin) >= LONGEST_CROWD {
                     return Err(OpError::Busy(Holder::Running));
                 }
             }
@@ -159,18 +147,15 @@ impl<G: Ground> Area<G> {
         Some(held)
     }
 
-    /// Why an operation that has waited this long for an owner gives up; `None` if it does not.
+    /// Why an operation that has waited this long for an owner gives up; `None` if it does not. An
+    /// owner that is hurried takes another choice as soon as it has looked often enough.
     fn gives_up_on(&self, me: Owner, token: Token, waited: Duration) -> Option<Holder> {
-        let (short, long) = if me.is_hurried {
-            (HURRIED_PATIENCE, HURRIED_LONG_PATIENCE)
-        } else {
-            (PATIENCE, LONG_PATIENCE)
-        };
-        if waited < short {
+        if waited < STOPPED_WAIT && !me.is_hurried {
             return None;
         }
         let halted = self.halted_process(token).map(Holder::Halted);
-        halted.or_else(|| (waited >= long).then_some(Holder::Running))
+        let is_over = waited >= LONGEST_WAIT || me.is_hurried;
+        halted.or(is_over.then_some(Holder::Running))
     }
 
     /// The number of the process that a token names, if it was seen to be stopped or frozen.

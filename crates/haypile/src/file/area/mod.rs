@@ -7,6 +7,8 @@ pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
 mod records;
 pub(in crate::file) mod sweep;
+pub(in crate::file) mod upkeep;
+pub(in crate::file) mod wait;
 
 use std::sync::atomic::Ordering;
 
@@ -18,8 +20,10 @@ use crate::file::format::segment::Live;
 use crate::file::format::slot::Token;
 use crate::file::platform::ground::Ground;
 use crate::stats::{Event, Stats};
+use crate::sync::Mutex;
 use entry::Entry;
-use sweep::Sweep;
+use sweep::SweepState;
+use upkeep::Upkeep;
 
 /// The mapped file: the methods of the protocol are in the other modules of this folder.
 #[derive(Debug)]
@@ -32,7 +36,8 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) stamp: u64,
     /// Verify the checksum of every value that is read.
     pub(in crate::file) verifies_all: bool,
-    pub(in crate::file) sweep: Sweep,
+    pub(in crate::file) sweep: Mutex<SweepState>,
+    pub(in crate::file) upkeep: Upkeep,
 }
 
 /// The writer: a place of this process.
@@ -40,7 +45,7 @@ pub(in crate::file) struct Area<G> {
 pub(in crate::file) struct Owner {
     pub(in crate::file) place: u32,
     pub(in crate::file) token: Token,
-    /// Whether others wait for what it does: then it does not wait long itself.
+    /// Whether it has other choices than to wait for a lock, and takes one of these instead.
     pub(in crate::file) is_hurried: bool,
     /// Whether the place is that of the calling thread, so that only this thread counts there.
     pub(in crate::file) is_own: bool,
@@ -109,6 +114,19 @@ pub(in crate::file) struct Record {
 }
 
 impl<G: Ground> Area<G> {
+    /// The file on this ground, with a stamp that its users have not agreed on yet.
+    pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
+        Self {
+            ground,
+            geometry,
+            hash_seed,
+            stamp,
+            verifies_all: false,
+            sweep: Mutex::default(),
+            upkeep: Upkeep::default(),
+        }
+    }
+
     pub(in crate::file) fn key<'a>(&self, bytes: &'a [u8], has_namespace: bool) -> Key<'a> {
         let hash = record::hash(bytes, has_namespace, self.hash_seed);
         Key { bytes, has_namespace, hash }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Area, Owner, Record};
+use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::owner_slot::{
     HAZARD, INCARNATION, LANES, NAMESPACE, PLACE_STAMP, PROCESS, SINCE, STATE, TAKEN,
@@ -33,14 +34,31 @@ impl<G: Ground> Area<G> {
         if !mutant::is_on("hazard-inherited-from-the-dead") {
             store(HAZARD, 0);
         }
+        crash::point("settle.hazard");
         store(LANES, 0);
-        store(PLACE_STAMP, self.stamp);
+        crash::point("settle.lanes");
+        // Before the stamp: an owner that ends in between leaves the jump to the next.
+        let stamps_first = mutant::is_on("stamp-stored-before-the-incarnation");
+        if stamps_first {
+            store(PLACE_STAMP, self.stamp);
+            crash::point("settle.stamp");
+        }
         store(INCARNATION, incarnation);
+        crash::point("settle.incarnation");
+        if !stamps_first {
+            store(PLACE_STAMP, self.stamp);
+            crash::point("settle.stamp");
+        }
         store(PROCESS, process.number);
+        crash::point("settle.process");
         store(NAMESPACE, process.namespace);
+        crash::point("settle.namespace");
         store(SINCE, now_ms);
+        crash::point("settle.since");
         self.ground.raise(header::PLACES_USED, u64::from(place) + 1);
+        crash::point("settle.used");
         store(STATE, TAKEN);
+        crash::point("settle.taken");
         Owner::new(place, Token::new(place, incarnation))
     }
 

@@ -1,31 +1,8 @@
 //! A process's knowledge of the [sweep](crate::file::log::sweep) of a file, which its threads share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::file::format::slot::Token;
-use crate::sync::Mutex;
 
 /// A process's knowledge of the sweep of a file.
-#[derive(Debug, Default)]
-pub(in crate::file) struct Sweep {
-    /// Whether a segment was opened since the last part was done.
-    pub(in crate::file) is_due: AtomicBool,
-    pub(in crate::file) state: Mutex<SweepState>,
-}
-
-impl Sweep {
-    /// Notes that a segment was opened.
-    pub(in crate::file) fn set_due(&self) {
-        self.is_due.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is time for another part.
-    #[inline]
-    pub(in crate::file) fn is_due(&self) -> bool {
-        self.is_due.load(Ordering::Relaxed)
-    }
-}
-
 #[derive(Debug, Default)]
 pub(in crate::file) struct SweepState {
     /// Whoever of this process began it.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::file::area::now::Now;
-use crate::file::area::{Area, Holder, Key, OpError, Owner};
+use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::record::{Head, encode_expiry};
 use crate::file::format::segment::{Origin, SMALL, SegmentKind};
@@ -12,7 +12,6 @@ use crate::file::index::bucket::Bucket;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
-use crate::file::format::owner_slot::HAZARD;
 /// The part of the next record that is prefetched.
 const PREFETCHED_BYTES: u64 = 512;
 
@@ -119,15 +118,6 @@ impl<'a> Draft<'a> {
 }
 
 impl<G: Ground> Area<G> {
-    #[inline]
-    pub(in crate::file) fn set_hazard(&self, place: u32, segment: Option<u32>) {
-        let word = segment.map_or(0, |segment| u64::from(segment) + 1);
-        let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
-        // Who sees that it is gone sees what was published before.
-        let order = mutant::order("hazard-cleared", Ordering::Release);
-        self.ground.store(self.geometry.place(place) + HAZARD, word, order);
-    }
-
     /// The queue of new entries with this time to live.
     pub(in crate::file) fn small_queue(&self, expires_ms: u64, now: &Now<'_>) -> u32 {
         if expires_ms == u64::MAX || !self.geometry.has_classes() {
@@ -196,17 +186,11 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<Appended<'_, G>, OpError> {
+        self.upkeep.set_due();
         if draft.head.bytes() > self.geometry.segment_bytes() {
             return self.append_run(me, queue, draft, now.ms());
         }
-        // Others may fill what was opened before this one gets to it.
-        for _ in 0..1000 {
-            self.open_segment(me, queue, draft.head.bytes(), now.ms())?;
-            if let Some(appended) = self.append_to_open(me, queue, draft)? {
-                return Ok(appended);
-            }
-        }
-        Err(OpError::Busy(Holder::Running))
+        self.append_to_new(me, queue, draft, now.ms())
     }
 
     /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is

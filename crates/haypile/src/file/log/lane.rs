@@ -5,9 +5,9 @@
 //! preference: whoever has the lock of a lane may append there.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::file::area::lock::Held;
+use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
@@ -21,9 +21,6 @@ use crate::mutant;
 
 /// Halves of the word that says when a lane was last seen to change.
 const SEEN_MASK: u64 = 0xFFFF_FFFF;
-/// The attempts to choose a lane while others do, and the time for them.
-const ATTEMPTS: u32 = 1000;
-const PATIENCE: Duration = Duration::from_secs(2);
 /// The users of lanes that are tested for death at most, when one is chosen: each costs a system
 /// call.
 const DEATHS_TESTED: usize = 8;
@@ -46,7 +43,9 @@ impl<G: Ground> Area<G> {
 
     /// The segment that a lane names.
     pub(in crate::file) fn named_in(&self, lane: u32) -> Option<u32> {
-        let word = LockWord(self.ground.load(self.geometry.lane(lane), Ordering::Relaxed));
+        // Who sees another name sees the hazards of those who appended before.
+        let order = mutant::order("name-read", Ordering::Acquire);
+        let word = LockWord(self.ground.load(self.geometry.lane(lane), order));
         self.segment_named(word.payload())
     }
 
@@ -65,14 +64,6 @@ impl<G: Ground> Area<G> {
     /// Whether a segment is open in some lane.
     pub(in crate::file) fn is_open(&self, segment: u32) -> bool {
         self.open_segments().any(|open| open == segment)
-    }
-
-    /// Whether the lane of an owner for a queue has room for this number of bytes.
-    pub(in crate::file) fn has_open_room(&self, me: Owner, queue: u32, bytes: u64) -> bool {
-        let lane = self.remembered_lane(me, queue);
-        let lane = lane.filter(|lane| is_for(self.use_of(*lane), queue));
-        let open = lane.and_then(|lane| self.open_in(lane));
-        open.is_some_and(|segment| self.has_room(queue, segment, bytes))
     }
 
     /// Whether some lane names a segment.
@@ -136,18 +127,13 @@ impl<G: Ground> Area<G> {
 
     #[cold]
     fn choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
-        let begin = self.ground.now();
-        let mut outcome = Err(OpError::Busy(Holder::Running));
-        for attempt in 0..ATTEMPTS {
-            outcome = self.try_choose_lane(me, queue);
-            // Of one that waited for a process that was stopped, waiting again is of no use.
-            let is_contended = matches!(outcome, Err(OpError::Busy(Holder::Running)));
-            if !is_contended || self.ground.now().saturating_sub(begin) >= PATIENCE {
-                break;
+        let mut wait = Wait::default();
+        loop {
+            match self.try_choose_lane(me, queue) {
+                Err(OpError::Busy(holder)) => wait.again(&self.ground, holder)?,
+                outcome => return outcome,
             }
-            self.ground.pause(attempt);
         }
-        outcome
     }
 
     /// One attempt, which fails where others take lanes at the same time.

@@ -1,7 +1,9 @@
 //! The log of segments: appending records to it, and making room in it.
 
 pub(in crate::file) mod append;
+pub(in crate::file) mod candidates;
 pub(in crate::file) mod ghosts;
+pub(in crate::file) mod hazards;
 pub(in crate::file) mod lane;
 pub(in crate::file) mod open;
 pub(in crate::file) mod plan;

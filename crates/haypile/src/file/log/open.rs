@@ -1,9 +1,13 @@
 //! Opening segments, and making room for that.
 
+use std::time::Duration;
+
+use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{Live, SegmentKind, State};
+use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
@@ -11,82 +15,82 @@ use crate::file::log::survey::Survey;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
-/// A write chooses another segment at most this often, where the one chosen is in use.
-pub(in crate::file) const MOST_AVOIDED: usize = 64;
+/// A write verifies counts of segments for this time at most: a loss of power can leave all of them wrong,
+/// and each that is verified is right for the next write.
+const LONGEST_RECOUNT: Duration = Duration::from_millis(20);
 
 impl<G: Ground> Area<G> {
-    /// Opens a segment for a queue, unless there is one with enough room by now.
-    pub(in crate::file) fn open_segment(
+    /// Opens a segment for a queue and makes a record its first, unless the lane of this owner has room by
+    /// then. Nobody else appends to the segment before, so that no write opens a second one.
+    pub(in crate::file) fn append_to_new(
         &self,
         me: Owner,
         queue: u32,
-        bytes: u64,
+        draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<(), OpError> {
-        self.sweep.set_due();
+    ) -> Result<Appended<'_, G>, OpError> {
         // There may be a lane for this owner alone by now.
         self.leave_shared_lane(me, queue);
-        if self.open_ready(me, queue, bytes, now_ms)? {
-            self.prepare(me, now_ms);
-            return Ok(());
+        if let Some(appended) = self.append_to_ready(me, queue, draft, now_ms)? {
+            return Ok(appended);
         }
         let recycler = self.lock_recycler(me)?;
-        if self.has_open_room(me, queue, bytes) {
-            return Ok(());
+        if let Some(appended) = self.append_to_open(me, queue, draft)? {
+            return Ok(appended);
         }
-        let missing = self.ready_wanted().saturating_sub(self.ready().count());
-        let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
-        // Copies of kept records may have left room in a segment that the lane names.
-        if self.has_open_room(me, queue, bytes) {
-            recycler.offer(&free);
-            return Ok(());
-        }
-        for (at, segment) in free.iter().enumerate() {
-            if let Some(taken) = recycler.take_free(*segment) {
-                self.open_taken(recycler.me, queue, (*segment, taken), bytes, now_ms)?;
-                recycler.offer(&free[at + 1..]);
-                return Ok(());
+        let mut wait = Wait::default();
+        loop {
+            let missing = self.ready_wanted().saturating_sub(self.ready().count());
+            let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
+            // Copies of kept records may have left room in the segment that the lane names.
+            let appended = match self.append_to_open(me, queue, draft)? {
+                None => recycler.append_to_free(me, queue, &free, draft, now_ms)?,
+                appended => appended,
+            };
+            if let Some(appended) = appended {
+                recycler.offer(&free);
+                return Ok(appended);
             }
+            // What was kept has taken all that was won.
+            wait.again(&self.ground, Holder::Running)?;
         }
-        Err(OpError::Busy(Holder::Running))
     }
 
-    /// Opens a segment that this owner has taken, and lets its lane name it, unless the lane has got room
-    /// in the meantime.
-    pub(in crate::file) fn open_taken(
+    /// Opens a segment that this owner has taken, with a record as its first, and lets the owner's lane
+    /// name it; appends to the segment that the lane names, if that has got room in the meantime.
+    pub(in crate::file) fn append_to_taken(
         &self,
         me: Owner,
         queue: u32,
         (segment, taken): (u32, State),
-        bytes: u64,
+        draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<(), OpError> {
-        let opened = self.name_taken(me, queue, (segment, taken), bytes, now_ms);
-        if opened != Ok(true) {
-            self.give_back(segment);
-        }
-        // A process that sees no hazard sees the name.
-        self.set_hazard(me.place, None);
-        opened.map(|_| ())
-    }
-
-    fn name_taken(
-        &self,
-        me: Owner,
-        queue: u32,
-        (segment, taken): (u32, State),
-        bytes: u64,
-        now_ms: u64,
-    ) -> Result<bool, OpError> {
-        self.prepare_taken(me, segment, now_ms)?;
-        let lane = self.lock_lane(me, queue)?;
+    ) -> Result<Appended<'_, G>, OpError> {
+        let prepared = self.prepare_taken(me, segment, now_ms);
+        let lane = match prepared.and_then(|()| self.lock_lane(me, queue)) {
+            Ok(lane) => lane,
+            Err(stop) => {
+                self.give_back(segment);
+                self.set_hazard(me.place, None);
+                return Err(stop);
+            }
+        };
         let open = self.segment_named(lane.payload());
-        if open.is_some_and(|open| self.has_room(queue, open, bytes)) {
-            return Ok(false);
+        let bytes = draft.head.bytes();
+        let room = open.and_then(|open| Some((open, self.room_in(queue, open, bytes)?)));
+        if let Some(room) = room {
+            self.give_back(segment);
+            let appended = self.extend(me, room, draft);
+            drop(lane);
+            self.fill(&appended, draft);
+            return Ok(appended);
         }
         self.set_open(queue, (segment, taken));
+        // The hazard names the segment from when it was taken until the record is published.
+        let appended = self.extend(me, (segment, 0), draft);
         self.name_in(lane, segment);
-        Ok(true)
+        self.fill(&appended, draft);
+        Ok(appended)
     }
 
     /// Makes a segment that was taken ready to be filled.
@@ -133,7 +137,25 @@ impl<G: Ground> Area<G> {
     }
 }
 
-impl<G: Ground> Recycler<'_, G> {
+impl<'a, G: Ground> Recycler<'a, G> {
+    /// Opens the first of these segments that is still free, with a record as its first.
+    fn append_to_free(
+        &self,
+        me: Owner,
+        queue: u32,
+        free: &[u32],
+        draft: &Draft<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Appended<'a, G>>, OpError> {
+        for segment in free {
+            if let Some(taken) = self.take_free(*segment) {
+                let taken = (*segment, taken);
+                return self.area().append_to_taken(me, queue, taken, draft, now_ms).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// Makes a free segment this owner's, whose hazard says so. Returns its state, to be replaced by
     /// another; `None`: it is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
@@ -209,39 +231,51 @@ impl<G: Ground> Recycler<'_, G> {
         if survey.free.len() < wanted {
             self.release_idle_lanes();
         }
-        let (mut won, mut avoided) = (0, 0);
-        let (mut busy, mut has_room) = (Ok(()), true);
+        let (mut won, mut has_room) = (0, true);
+        let (mut hindrance, mut wait) = (None, Wait::default());
+        let mut recounting_since = None;
         loop {
             if survey.free.len() >= wanted || won == MAX_RECYCLED {
                 return Ok(survey.free);
             }
-            let victim = self.victim(&survey, has_room).filter(|_| avoided < MOST_AVOIDED);
-            let Some((segment, cause)) = victim else {
+            let Some(choice) = self.victim(&survey, has_room) else {
                 // The reserve may be enough.
-                return if survey.free.is_empty() {
-                    busy.and(Err(OpError::Full))
-                } else {
-                    Ok(survey.free)
-                };
+                if !survey.free.is_empty() {
+                    return Ok(survey.free);
+                }
+                // Values that are read in place are not waited for.
+                wait.again(&self.ground, hindrance.take().ok_or(OpError::Full)?)?;
+                (survey, has_room) = (self.survey(now_ms), true);
+                continue;
             };
+            self.note_progress();
+            let segment = choice.segment;
             let allowed_bytes = self.rules().allowed_bytes(won);
-            match self.recycle(segment, cause, allowed_bytes, reserve, now_ms) {
+            match self.recycle(choice, allowed_bytes, reserve, now_ms) {
                 Ok(Recycled::Emptied | Recycled::Renewed) => {
                     won += 1;
                     self.survey_recycled(&mut survey, segment);
-                    self.note_progress();
-                    continue;
                 }
                 // Then something has to leave.
-                Ok(Recycled::NoRoom) if has_room => {
-                    has_room = false;
-                    continue;
+                Ok(Recycled::NoRoom) if has_room => has_room = false,
+                Ok(Recycled::Miscounted(live_bytes)) => {
+                    survey.recount(segment, live_bytes);
+                    let now = self.ground.now();
+                    if now.saturating_sub(*recounting_since.get_or_insert(now)) >= LONGEST_RECOUNT {
+                        survey.distrust();
+                        has_room = false;
+                    }
                 }
-                Ok(Recycled::InUse | Recycled::NoRoom) => {}
-                Err(stop) => busy = Err(stop),
+                Ok(Recycled::InUse | Recycled::NoRoom) => {
+                    hindrance.get_or_insert(Holder::Running);
+                    survey.avoid(segment);
+                }
+                Err(OpError::Busy(holder)) => {
+                    hindrance = Some(holder);
+                    survey.avoid(segment);
+                }
+                Err(stop) => return Err(stop),
             }
-            avoided += 1;
-            survey.avoid(segment);
         }
     }
 }

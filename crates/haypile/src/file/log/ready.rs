@@ -10,6 +10,7 @@ use crate::file::area::{Area, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{SegmentKind, State};
+use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::file::rules::RESERVED_SEGMENTS;
@@ -86,26 +87,34 @@ impl<G: Ground> Area<G> {
         self.entry(segment).set_state(ready);
     }
 
-    /// Opens one of the segments that are ready; says whether the lane of this owner has room now.
-    pub(in crate::file) fn open_ready(
+    /// Opens one of the segments that are ready, with a record as its first; `None`: none is ready.
+    pub(in crate::file) fn append_to_ready(
         &self,
         me: Owner,
         queue: u32,
-        bytes: u64,
+        draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<bool, OpError> {
+    ) -> Result<Option<Appended<'_, G>>, OpError> {
         for (at, segment) in self.ready() {
             let _ = self.ground.exchange(at, u64::from(segment) + 1, 0);
             if let Some(taken) = self.take_ready(me, segment) {
-                self.open_taken(me, queue, (segment, taken), bytes, now_ms)?;
-                return Ok(true);
+                return self.append_to_taken(me, queue, (segment, taken), draft, now_ms).map(Some);
             }
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// Does the work that writes have left: a part of the sweep, and segments for the next ones. To be called
+    /// when a write is done: its owner's hazard is needed for the copies of kept records.
+    #[cold]
+    pub(in crate::file) fn keep_up(&self, me: Owner, now_ms: u64) {
+        self.upkeep.take();
+        self.sweep_on(me);
+        self.prepare(me, now_ms);
     }
 
     /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
-    pub(in crate::file) fn prepare(&self, me: Owner, now_ms: u64) {
+    fn prepare(&self, me: Owner, now_ms: u64) {
         let missing = self.ready_wanted().saturating_sub(self.ready().count());
         if missing == 0 {
             return;

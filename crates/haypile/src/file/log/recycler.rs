@@ -24,7 +24,12 @@ impl<G: Ground> Deref for Recycler<'_, G> {
     }
 }
 
-impl<G: Ground> Recycler<'_, G> {
+impl<'a, G: Ground> Recycler<'a, G> {
+    /// The file, for what outlives this right.
+    pub(in crate::file) fn area(&self) -> &'a Area<G> {
+        self.area
+    }
+
     /// Lets waiting processes see that this one goes on.
     pub(in crate::file) fn note_progress(&self) {
         self.held.note_progress();

@@ -98,10 +98,9 @@ impl<G: Ground> Recycler<'_, G> {
     /// spare one of a process that died with it. If each such death cost a free segment, several would
     /// leave none for what is kept.
     fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
-        // In this order: while its owner is alive, a segment has its hazard until a lane names it.
         let has_room = self.has_room(queue, segment, bytes);
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
-        has_room && !self.is_appended_to(segment) && !self.is_named(segment)
+        has_room && !self.is_held(segment)
     }
 
     fn append_to_spare(&self, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {

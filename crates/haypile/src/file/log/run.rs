@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use crate::file::area::{Area, OpError, Owner, Record};
+use crate::file::area::wait::{LONGEST_WAIT, Wait};
+use crate::file::area::{Area, Holder, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::segment::{MAIN, SMALL, SegmentKind, State};
 use crate::file::log::append::{Appended, Draft};
-use crate::file::log::open::MOST_AVOIDED;
+use crate::file::log::candidates::Kept;
 use crate::file::log::plan::{self, Move, Plan};
-use crate::file::log::recycle::{Kept, Recycled};
+use crate::file::log::recycle::Recycled;
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Cause;
@@ -22,8 +23,10 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// The outcome of emptying a window.
 enum Emptied {
     Done,
-    /// This segment is in use.
-    Not(u32),
+    /// Not this segment: a process uses it for a moment, or else its entries have no room elsewhere.
+    Not(u32, Option<Holder>),
+    /// This segment has more live bytes than was planned for. Its count is right now.
+    Miscounted(u32),
 }
 
 impl<G: Ground> Area<G> {
@@ -43,7 +46,6 @@ impl<G: Ground> Area<G> {
         }
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
-        self.sweep.set_due();
         let segment = self.lock_recycler(me)?.open_run(queue, segments, now_ms)?;
         let appended = self.begin_record(me.place, segment, 0, head, draft.checksum);
         let entry = self.entry(segment);
@@ -65,16 +67,20 @@ impl<G: Ground> Recycler<'_, G> {
         self.revoke_ready();
         let segment_bytes = self.geometry.segment_bytes();
         let (mut refused, mut are_lanes_open) = (Vec::new(), true);
-        let most = MOST_AVOIDED + 4 * segments as usize;
-        let mut has_sparse = true;
-        // Each of these wins room, or finds one more segment that is in use.
-        for attempt in 0..most {
+        // An emptied segment may cost another one, so that they do not come to an end by themselves.
+        let mut sparse_left = self.geometry.numbers.segments;
+        let (mut hindrance, mut wait) = (None, Wait::default());
+        let began = self.ground.now();
+        loop {
             self.note_progress();
             let uses = self.uses(&refused, now_ms);
             let keep_all = |reserved| plan::keep_all(&uses, segments, reserved, segment_bytes);
             let plan = keep_all(RESERVED_SEGMENTS);
-            if plan.is_none() && has_sparse && !mutant::is_on("a-run-spends-the-reserve") {
-                has_sparse = attempt < most / 2 && self.recycle_sparse(&mut refused, now_ms);
+            if plan.is_none() && sparse_left > 0 && !mutant::is_on("a-run-spends-the-reserve") {
+                sparse_left -= 1;
+                if !self.recycle_sparse(&mut refused, now_ms) {
+                    sparse_left = 0;
+                }
                 continue;
             }
             if plan.is_none() && are_lanes_open {
@@ -85,53 +91,63 @@ impl<G: Ground> Recycler<'_, G> {
             }
             // The reserve is the last resort: without one, copies of the next sparse segment find no
             // room, and live entries leave.
-            let emptied = if let Some(plan) = plan.or_else(|| keep_all(0)) {
-                self.carry_out(&plan, now_ms)
+            let (window, emptied) = if let Some(plan) = plan.or_else(|| keep_all(0)) {
+                let emptied = self.carry_out(&plan, now_ms)?;
+                (plan.window, emptied)
+            } else if let Some(window) = plan::lose_least(&uses, segments, segment_bytes) {
+                let emptied = self.empty_window(&window, Cause::Room, now_ms)?;
+                (window, emptied)
             } else {
-                let window =
-                    plan::lose_least(&uses, segments, segment_bytes).ok_or(OpError::Full)?;
-                let cause = Cause::Room;
-                let emptied = self.empty_window(&window, cause, now_ms);
-                emptied.map(|emptied| (window, emptied))
+                // What others use for a moment is free soon; values that are read in place are not waited for.
+                wait.again(&self.ground, hindrance.take().ok_or(OpError::Full)?)?;
+                refused.clear();
+                continue;
             };
-            match emptied? {
-                (window, Emptied::Done) => {
+            match emptied {
+                Emptied::Done => {
                     if let Some(first) = self.join(queue, &window, now_ms) {
                         return Ok(first);
                     }
+                    wait.again(&self.ground, Holder::Running)?;
                 }
-                (_, Emptied::Not(segment)) => refused.push(segment),
+                Emptied::Not(segment, holder) => {
+                    hindrance = holder.or(hindrance);
+                    refused.push(segment);
+                }
+                Emptied::Miscounted(segment) => {
+                    if self.ground.now().saturating_sub(began) >= LONGEST_WAIT {
+                        refused.push(segment);
+                    }
+                }
             }
         }
-        Err(OpError::Full)
     }
 
-    /// Empties one segment of which little is live, so that more are free; says whether it did.
+    /// Empties one segment of which little is live, so that more are free; says whether there was one.
     fn recycle_sparse(&self, refused: &mut Vec<u32>, now_ms: u64) -> bool {
         let mut survey = self.survey(now_ms);
         for segment in refused.iter() {
             survey.avoid(*segment);
         }
-        let Some(segment) = self.sparse_victim(&survey) else {
+        let Some(choice) = self.sparse_victim(&survey) else {
             return false;
         };
         let mut reserve = Reserve::default();
-        let recycled = self.recycle(segment, Cause::Sparse, 0, &mut reserve, now_ms);
+        let recycled = self.recycle(choice, 0, &mut reserve, now_ms);
         self.publish(&reserve);
-        if recycled != Ok(Recycled::Emptied) {
-            refused.push(segment);
+        if !matches!(recycled, Ok(Recycled::Emptied | Recycled::Miscounted(_))) {
+            refused.push(choice.segment);
         }
         true
     }
 
-    fn carry_out(&self, plan: &Plan, now_ms: u64) -> Result<(Range<u32>, Emptied), OpError> {
+    fn carry_out(&self, plan: &Plan, now_ms: u64) -> Result<Emptied, OpError> {
         for planned in &plan.moves {
-            if !self.move_run(*planned, now_ms)? {
-                return Ok((plan.window.clone(), Emptied::Not(planned.head)));
+            if let Some(holder) = self.move_run(*planned, now_ms)? {
+                return Ok(Emptied::Not(planned.head, Some(holder)));
             }
         }
-        let emptied = self.empty_window(&plan.window, Cause::Sparse, now_ms)?;
-        Ok((plan.window.clone(), emptied))
+        self.empty_window(&plan.window, Cause::Sparse, now_ms)
     }
 
     /// Empties the segments of a window; copies of what is kept go elsewhere.
@@ -149,17 +165,18 @@ impl<G: Ground> Recycler<'_, G> {
                 continue;
             }
             match self.empty(segment, cause, &mut reserve, now_ms) {
-                Ok(Recycled::Emptied) => {}
-                Ok(Recycled::Renewed | Recycled::InUse | Recycled::NoRoom)
-                | Err(OpError::Busy(_)) => {
-                    emptied = Ok(Emptied::Not(segment));
-                    break;
+                Ok(Recycled::Emptied) => continue,
+                Ok(Recycled::Renewed | Recycled::NoRoom) => {
+                    emptied = Ok(Emptied::Not(segment, None));
                 }
-                Err(stop) => {
-                    emptied = Err(stop);
-                    break;
+                Ok(Recycled::InUse) => {
+                    emptied = Ok(Emptied::Not(segment, Some(Holder::Running)));
                 }
+                Ok(Recycled::Miscounted(_)) => emptied = Ok(Emptied::Miscounted(segment)),
+                Err(OpError::Busy(holder)) => emptied = Ok(Emptied::Not(segment, Some(holder))),
+                Err(stop) => emptied = Err(stop),
             }
+            break;
         }
         self.publish(&reserve);
         emptied
@@ -199,10 +216,10 @@ impl<G: Ground> Recycler<'_, G> {
         true
     }
 
-    /// Moves the record of a run to free segments; `false`: a process uses it.
-    fn move_run(&self, planned: Move, now_ms: u64) -> Result<bool, OpError> {
+    /// Moves the record of a run to free segments; says what is in the way.
+    fn move_run(&self, planned: Move, now_ms: u64) -> Result<Option<Holder>, OpError> {
         let Some(state) = self.begin_recycling(planned.head) else {
-            return Ok(false);
+            return Ok(Some(Holder::Running));
         };
         let moved = self.move_candidate(planned, state, now_ms);
         match moved {
@@ -210,8 +227,10 @@ impl<G: Ground> Recycler<'_, G> {
             Ok(false) | Err(_) => self.end_recycling(planned.head, state),
         }
         match moved {
-            Err(OpError::Busy(_)) => Ok(false),
-            moved => moved,
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(Holder::Running)),
+            Err(OpError::Busy(holder)) => Ok(Some(holder)),
+            Err(stop) => Err(stop),
         }
     }
 

@@ -43,6 +43,43 @@ impl Survey {
     pub(in crate::file) fn avoid(&mut self, segment: u32) {
         self.filled.retain(|filled| filled.segment != segment);
     }
+
+    /// Notes the live bytes of a segment whose count was wrong, and that it is not dead.
+    pub(in crate::file) fn recount(&mut self, segment: u32, live_bytes: u64) {
+        let filled = self.filled.iter_mut().find(|filled| filled.segment == segment);
+        let Some(filled) = filled else { return };
+        let counted = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
+        if filled.run == 1 {
+            self.live_bytes = (self.live_bytes + live_bytes).saturating_sub(counted);
+        } else if filled.sealed.is_dead {
+            self.live_runs += filled.run;
+        }
+        filled.sealed.is_dead = false;
+        filled.live_bytes = live_bytes;
+    }
+
+    /// Takes no segment for dead from now on: too many counts are wrong to verify them all at once.
+    pub(in crate::file) fn distrust(&mut self) {
+        for filled in &mut self.filled {
+            filled.sealed.is_dead = false;
+        }
+    }
+}
+
+/// A segment to recycle, or the head of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Choice {
+    pub(in crate::file) segment: u32,
+    pub(in crate::file) cause: Cause,
+    /// The live bytes with which it is still sparse.
+    pub(in crate::file) most_bytes: u64,
+}
+
+impl Choice {
+    /// Chooses a segment however many live bytes it has.
+    pub(in crate::file) fn of(segment: u32, cause: Cause) -> Self {
+        Self { segment, cause, most_bytes: u64::MAX }
+    }
 }
 
 /// Why a segment is recycled.
@@ -156,20 +193,20 @@ impl<G: Ground> Recycler<'_, G> {
 
     /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
     /// their live records fit elsewhere.
-    pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<(u32, Cause)> {
+    pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<Choice> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
-        sparse.map(|segment| (segment, Cause::Sparse)).or_else(|| {
+        sparse.or_else(|| {
             let sealed = survey.filled.iter().map(|filled| (filled.segment, filled.sealed));
             let victim = self.rules().choose_victim(sealed, survey.small)?;
             let mut filled = survey.filled.iter();
             let is_dead = filled.any(|it| it.segment == victim && it.sealed.is_dead);
-            Some((victim, if is_dead { Cause::Dead } else { Cause::Room }))
+            Some(Choice::of(victim, if is_dead { Cause::Dead } else { Cause::Room }))
         })
     }
 
     /// The segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
     /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
-    pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<u32> {
+    pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
             let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
             // A run has one record.
@@ -178,12 +215,10 @@ impl<G: Ground> Recycler<'_, G> {
         let bytes = survey.filled.iter().filter_map(|it| Some((bytes_of(it)?, it.segment)));
         let (bytes, segment) = bytes.min()?;
         let segment_bytes = self.geometry.segment_bytes();
-        let is_sparse = if self.fits_half(survey) && !mutant::is_on("half-of-the-file-may-leave") {
-            bytes < segment_bytes
-        } else {
-            bytes <= segment_bytes / 2
-        };
-        is_sparse.then_some(segment)
+        let fits_half = self.fits_half(survey) && !mutant::is_on("half-of-the-file-may-leave");
+        let most_bytes = if fits_half { segment_bytes - 1 } else { segment_bytes / 2 };
+        let choice = Choice { segment, cause: Cause::Sparse, most_bytes };
+        (bytes <= most_bytes).then_some(choice)
     }
 
     /// Whether all live entries would fit half of the segments.

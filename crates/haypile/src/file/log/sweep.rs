@@ -37,10 +37,9 @@ const ANCHORS: u64 = 1_024;
 impl<G: Ground> Area<G> {
     /// Does a part of the sweep, if this process should. What fails is tried again later.
     pub(in crate::file) fn sweep_on(&self, me: Owner) {
-        let Some(mut state) = self.sweep.state.try_lock() else {
+        let Some(mut state) = self.sweep.try_lock() else {
             return;
         };
-        self.sweep.is_due.store(false, Ordering::Relaxed);
         if self.is_swept() {
             *state = SweepState::default();
         } else if self.may_sweep(me, &mut state) {

@@ -2,6 +2,7 @@
 
 use super::{
     Model, area, bucket, check, draft, get, me, open_for, publish, restart, set, spawn, value_of,
+    write_alone,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -139,7 +140,9 @@ fn no_write_waits_for_the_index_to_be_swept() {
                 for round in 0..300 {
                     let before = area.ground.memory.accesses();
                     let key = [b'k', u8::try_from(round % 100).expect("few")];
-                    let _ = set(&area, 0, &key, &some(round), WriteMode::Set).expect("room");
+                    let (value, mode) = (some(round), WriteMode::Set);
+                    let written = write_alone(&area, me(0), &key, &value, mode, super::FOREVER);
+                    assert_eq!(written, Ok(Written::Stored));
                     let accesses = area.ground.memory.accesses() - before;
                     if is_restarted {
                         assert!(accesses < most + 1_000, "{accesses} of {most} in {round}");

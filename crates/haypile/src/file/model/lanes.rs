@@ -112,8 +112,8 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             let writer = spawn(&area, |area| {
                 let (key, value) = (*b"new", value_of(2));
                 let draft = draft(area, &key, &value);
-                assert_eq!(area.open_ready(me(1), SMALL, draft.head.bytes(), 1), Ok(true));
-                let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
+                let appended = area.append_to_ready(me(1), SMALL, &draft, 1).expect("free");
+                let appended = appended.expect("one is ready");
                 publish(area, &key, &appended);
             });
             let recycler = spawn(&area, move |area| {
@@ -187,6 +187,39 @@ fn what_is_in_reserve_is_not_made_ready() {
             recycler.revoke_ready();
             recycler.offer(&[100, 101, 102]);
             assert_eq!(area.ready().map(|(_, segment)| segment).collect::<Vec<_>>(), [102]);
+        },
+        1,
+    );
+}
+
+/// Writers that take what is ready leave it to others, and to later, to make room.
+#[test]
+fn an_append_that_takes_what_is_ready_opens_one_segment_and_empties_none() {
+    check(
+        || {
+            let area = area_of(Numbers { segments: 128, lanes: 8, overflows: 40, ..numbers() });
+            let generations = || -> u64 { (0..128).map(|it| area.entry(it).generation()).sum() };
+            let mut number = 0_u32;
+            let mut taken = 0;
+            while taken < 20 {
+                for place in [1, 2] {
+                    let has_ready = area.ready().next().is_some();
+                    number += 1;
+                    let (key, value) = (number.to_le_bytes(), value_of(1));
+                    let draft = draft(&area, &key, &value);
+                    let before = generations();
+                    let appended =
+                        area.append(me(place), SMALL, &draft, &Now::at(1)).expect("room");
+                    let opened = generations() - before;
+                    publish(&area, &key, &appended);
+                    drop(appended);
+                    if has_ready && opened > 0 {
+                        assert_eq!(opened, 1, "it is opened, and nothing else is");
+                        taken += 1;
+                    }
+                    area.keep_up(me(place), 1);
+                }
+            }
         },
         1,
     );

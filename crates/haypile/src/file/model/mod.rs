@@ -24,7 +24,6 @@ use shuttle::sync::Mutex;
 use shuttle::sync::atomic::AtomicU64;
 
 use crate::file::area::now::Now;
-use crate::file::area::sweep::Sweep;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::format::header;
 use crate::file::format::layout::{Geometry, LINE_BYTES, Numbers};
@@ -35,7 +34,7 @@ use crate::file::index::bucket::Bucket;
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
 use crate::file::log::reserve::Reserve;
-use crate::file::log::survey::Cause;
+use crate::file::log::survey::{Cause, Choice};
 use crate::file::operations::read::{Search, Seen};
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
 use crate::file::platform::ground::{Checked, Ground, IN_ORDER, exchange_orders};
@@ -60,6 +59,8 @@ struct Model {
     lanes: std::ops::Range<u64>,
     /// Operations of others, which follow at once when the lock of a lane is released.
     others: Mutex<Option<Others>>,
+    /// The stores that the process still makes before it ends; the others have no effect.
+    stores_left: std::sync::atomic::AtomicU64,
 }
 
 type Others = Box<dyn FnMut() + Send>;
@@ -89,6 +90,14 @@ impl Drop for Pinned<'_> {
     }
 }
 
+impl Model {
+    /// Whether a store has an effect; counts it.
+    fn is_there(&self) -> bool {
+        let left = |left: u64| left.checked_sub(1);
+        self.stores_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok()
+    }
+}
+
 impl Ground for Model {
     type Pin<'a> = Pinned<'a>;
     type Line<'a> = Checked<'a, Self>;
@@ -102,6 +111,9 @@ impl Ground for Model {
     }
 
     fn store(&self, at: u64, value: u64, order: Ordering) {
+        if !self.is_there() {
+            return;
+        }
         self.memory.store(word(at), value, order);
         if self.lanes.contains(&at)
             && at.is_multiple_of(LINE_BYTES)
@@ -129,6 +141,9 @@ impl Ground for Model {
     }
 
     fn raise(&self, at: u64, value: u64) {
+        if !self.is_there() {
+            return;
+        }
         let _ = self.memory.change(word(at), IN_ORDER, |before| before.max(value));
     }
 
@@ -185,8 +200,10 @@ impl Ground for Model {
 
     fn wake(&self, _: u64) {}
 
-    fn pause(&self, _: u32) {
-        self.clock.fetch_add(40, Ordering::SeqCst);
+    /// Long waits take few steps.
+    fn pause(&self, times: u32) {
+        let us = if times < 64 { 40 } else { 50_000 };
+        self.clock.fetch_add(us, Ordering::SeqCst);
         shuttle::thread::yield_now();
     }
 }
@@ -219,9 +236,9 @@ fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
         clock: AtomicU64::new(0),
         lanes: geometry.lanes..geometry.lane(numbers.lanes),
         others: Mutex::new(None),
+        stores_left: std::sync::atomic::AtomicU64::new(u64::MAX),
     };
-    let sweep = Sweep::default();
-    let area = Area { ground, geometry, hash_seed: 1, stamp: STAMP, verifies_all: false, sweep };
+    let area = Area::new(ground, geometry, 1, STAMP);
     for segment in 0..numbers.segments {
         area.entry(segment).free();
     }
@@ -309,6 +326,22 @@ fn write(
     mode: WriteMode,
     expires_ms: u64,
 ) -> Result<Written, OpError> {
+    let written = write_alone(area, me, key, value, mode, expires_ms);
+    if area.upkeep.is_due() {
+        area.keep_up(me, 1);
+    }
+    written
+}
+
+/// Leaves to others what a write has to do afterwards.
+fn write_alone(
+    area: &Area<Model>,
+    me: Owner,
+    key: &[u8],
+    value: &[u8],
+    mode: WriteMode,
+    expires_ms: u64,
+) -> Result<Written, OpError> {
     loop {
         let version = area.ground.add(header::NEXT_VERSION, 1);
         let key = area.key(key, false);
@@ -368,7 +401,7 @@ fn seal(area: &Area<Model>, place: u32) {
 fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
     let mut reserve = Reserve::default();
     let recycler = area.lock_recycler(me(place)).expect("nobody is in the way for long");
-    let recycled = recycler.recycle(segment, cause, 0, &mut reserve, 1);
+    let recycled = recycler.recycle(Choice::of(segment, cause), 0, &mut reserve, 1);
     recycler.publish(&reserve);
     recycled.expect("nobody is in the way")
 }

@@ -6,14 +6,17 @@ use std::sync::atomic::Ordering;
 
 use super::{
     Joining, Model, area, area_of, begin, check, delete, draft, eight_keys_of, empty, get, me,
-    numbers, parts_of, publish, seal, segment_of, set, spawn, value_of,
+    numbers, parts_of, publish, seal, segment_of, set, spawn, value_of, write,
 };
 use crate::file::area::Area;
+use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
+use crate::file::format::segment::SMALL;
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
-use crate::file::log::survey::Cause;
+use crate::file::log::reserve::Reserve;
+use crate::file::log::survey::{Cause, Choice};
 use crate::file::operations::claims::Claimed;
 use crate::file::operations::read::Search;
 use crate::file::platform::ground::Ground;
@@ -298,4 +301,66 @@ fn what_was_left_in_the_first_line_of_a_bucket_is_not_found() {
 #[test]
 fn what_was_left_in_the_next_line_of_a_bucket_is_not_found() {
     find_nothing_in_a_line_that_was_left(2);
+}
+
+/// An append moves a segment from its lane's name to its owner's hazard. Then others may rename the lane.
+#[test]
+fn what_is_appended_to_is_not_emptied_while_its_lane_is_renamed() {
+    check(
+        || {
+            let area = area();
+            store(&area, 1, 1);
+            let segment = segment_of(&area, b"key");
+            begin(&area, 0, 7);
+            let writer = spawn(&area, |area| {
+                let value = value_of(1, 1, 2);
+                assert_eq!(set(area, 1, b"new", &value, WriteMode::Set), Ok(Written::Stored));
+            });
+            // It shares the lane.
+            let renamer = spawn(&area, |area| area.name(me(2), SMALL, 7).expect("free"));
+            let recycler = spawn(&area, move |area| {
+                if empty(area, 0, segment, Cause::Sparse) == Recycled::Emptied {
+                    let value = value_of(2, 0, 3);
+                    publish(area, b"other", &fill(area, segment, &draft(area, b"other", &value)));
+                }
+            });
+            writer.join(&area);
+            renamer.join(&area);
+            recycler.join(&area);
+            let found = get(&area, b"new").expect("it was stored");
+            assert_eq!(parts_of(1, &found), (1, 2));
+            assert_eq!(round(&area), Some(1));
+        },
+        ITERATIONS,
+    );
+}
+
+/// An entry that has expired for the recycler is touched before it leaves.
+#[test]
+fn what_is_touched_before_it_is_dropped_stays() {
+    check(
+        || {
+            let area = area();
+            let value = value_of(KEY, 0, 1);
+            let stored = write(&area, me(0), b"key", &value, WriteMode::Set, 1_000);
+            assert_eq!(stored, Ok(Written::Stored));
+            let segment = segment_of(&area, b"key");
+            seal(&area, 0);
+            let toucher = spawn(&area, |area| {
+                let key = area.key(b"key", false);
+                area.touch(me(1), &key, 5_000, &Now::at(999)).expect("nobody is in the way")
+            });
+            let recycler = spawn(&area, move |area| {
+                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                // It seems to hold nothing that lives.
+                let choice = Choice::of(segment, Cause::Dead);
+                let _ = recycler.recycle(choice, 0, &mut Reserve::default(), 1_000);
+            });
+            recycler.join(&area);
+            if toucher.join(&area) == Some(true) {
+                assert_eq!(round(&area), Some(1), "it was there, and expires later");
+            }
+        },
+        ITERATIONS / 3,
+    );
 }

@@ -7,6 +7,7 @@ use shuttle::sync::atomic::AtomicU64;
 
 use super::{FOREVER, area, bucket, check, get, me, parts_of, set, spawn, value_of, write};
 use crate::file::format::header;
+use crate::file::format::owner_slot::{INCARNATION, PLACE_STAMP};
 use crate::file::operations::claims::Claimed;
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
@@ -102,5 +103,33 @@ fn one_process_computes_and_the_others_find_its_value() {
             assert_eq!(computed.load(Ordering::SeqCst), 1);
         },
         300,
+    );
+}
+
+/// Wherever a new owner ends, the next one jumps over the tokens that a loss of power may have left.
+#[test]
+fn an_owner_that_ends_before_it_has_its_place_loses_no_jump() {
+    let incarnation = |area: &super::Area<super::Model>| {
+        area.ground.load(area.geometry.place(3) + INCARNATION, Ordering::Relaxed)
+    };
+    shuttle::check_random(
+        move || {
+            let process = ProcessId { number: 7, namespace: 0 };
+            for stores in 0..10 {
+                let mut area = area();
+                let before = incarnation(&area);
+                super::restart(&mut area);
+                // The place has not been taken since.
+                let stamp = area.geometry.place(3) + PLACE_STAMP;
+                area.ground.store(stamp, area.stamp - 1, Ordering::Relaxed);
+                area.ground.stores_left.store(stores, Ordering::SeqCst);
+                let _ = area.settle(3, process, 1);
+                area.ground.stores_left.store(u64::MAX, Ordering::SeqCst);
+                let _ = area.settle(3, process, 1);
+                let jump = 1 + (area.stamp & 0xF_FFFF);
+                assert!(incarnation(&area) >= before + jump, "after {stores} stores");
+            }
+        },
+        1,
     );
 }

@@ -1,6 +1,7 @@
 //! Changing entries.
 
 use crate::file::area::now::Now;
+use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::counter::Counter;
@@ -17,9 +18,6 @@ use crate::file::rules::{Queue, queue_of_write};
 use crate::mutant;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
-
-/// The number of times that a record is appended, where everything is cleared in between.
-const ATTEMPTS: u32 = 16;
 
 /// When an entry expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +179,9 @@ impl<G: Ground> Area<G> {
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
-        for _ in 1..ATTEMPTS {
+        let mut wait = Wait::default();
+        loop {
+            wait.again(&self.ground, Holder::Running)?;
             let appended = self.append(me, queue, draft, now)?;
             let bucket = self.lock_bucket(me, draft.key.hash)?;
             let epoch = self.epoch();
@@ -189,7 +189,6 @@ impl<G: Ground> Area<G> {
                 return Ok((appended, bucket, epoch));
             }
         }
-        Err(OpError::Busy(Holder::Running))
     }
 
     fn is_of_epoch(&self, appended: &Appended<'_, G>, epoch: u64) -> bool {

@@ -11,7 +11,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::file::area::Area;
-use crate::file::area::sweep::Sweep;
 use crate::file::format::header::Header;
 use crate::file::platform::ground::{Checked, Ground};
 use crate::file::platform::halted::ProcessId;
@@ -42,14 +41,9 @@ pub(in crate::file) fn open(path: &Path) -> Result<(Area<Copied>, Header), FileE
     let metadata = create::check_kind(path, &file)?;
     let header = create::read_header(path, &file, &metadata)?;
     let kernel = Kernel::new(file, path, false).map_err(io_error)?;
-    let area = Area {
-        ground: Copied { kernel, pages: Mutex::default() },
-        geometry: header.geometry,
-        hash_seed: header.hash_seed,
-        stamp: 0,
-        verifies_all: true,
-        sweep: Sweep::default(),
-    };
+    let ground = Copied { kernel, pages: Mutex::default() };
+    let mut area = Area::new(ground, header.geometry, header.hash_seed, 0);
+    area.verifies_all = true;
     Ok((area, header))
 }
 

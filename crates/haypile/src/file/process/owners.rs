@@ -9,7 +9,7 @@ use crate::file::area::owners::VERSIONS_END;
 use crate::file::area::{Area, Counting, Owner};
 use crate::file::format::counter::Counted;
 use crate::file::format::header;
-use crate::file::format::owner_slot::{LEFT, STATE};
+use crate::file::format::owner_slot::{LEFT, STATE, TAKEN};
 use crate::file::format::record::MAX_VERSION;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
@@ -91,20 +91,36 @@ impl<'a> Taken<'a> {
 }
 
 /// The owners of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::file) struct Owners {
     all: [OwnerCell; MOST_PLACES],
     count: AtomicUsize,
-    /// Held while owners come or go, with what was counted in places that were given back.
-    changing: Mutex<Counted>,
+    /// The owner that stands for the whole process until all are given back.
+    first: Owner,
+    /// Held while owners come or go.
+    changing: Mutex<Changes>,
+}
+
+/// What the owners of a process have been.
+#[derive(Debug, Default)]
+struct Changes {
+    /// What was counted in places that were given back.
+    counted: Counted,
+    /// Whether all places were given back.
+    have_left: bool,
 }
 
 impl Owners {
     /// Takes the first place. `None`: other processes have all of them.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
-        let owners = Self::default();
         let Some(place) = area.take_place(now_ms, false)? else {
             return Ok(None);
+        };
+        let owners = Self {
+            all: Default::default(),
+            count: AtomicUsize::new(0),
+            first: place.me,
+            changing: Mutex::default(),
         };
         owners.put(0, place);
         Ok(Some(owners))
@@ -196,7 +212,7 @@ impl Owners {
 
     /// Gives the last extra place back, if no thread has used it since this was last called.
     pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
-        let Some(mut counted) = self.changing.try_lock() else {
+        let Some(mut changes) = self.changing.try_lock() else {
             return;
         };
         let last = self.count() - 1;
@@ -212,13 +228,13 @@ impl Owners {
         }
         self.count.store(last, Ordering::Release);
         if let Some(place) = work.place.take() {
-            area.leave(&place, &mut counted);
+            area.leave(&place, &mut changes.counted);
         }
     }
 
     /// The counts since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
-        let mut counted = *self.changing.lock();
+        let mut counted = self.changing.lock().counted;
         for owner in &self.all {
             if let Some(place) = &owner.work.lock().place {
                 place.add_to(area, &mut counted);
@@ -227,17 +243,20 @@ impl Owners {
         counted
     }
 
-    /// The place of this process, for what its threads do together; `None` where it was given back.
-    pub(in crate::file) fn first(&self) -> Option<Owner> {
-        self.all[0].work.lock().place.as_ref().map(|place| place.me)
+    /// Acts for the whole process, whose place is not given back meanwhile; `None` where it was already: with
+    /// the token of a place that another process has by then, the lock that `act` takes would be a dead owner's.
+    pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
+        let changes = self.changing.lock();
+        (!changes.have_left).then(|| act(self.first))
     }
 
     /// Gives all places back, once the threads are done that use them.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>) {
-        let mut counted = self.changing.lock();
+        let mut changes = self.changing.lock();
+        changes.have_left = true;
         for owner in &self.all {
             if let Some(place) = owner.work.lock().place.take() {
-                area.leave(&place, &mut counted);
+                area.leave(&place, &mut changes.counted);
             }
         }
     }
@@ -269,6 +288,23 @@ impl Area<Mapped> {
             }
         }
         Ok(None)
+    }
+
+    /// Counts the deaths of owners whose places nobody has taken since: each may have left a count of entries
+    /// wrong. Where a place cannot be locked, that is left to the next call.
+    pub(in crate::file) fn note_deaths(&self) {
+        let state = |place: u32| self.geometry.place(place) + STATE;
+        let seems_taken = |place| self.ground.load(state(place), Ordering::Relaxed) == TAKEN;
+        for place in self.used_places().filter(|place| seems_taken(*place)) {
+            // Only the owner of a place changes its state.
+            if !self.ground.is_taken(place)
+                && let Ok(Some(_lock)) = self.ground.kernel.take_place(place)
+                && seems_taken(place)
+            {
+                self.ground.add(header::DEATHS, 1);
+                self.ground.store(state(place), LEFT, IN_ORDER);
+            }
+        }
     }
 
     fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use crate::file::area::Area;
 use crate::file::area::owners::VERSIONS_END;
-use crate::file::area::sweep::Sweep;
 use crate::file::crash;
 use crate::file::format::header::{self, Header};
 use crate::file::operations::pin::Pins;
@@ -87,14 +86,9 @@ impl Session {
             let _ = map.prefault(wanted.is_writable);
         }
         let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;
-        let mut area = Area {
-            ground: Mapped { map, kernel },
-            geometry: header.geometry,
-            hash_seed: header.hash_seed,
-            stamp,
-            verifies_all,
-            sweep: Sweep::default(),
-        };
+        let ground = Mapped { map, kernel };
+        let mut area = Area::new(ground, header.geometry, header.hash_seed, stamp);
+        area.verifies_all = verifies_all;
         let mut owners = None;
         if wanted.is_writable {
             owners = area.attach(path, wanted.now_ms)?;
@@ -115,12 +109,13 @@ impl Session {
 
     /// Corrects wrong counts of entries, if this process writes.
     pub(in crate::file) fn recount(&self, now_ms: impl Fn() -> u64) {
+        let Some(owners) = &self.owners else { return };
+        self.area.note_deaths();
         if self.area.believable_live().is_some() {
             return;
         }
         // Held until the end: a place that was given back would make its locks a dead owner's.
-        let taken = self.owners.as_ref().and_then(|owners| owners.take(&self.area, now_ms));
-        if let Some(taken) = taken {
+        if let Some(taken) = owners.take(&self.area, now_ms) {
             self.area.recount_after_deaths(taken.me);
         }
     }
