@@ -132,6 +132,19 @@ impl Cache {
         self.owned(|store| store.get_in_place(key.as_ref()))
     }
 
+    /// Returns what [`get_in_place_owned`](Self::get_in_place_owned) does, verified by its checksum when this
+    /// process first reads it in place; see [`Store::get_in_place_verified`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store`].
+    pub fn get_in_place_verified_owned(
+        &self,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<OwnedPinned>> {
+        self.owned(|store| store.get_in_place_verified(key.as_ref()))
+    }
+
     fn owned(
         &self,
         get: impl for<'a> FnOnce(&'a Arc<dyn Store>) -> Result<Option<Pinned<'a>>>,

@@ -44,9 +44,10 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
         },
         OptionSpec {
             name: "verify",
-            kind: ValueKind::Choice(&["needed", "always"]),
-            help: "when reads verify checksums: where an earlier boot wrote, or always; \
-                   needed by default",
+            kind: ValueKind::Choice(&["needed", "first", "always"]),
+            help: "when reads verify checksums: where an earlier boot wrote; also of each value that \
+                   is read in place, when this process first reads it so; or always; needed by \
+                   default",
         },
         OptionSpec {
             name: "recreate",
@@ -129,7 +130,8 @@ impl Opener for FileOpener {
         let verifies_all = level.choice("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
         let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
-        let store = FileStore::new(sessions, reader, ttl, compute_wait);
+        let verifies_in_place = level.choice("verify") == Some("first");
+        let store = FileStore::new(sessions, reader, ttl, compute_wait, verifies_in_place);
         store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
         Ok(Arc::new(store))
     }

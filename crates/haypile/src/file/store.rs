@@ -12,7 +12,7 @@ use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
 use crate::file::operations::claims::Claimed;
-use crate::file::operations::pin::PINNED_FROM_BYTES;
+use crate::file::operations::pin::{PINNED_FROM_BYTES, Pinning, Reading};
 use crate::file::operations::read::Search;
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
 use crate::file::platform::ground::Ground;
@@ -44,6 +44,8 @@ pub struct FileStore {
     reader: Reader,
     ttl: Option<Duration>,
     compute_wait: Duration,
+    /// Whether values that are read in place are verified, each once.
+    verifies_in_place: bool,
     is_closed: AtomicBool,
 }
 
@@ -53,8 +55,10 @@ impl FileStore {
         reader: Reader,
         ttl: Option<Duration>,
         compute_wait: Duration,
+        verifies_in_place: bool,
     ) -> Self {
-        Self { sessions, reader, ttl, compute_wait, is_closed: AtomicBool::new(false) }
+        let is_closed = AtomicBool::new(false);
+        Self { sessions, reader, ttl, compute_wait, verifies_in_place, is_closed }
     }
 
     /// The path of the file.
@@ -345,26 +349,13 @@ impl Store for FileStore {
         let session = self.session("get")?;
         let area = &session.area;
         let key = key.hashed(area);
-        let search = area.search_inline(&key, Some(buffer));
+        let search = area.search_inline(&key, Some(buffer), false);
         let search = search.map_err(|stop| self.reader.stopped(stop))?;
-        let place = session.owners.as_ref().map(Owners::counting);
-        if let Search::Found(seen) = search
-            && let Some(hit) = self.reader.hit(&seen)
-        {
-            if let Some(place) = place {
-                area.note_use(&seen);
-                area.count(place, Event::Hit, 1);
-            }
-            return Ok(Some(hit));
+        let hit = self.note_search(session, &search);
+        if hit.is_none() {
+            buffer.clear();
         }
-        buffer.clear();
-        if let Some(place) = place {
-            area.count(place, Event::Miss, 1);
-            if search == Search::Damaged {
-                area.count(place, Event::Corrupt, 1);
-            }
-        }
-        Ok(None)
+        Ok(hit)
     }
 
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<crate::store::Found>> {
@@ -402,11 +393,15 @@ impl Store for FileStore {
 
     /// Long values stay in the file, which is read in place; others are copied.
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        self.pinned_from(PINNED_FROM_BYTES, key)
+        self.pinned_from(PINNED_FROM_BYTES, key, self.verifies_in_place)
     }
 
     fn get_in_place(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        self.pinned_from(0, key)
+        self.pinned_from(0, key, self.verifies_in_place)
+    }
+
+    fn get_in_place_verified(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.pinned_from(0, key, true)
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -573,25 +568,70 @@ impl Store for FileStore {
 }
 
 impl FileStore {
-    /// Reads a value in place if it has at least this many bytes, or else copies it.
-    fn pinned_from(&self, least_bytes: u64, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+    /// Counts a read; returns the properties of the entry if it is a hit.
+    #[expect(clippy::inline_always, reason = "the hottest path of all")]
+    #[inline(always)]
+    fn note_search(&self, session: &Session, search: &Search) -> Option<Hit> {
+        let area = &session.area;
+        let place = session.owners.as_ref().map(Owners::counting);
+        if let Search::Found(seen) = search
+            && let Some(hit) = self.reader.hit(seen)
+        {
+            if let Some(place) = place {
+                area.note_use(seen);
+                area.count(place, Event::Hit, 1);
+            }
+            return Some(hit);
+        }
+        if let Some(place) = place {
+            area.count(place, Event::Miss, 1);
+            if *search == Search::Damaged {
+                area.count(place, Event::Corrupt, 1);
+            }
+        }
+        None
+    }
+
+    /// Reads a value in place if it has at least `least_bytes`, or else copies it. With `verifies`, a value in
+    /// place is verified when this process first reads it so, and a copy each time.
+    fn pinned_from(
+        &self,
+        least_bytes: u64,
+        key: &[u8],
+        verifies: bool,
+    ) -> Result<Option<Pinned<'_>>> {
         let session = self.session("get")?;
-        let full = self.reader.key(key)?;
-        let name = full.hashed(&session.area);
-        if let Some((seen, _)) = self.reader.find(&session.area, &name, None)? {
-            let pinned = session.area.pin(&name, &seen, least_bytes, &session.pins);
-            if let Some((value, seen)) = pinned.map_err(|stop| self.reader.stopped(stop))?
-                && let Some(hit) = self.reader.hit(&seen)
-            {
-                if let Some(owners) = &session.owners {
-                    session.area.note_use(&seen);
-                    session.area.count(owners.counting(), Event::Hit, 1);
+        let (area, full) = (&session.area, self.reader.key(key)?);
+        let name = full.hashed(area);
+        if let Some((seen, _)) = self.reader.find(area, &name, None)? {
+            let pinning = Pinning {
+                least_bytes,
+                pins: &session.pins,
+                place: session.owners.as_ref().map(Owners::first_place),
+                verified: verifies.then_some(&session.verified),
+            };
+            let reading = area.pin(&name, &seen, pinning);
+            match reading.map_err(|stop| self.reader.stopped(stop))? {
+                Reading::InPlace(value, seen) => {
+                    let hit = self.note_search(session, &Search::Found(seen));
+                    return Ok(hit.map(|hit| Pinned::in_place(value, hit)));
                 }
-                return Ok(Some(Pinned::in_place(value, hit)));
+                Reading::Damaged => {
+                    self.note_search(session, &Search::Damaged);
+                    return Ok(None);
+                }
+                Reading::Copied => {}
             }
         }
         let mut buffer = Vec::new();
-        Ok(self.get_into(key, &mut buffer)?.map(|hit| Pinned::copied(buffer, hit)))
+        let hit = if verifies {
+            let search = area.search_verified(&name, &mut buffer);
+            let search = search.map_err(|stop| self.reader.stopped(stop))?;
+            self.note_search(session, &search)
+        } else {
+            self.get_into(key, &mut buffer)?
+        };
+        Ok(hit.map(|hit| Pinned::copied(buffer, hit)))
     }
 
     /// Brings the file to disk, and its name.

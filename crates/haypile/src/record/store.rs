@@ -185,6 +185,12 @@ impl Store for RecordingStore {
         Ok(value)
     }
 
+    fn get_in_place_verified(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        let value = self.inner.get_in_place_verified(key)?;
+        self.read(key, value.as_ref().map(|value| value.len()));
+        Ok(value)
+    }
+
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let result = self.inner.set(key, value, options);
         self.wrote(key, value.len(), options, &result);

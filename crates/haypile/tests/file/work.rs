@@ -2,6 +2,9 @@
 //! wrong, and in the end everything in it has been rewritten.
 
 use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
 use haypile::{Cursor, Durability, SetOptions, Store, Ttl, Written};
@@ -85,6 +88,15 @@ fn describe(value: &[u8]) -> String {
 pub(crate) fn value(number: u64, bytes: usize) -> Vec<u8> {
     let words = (0_u64..).map(|at| (number << 20 | at).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     words.flat_map(u64::to_le_bytes).take(bytes).collect()
+}
+
+/// Flips a bit of the only value in a file that has these bytes.
+pub(crate) fn flip_in(path: &Path, value: &[u8]) {
+    let mut bytes = fs::read(path).expect("bytes");
+    let at = bytes.windows(value.len()).position(|window| window == value).expect("the value");
+    bytes[at + value.len() / 2] ^= 1;
+    let file = OpenOptions::new().write(true).open(path).expect("a file");
+    file.write_all_at(&bytes[at..at + value.len()], at as u64).expect("written");
 }
 
 /// Reads every key in each way that there is.

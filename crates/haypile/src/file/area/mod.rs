@@ -5,6 +5,7 @@ pub(in crate::file) mod live;
 pub(in crate::file) mod lock;
 pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
+pub(in crate::file) mod pins;
 mod records;
 pub(in crate::file) mod sweep;
 pub(in crate::file) mod upkeep;

@@ -8,7 +8,7 @@ use crate::file::format::layout::{Geometry, Numbers};
 /// The length of the header.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
 const LANES_AT: usize = 88;
 const CHECKSUM_AT: usize = 120;
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
         let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
         assert_eq!(Header::decode(&page, 4096), Err(size));
-        for (version, error) in [(2, HeaderError::Older(2)), (4, HeaderError::Newer(4))] {
+        for (version, error) in [(3, HeaderError::Older(3)), (5, HeaderError::Newer(5))] {
             let mut other = page.clone();
             other[8] = version;
             assert!(error.to_string().contains("recreate=yes"), "{error}");

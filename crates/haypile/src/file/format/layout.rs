@@ -69,6 +69,7 @@ pub(in crate::file) struct Geometry {
     pub(in crate::file) ghosts: u64,
     pub(in crate::file) table: u64,
     pub(in crate::file) live: u64,
+    pub(in crate::file) pins: u64,
     pub(in crate::file) segments: u64,
 }
 
@@ -121,8 +122,8 @@ impl Geometry {
         let ghosts = after(overflow, numbers.overflows, LINE_BYTES);
         let table = after(ghosts, numbers.ghosts, LINE_BYTES);
         let live = after(table, numbers.segments, LINE_BYTES);
-        let segments =
-            after(live, LIVE_TABLES, live_table_bytes(numbers)).next_multiple_of(PAGE_BYTES);
+        let pins = after(live, LIVE_TABLES, table_bytes(numbers));
+        let segments = (pins + table_bytes(numbers)).next_multiple_of(PAGE_BYTES);
         Self {
             numbers,
             file_bytes,
@@ -134,6 +135,7 @@ impl Geometry {
             ghosts,
             table,
             live,
+            pins,
             segments,
         }
     }
@@ -195,7 +197,12 @@ impl Geometry {
     /// The word of a segment in a table of live counts.
     #[inline]
     pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
-        self.live + u64::from(table) * live_table_bytes(self.numbers) + u64::from(segment) * 8
+        self.live + u64::from(table) * table_bytes(self.numbers) + u64::from(segment) * 8
+    }
+
+    /// The word that counts the pins of a segment.
+    pub(in crate::file) fn pin_word(&self, segment: u32) -> u64 {
+        self.pins + u64::from(segment) * 8
     }
 
     #[inline]
@@ -253,9 +260,9 @@ fn lanes_for(segments: u64) -> u64 {
     (segments / SEGMENTS_PER_LANE).max(queues.into())
 }
 
-/// Each table begins with a line.
+/// The length of a table with a word for each segment. Each begins with a line.
 #[inline]
-fn live_table_bytes(numbers: Numbers) -> u64 {
+fn table_bytes(numbers: Numbers) -> u64 {
     (u64::from(numbers.segments) * 8).next_multiple_of(LINE_BYTES)
 }
 

@@ -33,9 +33,12 @@ pub(in crate::file) struct Survey {
     filled: Vec<Filled>,
     /// Segments of small, of open ones as much as is used.
     small: u32,
-    /// Live bytes of segments that are not runs, and segments of live runs.
+    /// Live bytes of segments that are not runs, and segments of live runs. Those that are read in place are
+    /// left out.
     live_bytes: u64,
     live_runs: u32,
+    /// The segments that are read in place.
+    pinned: u32,
 }
 
 impl Survey {
@@ -124,6 +127,7 @@ impl<G: Ground> Recycler<'_, G> {
         let open: Vec<u32> = self.open_segments().collect();
         // What a process writes at this moment has no live bytes yet, and is not dead.
         let hazards = self.hazards();
+        let pinned = self.pinned_segments();
         let epoch = self.epoch();
         let segments = self.geometry.numbers.segments;
         let mut open_small_bytes = 0;
@@ -155,6 +159,10 @@ impl<G: Ground> Recycler<'_, G> {
                         } else {
                             survey.small += run;
                         }
+                    }
+                    if pinned.binary_search(&segment).is_ok() {
+                        survey.pinned += run;
+                        continue;
                     }
                     let live = Live::decode(live);
                     let is_dead =
@@ -221,17 +229,21 @@ impl<G: Ground> Recycler<'_, G> {
         (bytes <= most_bytes).then_some(choice)
     }
 
-    /// Whether all live entries would fit half of the segments.
+    /// Whether all live entries that can be moved would fit half of the segments that they can be moved to.
     fn fits_half(&self, survey: &Survey) -> bool {
         let others = survey.live_bytes.div_ceil(self.geometry.segment_bytes());
-        let half = u64::from(self.geometry.numbers.segments / 2);
-        others + u64::from(survey.live_runs) <= half
+        let segments = self.geometry.numbers.segments.saturating_sub(survey.pinned);
+        others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
     /// The role of each segment for a record that is longer than one. `refused` are in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
-        let held: Vec<u32> =
-            self.open_segments().chain(self.hazards()).chain(refused.iter().copied()).collect();
+        let held: Vec<u32> = self
+            .open_segments()
+            .chain(self.hazards())
+            .chain(self.pinned_segments())
+            .chain(refused.iter().copied())
+            .collect();
         let epoch = self.epoch();
         let mut uses = Vec::new();
         let mut start = 0;

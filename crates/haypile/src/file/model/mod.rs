@@ -55,6 +55,8 @@ struct Model {
     pins: Mutex<HashMap<u32, u32>>,
     /// Moves on with each pause, so that waiting ends.
     clock: AtomicU64,
+    /// By this much: longer pauses make fewer of them.
+    pause_us: std::sync::atomic::AtomicU64,
     /// Where the lanes are.
     lanes: std::ops::Range<u64>,
     /// Operations of others, which follow at once when the lock of a lane is released.
@@ -185,7 +187,7 @@ impl Ground for Model {
         self.pins.lock().expect("no panic").get(&segment).is_some_and(|pins| *pins > 0)
     }
 
-    fn pin(&self, segment: u32) -> Option<Pinned<'_>> {
+    fn pin(&self, segment: u32, _: u32) -> Option<Pinned<'_>> {
         *self.pins.lock().expect("no panic").entry(segment).or_default() += 1;
         Some(Pinned { model: self, segment })
     }
@@ -200,10 +202,8 @@ impl Ground for Model {
 
     fn wake(&self, _: u64) {}
 
-    /// Long waits take few steps.
-    fn pause(&self, times: u32) {
-        let us = if times < 64 { 40 } else { 50_000 };
-        self.clock.fetch_add(us, Ordering::SeqCst);
+    fn pause(&self, _: u32) {
+        self.clock.fetch_add(self.pause_us.load(Ordering::SeqCst), Ordering::SeqCst);
         shuttle::thread::yield_now();
     }
 }
@@ -234,6 +234,7 @@ fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
         dead: Mutex::new(HashMap::new()),
         pins: Mutex::new(HashMap::new()),
         clock: AtomicU64::new(0),
+        pause_us: std::sync::atomic::AtomicU64::new(40),
         lanes: geometry.lanes..geometry.lane(numbers.lanes),
         others: Mutex::new(None),
         stores_left: std::sync::atomic::AtomicU64::new(u64::MAX),

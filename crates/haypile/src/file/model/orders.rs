@@ -133,7 +133,7 @@ fn what_is_pinned_is_not_emptied() {
             });
             let name = area.key(b"key", false);
             if let Ok(Search::Found(seen)) = area.search(&name, None)
-                && let Some(held) = area.hold(&name, &seen).expect("memory")
+                && let Some(held) = area.hold(&name, &seen, 3).expect("memory")
                 && seen.segment == segment
             {
                 wait();
@@ -164,7 +164,7 @@ fn what_is_pinned_too_late_is_not_read_in_place() {
             let found = area.search(&name, None).expect("memory");
             wait();
             if let Search::Found(seen) = found {
-                let held = area.hold(&name, &seen).expect("memory");
+                let held = area.hold(&name, &seen, 3).expect("memory");
                 assert!(held.is_none(), "it was begun again");
             }
             recycler.join(&area);

@@ -77,7 +77,7 @@ fn read_in_place(area: &Area<Model>, key: u8) -> bool {
     let Search::Found(seen) = area.search(&name, None).expect("memory") else {
         return false;
     };
-    let Some(held) = area.hold(&name, &seen).expect("memory") else {
+    let Some(held) = area.hold(&name, &seen, 3).expect("memory") else {
         return false;
     };
     let read = || {

@@ -207,6 +207,7 @@ fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
 fn a_long_write_ends_though_everything_is_cleared_again_and_again() {
     once(|| {
         let area = area();
+        area.ground.pause_us.store(20_000, Ordering::SeqCst);
         let long = vec![7; 400];
         let is_done = std::sync::Arc::new(AtomicBool::new(false));
         let clearing = {

@@ -5,4 +5,5 @@ pub(in crate::file) mod name;
 pub(in crate::file) mod pin;
 pub(in crate::file) mod read;
 pub(in crate::file) mod scan;
+pub(in crate::file) mod verified;
 pub(in crate::file) mod write;

@@ -4,20 +4,26 @@
 
 use std::collections::HashMap;
 use std::slice;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::Duration;
 
 use crate::file::area::{Area, Key, OpError, Record};
 use crate::file::format::segment::{Origin, SegmentKind};
 use crate::file::operations::read::{Search, Seen};
+use crate::file::operations::verified::Verified;
 use crate::file::platform::ground::Ground;
-use crate::file::platform::kernel::Lock;
+use crate::file::platform::kernel::{FileId, Lock};
 use crate::file::platform::mapped::Mapped;
 use crate::mutant;
+use crate::process::{self, PerProcess};
 use crate::sync::Mutex;
 
 /// The length from which a value is pinned: copying a shorter one costs less than the lock.
 pub(in crate::file) const PINNED_FROM_BYTES: u64 = 64 << 10;
+
+/// The time for which values are copied without asking, once all pins are taken.
+const REFUSED_FOR: Duration = Duration::from_millis(10);
 
 /// A value in the file that stays what it is until this is dropped.
 ///
@@ -31,39 +37,81 @@ pub(in crate::file) struct InPlace<'a> {
     area: &'a Area<Mapped>,
     at: u64,
     bytes: usize,
-    _pin: Arc<SegmentPin>,
+    /// None only while it is dropped.
+    pin: Option<Arc<SegmentPin>>,
 }
 
-/// The segments of a file in which this process reads values in place.
-#[derive(Debug, Default)]
+/// The segments of a file in which one handle reads values in place.
+#[derive(Debug)]
 pub(in crate::file) struct Pins {
-    /// Their number.
+    /// Their number, or [`CLOSED`].
     count: Arc<AtomicUsize>,
+    /// The segments that all handles of this process have pinned in the file.
+    in_process: Arc<AtomicUsize>,
+    /// Held while a segment is pinned: of two threads, the second one shares the pin of the first.
+    pinning: Mutex<()>,
     /// By number. All values of a segment share its lock.
     segments: Mutex<HashMap<u32, Weak<SegmentPin>>>,
+    /// When a pin was last refused, in microseconds of the ground's time.
+    refused_us: AtomicU64,
 }
 
 /// A segment that is not filled again until this is dropped.
 #[derive(Debug)]
 struct SegmentPin {
+    segment: u32,
+    /// The process that has it. A forked child leaves it alone.
+    process: u64,
     // Released before it stops to count: a file that is let go of has no lock any more.
     _lock: Lock,
     _counted: Counted,
 }
 
-/// Counts one of them until it is dropped.
+/// Counts a pin, and its segments, until it is dropped.
 #[derive(Debug)]
-struct Counted(Arc<AtomicUsize>);
+struct Counted {
+    count: Arc<AtomicUsize>,
+    in_process: Arc<AtomicUsize>,
+    segments: usize,
+}
 
 /// Of a file that was let go of: nothing is pinned in it any more.
 const CLOSED: usize = usize::MAX;
 
+/// The segments that the handles of this process have pinned, by file.
+static BY_FILE: LazyLock<PerProcess<Mutex<ByFile>>> = LazyLock::new(PerProcess::new);
+
+type ByFile = HashMap<FileId, Weak<AtomicUsize>>;
+
 impl Pins {
-    /// One more, if there are fewer than `most`.
-    fn add(&self, most: usize) -> Option<Counted> {
-        let more = |pins: usize| (pins != CLOSED && pins < most).then_some(pins + 1);
-        self.count.try_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
-        Some(Counted(Arc::clone(&self.count)))
+    /// Those of a handle of this file.
+    pub(in crate::file) fn of(file: FileId) -> Self {
+        let mut by_file = BY_FILE.get().lock();
+        by_file.retain(|_, in_process| in_process.strong_count() > 0);
+        let in_process = by_file.get(&file).and_then(Weak::upgrade).unwrap_or_default();
+        by_file.insert(file, Arc::downgrade(&in_process));
+        Self {
+            count: Arc::default(),
+            in_process,
+            pinning: Mutex::default(),
+            segments: Mutex::default(),
+            refused_us: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Counts one more of this number of segments, if the process then has `most` of them at most.
+    fn add(&self, segments: u32, most: u32) -> Option<Counted> {
+        let (segments, most) = (segments as usize, most as usize);
+        let (done, seen) = (Ordering::SeqCst, Ordering::SeqCst);
+        let within = |pinned: usize| Some(pinned + segments).filter(|sum| *sum <= most);
+        self.in_process.try_update(done, seen, within).ok()?;
+        let more = |pins: usize| (pins != CLOSED).then_some(pins + 1);
+        if self.count.try_update(done, seen, more).is_err() {
+            self.in_process.fetch_sub(segments, Ordering::SeqCst);
+            return None;
+        }
+        let (count, in_process) = (Arc::clone(&self.count), Arc::clone(&self.in_process));
+        Some(Counted { count, in_process, segments })
     }
 
     /// Returns the pin that other values of a segment share.
@@ -72,10 +120,22 @@ impl Pins {
     }
 
     /// Lets other values of a segment share a pin; forgets those that are gone.
-    fn share(&self, segment: u32, pin: &Arc<SegmentPin>) {
+    fn share(&self, pin: &Arc<SegmentPin>) {
         let mut segments = self.segments.lock();
         segments.retain(|_, pin| pin.strong_count() > 0);
-        segments.insert(segment, Arc::downgrade(pin));
+        segments.insert(pin.segment, Arc::downgrade(pin));
+    }
+
+    /// Whether a pin was refused a short time ago.
+    fn is_refused(&self, now: Duration) -> bool {
+        let refused_us = self.refused_us.load(Ordering::Relaxed);
+        let since = now.saturating_sub(Duration::from_micros(refused_us));
+        refused_us != u64::MAX && since < REFUSED_FOR
+    }
+
+    fn note_refusal(&self, now: Duration) {
+        let now_us = u64::try_from(now.as_micros()).unwrap_or(0);
+        self.refused_us.store(now_us, Ordering::Relaxed);
     }
 
     /// Lets there be none from now on, if there is none; says whether that is so.
@@ -87,7 +147,8 @@ impl Pins {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.in_process.fetch_sub(self.segments, Ordering::SeqCst);
+        self.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -101,44 +162,131 @@ impl AsRef<[u8]> for InPlace<'_> {
     }
 }
 
+impl Drop for InPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(last) = self.pin.take().and_then(Arc::into_inner) {
+            self.area.unpin(last);
+        }
+    }
+}
+
+/// A request to read values in place.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Pinning<'p> {
+    /// Values of this length and longer ones are read in place.
+    pub(in crate::file) least_bytes: u64,
+    pub(in crate::file) pins: &'p Pins,
+    /// A place of this process. One without any copies all values.
+    pub(in crate::file) place: Option<u32>,
+    /// The entries that were verified before, if each is to be verified once.
+    pub(in crate::file) verified: Option<&'p Verified>,
+}
+
+/// The outcome of a request to read a value in place.
+#[derive(Debug)]
+pub(in crate::file) enum Reading<'a> {
+    InPlace(InPlace<'a>, Seen),
+    /// It is to be copied.
+    Copied,
+    /// It is not what was written.
+    Damaged,
+}
+
 impl Area<Mapped> {
-    /// Locks the segment of an entry that was found and has at least `least_bytes`; `None` where it is
-    /// to be copied.
+    /// Locks the segment of an entry that was found, so that its value is read in place.
     pub(in crate::file) fn pin<'a>(
         &'a self,
         key: &Key<'_>,
         seen: &Seen,
-        least_bytes: u64,
-        pins: &Pins,
-    ) -> Result<Option<(InPlace<'a>, Seen)>, OpError> {
+        pinning: Pinning<'_>,
+    ) -> Result<Reading<'a>, OpError> {
+        let Some((value, seen, record)) = self.pinned(key, seen, pinning)? else {
+            return Ok(Reading::Copied);
+        };
+        if let Some(verified) = pinning.verified
+            && !verified.contains(&record)
+        {
+            if !self.is_whole(key.hash, &record)? {
+                return Ok(Reading::Damaged);
+            }
+            verified.add(&record);
+        }
+        Ok(Reading::InPlace(value, seen))
+    }
+
+    fn pinned<'a>(
+        &'a self,
+        key: &Key<'_>,
+        seen: &Seen,
+        Pinning { least_bytes, pins, place, .. }: Pinning<'_>,
+    ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
         let is_long = self
             .record(seen.slot, seen.segment)
             .is_some_and(|record| record.head.value_bytes() >= least_bytes);
-        let most = self.geometry.numbers.segments as usize / 8;
         // Of a run from before a loss of power, a part may be free to be refilled.
         let is_sure =
             self.origin(seen.segment) == Origin::Sure || mutant::is_on("doubtful-values-pinned");
-        if !is_long || !is_sure {
+        let Some(place) = place.filter(|_| is_long && is_sure) else {
+            return Ok(None);
+        };
+        if let Some(pin) = pins.shared(seen.segment) {
+            return self.read_under(key, pin);
+        }
+        let _alone = pins.pinning.lock();
+        if let Some(pin) = pins.shared(seen.segment) {
+            return self.read_under(key, pin);
+        }
+        let now = self.ground.now();
+        if pins.is_refused(now) {
             return Ok(None);
         }
-        let held = if let Some(pin) = pins.shared(seen.segment) {
-            self.hold_in(key, seen.segment)?.map(|(record, seen)| Held { record, seen, pin })
-        } else {
-            let Some(counted) = pins.add(most) else {
-                return Ok(None);
-            };
-            self.hold(key, seen)?.map(|Held { record, seen, pin }| {
-                let pin = Arc::new(SegmentPin { _lock: pin, _counted: counted });
-                // Only now: the segment was not being emptied when it was locked.
-                pins.share(seen.segment, &pin);
-                Held { record, seen, pin }
-            })
+        let segments = self.run_length(seen.segment);
+        let Some(counted) = pins.add(segments, self.most_pinned_by_a_process()) else {
+            return Ok(None);
         };
-        Ok(held.and_then(|Held { record, seen, pin }| {
-            let bytes = usize::try_from(record.head.value_bytes()).ok()?;
-            let at = record.at + record.head.value_at();
-            Some((InPlace { area: self, at, bytes, _pin: pin }, seen))
-        }))
+        let Some(Held { record, seen, pin: lock }) = self.hold(key, seen, place)? else {
+            return Ok(None);
+        };
+        if !self.count_pin(seen.segment) {
+            pins.note_refusal(now);
+            return Ok(None);
+        }
+        let process = process::generation();
+        let pin = SegmentPin { segment: seen.segment, process, _lock: lock, _counted: counted };
+        let pin = Arc::new(pin);
+        // Only now: the segment was not being emptied when it was locked.
+        pins.share(&pin);
+        Ok(Some((self.in_place(&record, pin), seen, record)))
+    }
+
+    /// Reads a value under a pin that its segment has already, if the entry is still in it.
+    fn read_under<'a>(
+        &'a self,
+        key: &Key<'_>,
+        pin: Arc<SegmentPin>,
+    ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
+        match self.hold_in(key, pin.segment) {
+            Ok(Some((record, seen))) => Ok(Some((self.in_place(&record, pin), seen, record))),
+            other => {
+                // It may be the last by now.
+                if let Some(last) = Arc::into_inner(pin) {
+                    self.unpin(last);
+                }
+                other.map(|_| None)
+            }
+        }
+    }
+
+    fn in_place(&self, record: &Record, pin: Arc<SegmentPin>) -> InPlace<'_> {
+        let bytes = usize::try_from(record.head.value_bytes()).expect("64-bit platforms only");
+        InPlace { area: self, at: record.at + record.head.value_at(), bytes, pin: Some(pin) }
+    }
+
+    fn unpin(&self, pin: SegmentPin) {
+        if pin.process == process::generation() {
+            self.uncount_pin(pin.segment);
+        }
+        drop(pin);
     }
 }
 
@@ -156,8 +304,9 @@ impl<G: Ground> Area<G> {
         &self,
         key: &Key<'_>,
         seen: &Seen,
+        place: u32,
     ) -> Result<Option<Held<G::Pin<'_>>>, OpError> {
-        let Some(pin) = self.ground.pin(seen.segment) else {
+        let Some(pin) = self.ground.pin(seen.segment, place) else {
             return Ok(None);
         };
         // A process that recycles sets the state, and asks for the pins then.

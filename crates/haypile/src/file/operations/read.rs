@@ -43,13 +43,15 @@ pub(in crate::file) enum Search {
 }
 
 impl<G: Ground> Area<G> {
-    /// As [`search`](Self::search), in line.
+    /// As [`search`](Self::search), in line; with `verifies`, the checksum is compared even if the record is
+    /// not in doubt.
     #[expect(clippy::inline_always, reason = "the hottest path of all")]
     #[inline(always)]
     pub(in crate::file) fn search_inline(
         &self,
         key: &Key<'_>,
         mut value: Option<&mut Vec<u8>>,
+        verifies: bool,
     ) -> Result<Search, OpError> {
         let bucket = self.geometry.bucket_of(key.hash);
         let first = self.geometry.bucket(bucket);
@@ -63,7 +65,8 @@ impl<G: Ground> Area<G> {
                     if !slot.has_tag(tag) {
                         continue;
                     }
-                    match self.look(key, (line, word), at + word, slot, value.as_deref_mut())? {
+                    let place = (line, word, at + word);
+                    match self.look(key, place, slot, value.as_deref_mut(), verifies)? {
                         Look::Found(seen) => return Ok(Search::Found(seen)),
                         Look::Other => {}
                         Look::Changed => continue 'again,
@@ -94,7 +97,17 @@ impl<G: Ground> Area<G> {
         key: &Key<'_>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<Search, OpError> {
-        self.search_inline(key, value)
+        self.search_inline(key, value, false)
+    }
+
+    /// As [`search`](Self::search), and compares the checksum of what it finds.
+    #[cold]
+    pub(in crate::file) fn search_verified(
+        &self,
+        key: &Key<'_>,
+        value: &mut Vec<u8>,
+    ) -> Result<Search, OpError> {
+        self.search_inline(key, Some(value), true)
     }
 
     #[expect(clippy::inline_always, reason = "the hottest path of all")]
@@ -102,10 +115,10 @@ impl<G: Ground> Area<G> {
     fn look(
         &self,
         key: &Key<'_>,
-        (line, word): (G::Line<'_>, u64),
-        at: u64,
+        (line, word, at): (G::Line<'_>, u64, u64),
         slot: Slot,
         value: Option<&mut Vec<u8>>,
+        verifies: bool,
     ) -> Result<Look, OpError> {
         let Some(segment) = self.segment_of(slot) else {
             return Ok(Look::Other);
@@ -113,7 +126,7 @@ impl<G: Ground> Area<G> {
         self.prefetch_record(slot);
         let entry = self.entry(segment);
         let generation = entry.generation();
-        let is_in_doubt = self.is_in_doubt(segment);
+        let is_in_doubt = self.is_in_doubt(segment) || verifies;
         // At this moment the slot points to the record: in this generation, or in a later one, which
         // the check at the end finds.
         let slot = match slot_in(line, word) {

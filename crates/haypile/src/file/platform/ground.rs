@@ -142,9 +142,9 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// Whether some process reads values of this segment in place.
     fn is_pinned(&self, segment: u32) -> bool;
 
-    /// Says to all processes that this one reads values of a segment in place, until the result is
-    /// dropped; `None` where that cannot be.
-    fn pin(&self, segment: u32) -> Option<Self::Pin<'_>>;
+    /// Says to all processes that the one which has this place reads values of a segment in place, until the
+    /// result is dropped; `None` where that cannot be.
+    fn pin(&self, segment: u32, place: u32) -> Option<Self::Pin<'_>>;
 
     /// A time that does not go back.
     fn now(&self) -> Duration;

@@ -16,8 +16,10 @@ use crate::file::platform::map::Anchor;
 
 /// The byte of the first place.
 const PLACES_AT: i64 = 1 << 62;
-/// The byte of the first segment.
+/// The first byte of the first segment.
 const SEGMENTS_AT: i64 = PLACES_AT + (1 << 32);
+/// The bytes of a segment: one for each owner that can read it in place.
+const BYTES_OF_A_SEGMENT: i64 = 1024;
 /// The byte that a process locks while it replaces the file.
 pub(in crate::file) const REPLACER_AT: i64 = PLACES_AT - 1;
 /// The byte that a process locks while it attaches to the file.
@@ -28,7 +30,7 @@ pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
 
 /// A file, told apart from others that had or get its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::file) struct FileId {
     pub(in crate::file) device: u64,
     pub(in crate::file) inode: u64,
@@ -169,10 +171,11 @@ impl Kernel {
         ))
     }
 
-    /// Locks the byte of a segment against recycling; `None` where it is locked.
-    pub(in crate::file) fn pin(&self, segment: u32) -> io::Result<Option<Lock>> {
+    /// Locks a segment against recycling by the byte that belongs to a place; `None` where that is locked.
+    pub(in crate::file) fn pin(&self, segment: u32, place: u32) -> io::Result<Option<Lock>> {
         let file = self.open_again()?;
-        if !set_lock(&file, libc::F_RDLCK, SEGMENTS_AT + i64::from(segment))? {
+        let byte = first_byte_of(segment) + i64::from(place);
+        if !set_lock(&file, libc::F_WRLCK, byte)? {
             return Ok(None);
         }
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
@@ -184,9 +187,9 @@ impl Kernel {
         self.ask(libc::F_RDLCK, PLACES_AT + i64::from(place), 1)
     }
 
-    /// Whether a process reads a segment in place.
+    /// Whether a process reads a segment in place: only a write lock says so, as for places.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
-        self.ask(libc::F_WRLCK, SEGMENTS_AT + i64::from(segment), 1)
+        self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT)
     }
 
     /// Whether a lock of this kind would meet another. An owner that cannot be asked about is taken
@@ -196,6 +199,10 @@ impl Kernel {
         let asked = self.with_file(ask).or_else(|_| self.open_again().and_then(|file| ask(&file)));
         asked.unwrap_or(true)
     }
+}
+
+fn first_byte_of(segment: u32) -> i64 {
+    SEGMENTS_AT + i64::from(segment) * BYTES_OF_A_SEGMENT
 }
 
 /// Opens a file that is not a link. A pipe that has taken its path is not waited for.
@@ -290,13 +297,13 @@ mod tests {
         std::fs::write(&path, "x").expect("a file");
         let kernel = kernel(&path);
         let reader = open(&path, false).expect("a file");
-        for byte in [ATTACHER_AT, PLACES_AT + 3, SEGMENTS_AT + 3] {
+        for byte in [ATTACHER_AT, PLACES_AT + 3, first_byte_of(3)] {
             assert!(set_lock(&reader, libc::F_RDLCK, byte).expect("locks"));
         }
         assert!(!kernel.is_place_taken(3) && !kernel.is_any_place_taken(32));
         assert!(!kernel.is_writer_attaching());
         assert!(kernel.take_place(3).expect("locks").is_none(), "the reader is in the way");
-        assert!(kernel.is_segment_locked(3));
+        assert!(!kernel.is_segment_locked(3), "a reader keeps nobody from emptying it");
         let place = kernel.take_place(31).expect("locks");
         assert!(place.is_some() && kernel.is_any_place_taken(32));
         assert!(!kernel.is_any_place_taken(31));
@@ -353,15 +360,17 @@ mod tests {
     }
 
     #[test]
-    fn pins_of_a_segment_are_shared_and_hold_each_for_itself() {
+    fn each_pin_of_a_segment_holds_it_alone() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("cache");
         std::fs::write(&path, "x").expect("a file");
         let kernel = kernel(&path);
-        let pins = [(); 2].map(|()| kernel.pin(9).expect("locks").expect("no writer"));
-        let [one, other] = pins;
+        let pin = |place| kernel.pin(9, place).expect("locks");
+        let [one, other] = [0, 1023].map(|place| pin(place).expect("it is free"));
+        assert!(pin(0).is_none(), "a place has one");
         drop(one);
         assert!(kernel.is_segment_locked(9));
+        assert!(!kernel.is_segment_locked(8) && !kernel.is_segment_locked(10));
         drop(other);
         assert!(!kernel.is_segment_locked(9));
     }

@@ -104,8 +104,8 @@ impl Ground for Mapped {
         self.kernel.is_segment_locked(segment)
     }
 
-    fn pin(&self, segment: u32) -> Option<Lock> {
-        self.kernel.pin(segment).ok().flatten()
+    fn pin(&self, segment: u32, place: u32) -> Option<Lock> {
+        self.kernel.pin(segment, place).ok().flatten()
     }
 
     fn now(&self) -> Duration {

@@ -133,7 +133,7 @@ impl Ground for Copied {
         false
     }
 
-    fn pin(&self, _: u32) -> Option<()> {
+    fn pin(&self, _: u32, _: u32) -> Option<()> {
         None
     }
 

@@ -138,6 +138,11 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
+    /// The number of the first place, by which the process pins segments. It may have been given back.
+    pub(in crate::file) fn first_place(&self) -> u32 {
+        self.first.place
+    }
+
     /// The place that this thread counts in, alone where there is one for each thread.
     #[inline]
     pub(in crate::file) fn counting(&self) -> Counting {

@@ -13,6 +13,7 @@ use crate::file::area::owners::VERSIONS_END;
 use crate::file::crash;
 use crate::file::format::header::{self, Header};
 use crate::file::operations::pin::Pins;
+use crate::file::operations::verified::Verified;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{FileId, Kernel};
@@ -45,6 +46,8 @@ pub(in crate::file) struct Session {
     pub(in crate::file) is_crowded_out: bool,
     /// Values that are read in place.
     pub(in crate::file) pins: Pins,
+    /// Entries that were verified, for reads that verify each once.
+    pub(in crate::file) verified: Verified,
     /// Whether it was flushed to disk, with the directory that has its name.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
@@ -86,6 +89,7 @@ impl Session {
             let _ = map.prefault(wanted.is_writable);
         }
         let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;
+        let pins = Pins::of(kernel.id);
         let ground = Mapped { map, kernel };
         let mut area = Area::new(ground, header.geometry, header.hash_seed, stamp);
         area.verifies_all = verifies_all;
@@ -100,7 +104,8 @@ impl Session {
             header,
             is_crowded_out: wanted.is_writable && owners.is_none(),
             owners,
-            pins: Pins::default(),
+            pins,
+            verified: Verified::default(),
             is_name_durable: AtomicBool::new(false),
             process: std::process::id(),
             before: AtomicPtr::new(ptr::null_mut()),

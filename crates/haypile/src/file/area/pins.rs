@@ -1,0 +1,90 @@
+//! Pins: the segments in which processes read values in place.
+//!
+//! A pin is a lock of the kernel's, which falls with its process. A word in the file counts the pins of
+//! each segment, so that nobody has to ask the kernel about all of them. The word is raised after the lock
+//! is taken and lowered before it is released: where a process has died, the word is too high, and whoever
+//! learns from the kernel that nobody has the segment pinned clears it.
+
+use std::sync::atomic::Ordering;
+
+use super::Area;
+use crate::file::platform::ground::{Ground, Line};
+use crate::mutant;
+
+/// All processes together pin at most one segment of this number: writers have the others.
+const SEGMENTS_PER_PIN: u32 = 4;
+/// One process pins at most one segment of this number.
+const SEGMENTS_PER_PIN_OF_A_PROCESS: u32 = 8;
+
+/// The words of a line of the table.
+const WORDS_PER_LINE: u32 = 8;
+
+impl<G: Ground> Area<G> {
+    /// The most segments that all processes together pin.
+    pub(in crate::file) fn most_pinned(&self) -> u32 {
+        self.geometry.numbers.segments / SEGMENTS_PER_PIN
+    }
+
+    /// The most segments that one process pins.
+    pub(in crate::file) fn most_pinned_by_a_process(&self) -> u32 {
+        self.geometry.numbers.segments / SEGMENTS_PER_PIN_OF_A_PROCESS
+    }
+
+    /// The segments that the record of a segment is in: several, if it is the head of a run.
+    pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
+        self.run_from(segment, self.entry(segment).state())
+    }
+
+    /// Counts a pin of a segment that this process has locked, unless more segments were pinned then than all
+    /// processes may; says whether it did.
+    pub(in crate::file) fn count_pin(&self, segment: u32) -> bool {
+        let is_first = self.ground.add(self.geometry.pin_word(segment), 1) == 0;
+        if !is_first || mutant::is_on("pins-of-all-are-not-bounded") {
+            return true;
+        }
+        // Of two that count at the same time, at least one sees both.
+        self.ground.fence(Ordering::SeqCst);
+        let sum = |pinned: Vec<u32>| pinned.iter().map(|it| self.run_length(*it)).sum::<u32>();
+        let has_room = sum(self.counted_pins()) <= self.most_pinned()
+            || sum(self.pinned_segments()) <= self.most_pinned();
+        if !has_room {
+            self.uncount_pin(segment);
+        }
+        has_room
+    }
+
+    /// Counts a pin less, before its lock is released.
+    pub(in crate::file) fn uncount_pin(&self, segment: u32) {
+        self.ground.add(self.geometry.pin_word(segment), u64::MAX);
+    }
+
+    /// The segments that processes read in place at this moment: heads, where they are runs.
+    pub(in crate::file) fn pinned_segments(&self) -> Vec<u32> {
+        let mut pinned = self.counted_pins();
+        pinned.retain(|segment| {
+            let at = self.geometry.pin_word(*segment);
+            let count = self.ground.load(at, Ordering::Relaxed);
+            let is_pinned = self.ground.is_pinned(*segment);
+            if !is_pinned && !mutant::is_on("pins-of-the-dead-count") {
+                // Unless somebody has counted another pin since.
+                let _ = self.ground.exchange(at, count, 0);
+            }
+            is_pinned || mutant::is_on("pins-of-the-dead-count")
+        });
+        pinned
+    }
+
+    /// The segments whose pins are counted, those of dead processes included.
+    fn counted_pins(&self) -> Vec<u32> {
+        let segments = self.geometry.numbers.segments;
+        let mut pinned = Vec::new();
+        for first in (0..segments).step_by(WORDS_PER_LINE as usize) {
+            let line = self.ground.line(self.geometry.pin_word(first));
+            let in_line = first..segments.min(first + WORDS_PER_LINE);
+            let counts = in_line.zip((0..).step_by(8));
+            let counted = counts.filter(|(_, at)| line.load(*at, Ordering::Relaxed) > 0);
+            pinned.extend(counted.map(|(segment, _)| segment));
+        }
+        pinned
+    }
+}

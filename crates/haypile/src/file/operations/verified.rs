@@ -1,0 +1,33 @@
+//! The entries whose values this process has verified, for reads that verify each once.
+
+use std::collections::HashSet;
+
+use crate::file::area::Record;
+use crate::sync::Mutex;
+
+/// The entries that are remembered: about 3 MB of them. Beyond that, all are verified again.
+const MOST: usize = 1 << 16;
+
+/// The entries that were verified, by where their records are and by their versions, which no other entry has.
+#[derive(Debug, Default)]
+pub(in crate::file) struct Verified(Mutex<HashSet<(u64, u64)>>);
+
+impl Verified {
+    /// Whether an entry has been verified.
+    pub(in crate::file) fn contains(&self, record: &Record) -> bool {
+        self.0.lock().contains(&Self::name(record))
+    }
+
+    /// Notes that an entry has been verified.
+    pub(in crate::file) fn add(&self, record: &Record) {
+        let mut verified = self.0.lock();
+        if verified.len() >= MOST {
+            verified.clear();
+        }
+        verified.insert(Self::name(record));
+    }
+
+    fn name(record: &Record) -> (u64, u64) {
+        (record.at, record.head.version())
+    }
+}
