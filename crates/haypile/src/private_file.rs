@@ -11,6 +11,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use crate::call::Call;
+
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
@@ -28,7 +30,7 @@ impl Naming {
         let mut builder = tempfile::Builder::new();
         builder.prefix(self.prefix).suffix(self.suffix);
         for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(folder)?;
+            let file = builder.tempfile_in(folder).call("open")?;
             // Without locks in the file system no other writer gets one either, and the file is
             // safe.
             let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));

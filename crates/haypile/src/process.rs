@@ -64,6 +64,8 @@ mod page {
     use rustix::mm::Advice;
     use rustix::mm::{self, MapFlags, ProtFlags};
 
+    use crate::call::Call;
+
     const PAGE_BYTES: usize = 4096;
     const WORDS: usize = PAGE_BYTES / 8;
 
@@ -81,14 +83,18 @@ mod page {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: the kernel chooses the address.
             let start = unsafe {
-                mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
+                mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)
+                    .call("mmap")?
             };
             let page = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
             // Miri knows no such advice, and no forks.
             #[cfg(not(miri))]
             // SAFETY: the page is this mapping's.
             unsafe {
-                mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)?;
+                mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork).call(
+                    "madvise(MADV_WIPEONFORK), without which a forked child would use its parent's \
+                     place,",
+                )?;
             }
             Ok(page)
         }

@@ -10,7 +10,8 @@ use crate::file::format::layout::{
 };
 use crate::file::operations::name::MAX_NAMESPACE_BYTES;
 use crate::file::process::copied;
-use crate::file::process::create::{self, Compressed, FileError, Wanted};
+use crate::file::process::create::{self, Compressed, Wanted};
+use crate::file::process::error::FileError;
 use crate::file::process::session::Sessions;
 use crate::file::reader::Reader;
 use crate::file::store::FileStore;

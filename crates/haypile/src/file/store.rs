@@ -1,6 +1,5 @@
 //! The file store as a [`Store`].
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +15,8 @@ use crate::file::operations::read::Search;
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
-use crate::file::process::create::{self, FileError};
+use crate::file::process::error::FileError;
+use crate::file::process::make;
 use crate::file::process::owners::{Owners, Taken};
 use crate::file::process::session::{Session, Sessions};
 use crate::file::reader::Reader;
@@ -595,22 +595,18 @@ impl FileStore {
     /// Brings the file to disk, and its name.
     fn sync(&self, session: &Session) -> std::result::Result<(), FileError> {
         let io_error = |source| FileError::Io { path: self.path().to_owned(), source };
-        let kernel = &session.area.ground.kernel;
-        let is_named = kernel.with_file(|file| {
-            if !mutant::is_on("flush-does-nothing") {
-                file.sync_data()?;
-                #[cfg(feature = "test-hooks")]
-                crate::file::hooks::note_sync("data");
+        if !mutant::is_on("flush-does-nothing") {
+            let is_named = session.area.ground.sync().map_err(io_error)?;
+            #[cfg(feature = "test-hooks")]
+            crate::file::hooks::note_sync("data");
+            if !is_named {
+                return Err(FileError::Removed(self.path().to_owned()));
             }
-            Ok(file.metadata()?.nlink() > 0)
-        });
-        if !is_named.map_err(io_error)? {
-            return Err(FileError::Removed(self.path().to_owned()));
         }
         if !session.is_name_durable.swap(true, Ordering::AcqRel)
             && !mutant::is_on("name-not-brought-to-disk")
         {
-            create::make_name_durable(self.path()).map_err(io_error)?;
+            make::make_name_durable(self.path()).map_err(io_error)?;
         }
         Ok(())
     }

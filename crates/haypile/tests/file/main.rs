@@ -22,7 +22,9 @@ mod model;
 mod pins;
 mod processes;
 mod reboot;
+mod refused;
 mod script;
+mod seccomp;
 #[cfg(feature = "crash-points")]
 mod stop;
 mod trust;

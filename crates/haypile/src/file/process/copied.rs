@@ -16,7 +16,8 @@ use crate::file::format::header::Header;
 use crate::file::platform::ground::{Checked, Ground};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{self, Kernel};
-use crate::file::process::create::{self, FileError};
+use crate::file::process::create;
+use crate::file::process::error::FileError;
 
 const PAGE_BYTES: usize = 4096;
 /// Pages that are kept; when there are more, all are read again.
@@ -128,7 +129,7 @@ impl Ground for Copied {
     fn prefetch_to_write(&self, _: u64, _: u64) {}
 
     fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_taken(place)
+        self.kernel.is_place_taken(place).unwrap_or(true)
     }
 
     fn is_halted(&self, _: ProcessId) -> bool {

@@ -263,7 +263,10 @@ impl Area<Mapped> {
         // Those that were left first; then those whose owners have died.
         let left = (0..places).filter(is_left);
         let all = left.chain((0..places).filter(|place| !is_left(place)));
-        for place in all.filter(|place| !self.ground.is_taken(*place)) {
+        for place in all {
+            if self.ground.kernel.is_place_taken(place)? {
+                continue;
+            }
             if let Some(lock) = self.ground.kernel.take_place(place)? {
                 return Ok(Some(self.occupy(place, lock, now_ms)));
             }

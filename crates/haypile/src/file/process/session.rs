@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "a pointer that a fork sets to zero")]
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -17,10 +18,10 @@ use crate::file::operations::pin::Pins;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{FileId, Kernel};
-use crate::file::platform::map::Map;
+use crate::file::platform::map::{Access, Map};
 use crate::file::platform::mapped::Mapped;
-use crate::file::platform::stamp;
-use crate::file::process::create::{self, FileError, Opened, Wanted};
+use crate::file::process::create::{self, Opened, Wanted};
+use crate::file::process::error::FileError;
 use crate::file::process::owners::Owners;
 use crate::file::process::schedule::Schedule;
 use crate::mutant;
@@ -78,13 +79,12 @@ impl Session {
         verifies_all: bool,
     ) -> Result<Self, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
-        let Opened { file, header } = opened;
-        let stamp = stamp::of(&file).map_err(io_error)?;
+        let Opened { file, header, stamp } = opened;
         let map = Map::new(&file, header.geometry.file_bytes, wanted.is_writable);
         let map = map.map_err(io_error)?;
         if wanted.prefaults {
             // Pages that cannot be mapped now are mapped when they are used.
-            let _ = map.prefault(wanted.is_writable);
+            let _ = map.prefault(Access::Read);
         }
         let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;
         let mut area = Area {
@@ -128,12 +128,15 @@ impl Session {
     /// Why this process only reads.
     pub(in crate::file) fn crowded_out(&self, path: &Path) -> FileError {
         let places = self.area.geometry.numbers.places;
-        let is_free = |place: &u32| !self.area.ground.kernel.is_place_taken(*place);
         let path = path.to_owned();
-        if (0..places).any(|place| is_free(&place)) {
-            return FileError::LockedOut(path);
+        let asked = (0..places).map(|place| self.area.ground.kernel.is_place_taken(place));
+        match asked.collect::<io::Result<Vec<bool>>>() {
+            Ok(taken) if taken.iter().all(|is_taken| *is_taken) => {
+                FileError::Crowded { path, places }
+            }
+            Ok(_) => FileError::LockedOut(path),
+            Err(source) => FileError::Io { path, source },
         }
-        FileError::Crowded { path, places }
     }
 
     /// Lets go of a file that this process has left, though threads may still be using it: they find
@@ -170,25 +173,26 @@ impl Area<Mapped> {
         self.ground.store(header::ATTACHER, process.number, Ordering::Relaxed);
         self.ground.store(header::ATTACHER_NAMESPACE, process.namespace, Ordering::Relaxed);
         crash::point("attach.begun");
-        self.agree_on_stamp();
+        self.agree_on_stamp().map_err(io_error)?;
         Owners::attach(self, now_ms).map_err(io_error)
     }
 
     /// The process that attaches; `None` where a process holds that lock that may only read.
     fn attacher(&self) -> Option<u64> {
-        let is_writer = self.ground.kernel.is_writer_attaching();
+        let is_writer = self.ground.kernel.is_writer_attaching().unwrap_or(true);
         is_writer.then(|| self.ground.load(header::ATTACHER, Ordering::Relaxed))
     }
 
-    fn agree_on_stamp(&mut self) {
+    fn agree_on_stamp(&mut self) -> io::Result<()> {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
-        let is_used = self.ground.kernel.is_any_place_taken(places);
+        let is_used = self.ground.kernel.is_any_place_taken(places)?;
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.install_stamp();
         }
+        Ok(())
     }
 
     /// The file may have been put together by a loss of power since it was last used.
@@ -216,11 +220,11 @@ impl Area<Mapped> {
     }
 
     /// Takes the stamp of the processes that use the file, as one that only reads. Where there is
-    /// none, and no proof that the file is as it was left, everything is verified.
+    /// none that can be seen, and no proof that the file is as it was left, everything is verified.
     fn observe(&mut self) {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
-        if self.ground.kernel.is_any_place_taken(places) {
+        if self.ground.kernel.is_any_place_taken(places).unwrap_or(false) {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.verifies_all = true;
