@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::clock::SystemClock;
 use crate::compress::Compression;
 use crate::file::area::Area;
 use crate::file::format::counter::{Counted, Counter};
@@ -193,7 +195,8 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
             | FileError::PerhapsNetwork { .. }
             | FileError::Holes(_),
         ) => {
-            let file = copied::open(path).map_err(|error| failed(path, error))?;
+            let file = copied::open(path, Arc::new(SystemClock::new()));
+            let file = file.map_err(|error| failed(path, error))?;
             let owner = path.symlink_metadata().map_or(0, |metadata| metadata.uid());
             Ok(OpenedFile::Copied(Box::new(file), owner))
         }
@@ -317,8 +320,6 @@ impl FileCheck {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::registry::Registry;
     use crate::write::SetOptions;

@@ -9,7 +9,6 @@ use crate::file::format::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
 use crate::file::operations::name::MAX_NAMESPACE_BYTES;
-use crate::file::process::copied;
 use crate::file::process::create::{self, Compressed, Wanted};
 use crate::file::process::error::FileError;
 use crate::file::process::session::Sessions;
@@ -41,7 +40,8 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
             name: "mode",
             kind: ValueKind::Choice(&["rw", "ro", "copy"]),
             help: "whether this process also writes; copy reads the file without mapping it and \
-                   trusts nothing in it, even if it belongs to another user; rw by default",
+                   trusts nothing in it, even if it belongs to another user; what it finds may be \
+                   a second old; rw by default",
         },
         OptionSpec {
             name: "verify",
@@ -124,8 +124,8 @@ impl Opener for FileOpener {
         }
         let reader = Reader { url: url.clone(), namespace, clock };
         if level.choice("mode") == Some("copy") {
-            let (area, header) = copied::open(path).map_err(failed)?;
-            return Ok(Arc::new(CopiedStore::new(area, header, reader)));
+            let store = CopiedStore::open(path.to_owned(), reader).map_err(failed)?;
+            return Ok(Arc::new(store));
         }
         let verifies_all = level.choice("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;

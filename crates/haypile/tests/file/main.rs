@@ -12,7 +12,9 @@
 
 mod basics;
 mod child;
+mod closed;
 mod containers;
+mod copied;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;
