@@ -19,7 +19,7 @@ use crate::file::platform::ground::Ground;
 use crate::file::process::copied::{self, Copied};
 use crate::file::process::create::{Compressed, Wanted};
 use crate::file::process::error::FileError;
-use crate::file::process::session::Sessions;
+use crate::file::process::sessions::Sessions;
 use crate::private_file::check_private;
 use crate::registry::OpenError;
 
@@ -100,7 +100,8 @@ pub struct FileCheck {
 pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
     match open(path)? {
         OpenedFile::Mapped(sessions) => {
-            let session = sessions.get().map_err(|error| failed(path, error))?;
+            let using = sessions.begin();
+            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
             Ok(stat_of(&session.area, &session.header, None))
         }
         OpenedFile::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
@@ -155,7 +156,8 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
 pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
     match open(path)? {
         OpenedFile::Mapped(sessions) => {
-            let session = sessions.get().map_err(|error| failed(path, error))?;
+            let using = sessions.begin();
+            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
             Ok(check_area(&session.area, None, &mut progress))
         }
         OpenedFile::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
@@ -185,7 +187,7 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
         may_be_remote: false,
         now_ms: 0,
     };
-    match Sessions::open(path, wanted, false) {
+    match Sessions::open(path, wanted, false, 0) {
         Ok(sessions) => Ok(OpenedFile::Mapped(Box::new(sessions))),
         // What cannot be mapped safely can be read.
         Err(

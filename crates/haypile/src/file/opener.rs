@@ -11,7 +11,7 @@ use crate::file::format::layout::{
 use crate::file::operations::name::MAX_NAMESPACE_BYTES;
 use crate::file::process::create::{self, Compressed, Wanted};
 use crate::file::process::error::FileError;
-use crate::file::process::session::Sessions;
+use crate::file::process::sessions::Sessions;
 use crate::file::reader::Reader;
 use crate::file::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
@@ -128,7 +128,8 @@ impl Opener for FileOpener {
             return Ok(Arc::new(store));
         }
         let verifies_all = level.choice("verify") == Some("always");
-        let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
+        let sessions =
+            Sessions::open(path, wanted, verifies_all, reader.clock.now_ns()).map_err(failed)?;
         let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
         let store = FileStore::new(sessions, reader, ttl, compute_wait);
         store.warnings().iter().for_each(|warning| log::warn!("{warning}"));

@@ -25,10 +25,13 @@ mod pins;
 mod processes;
 mod reboot;
 mod refused;
+mod replaced;
 mod script;
 mod seccomp;
+mod space;
 #[cfg(feature = "crash-points")]
 mod stop;
 mod trust;
+mod volumes;
 mod waits;
 mod work;

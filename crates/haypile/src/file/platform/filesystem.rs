@@ -69,7 +69,6 @@ pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
 /// the file was allocated: without room the kernel neither writes the page nor returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Space {
-    pub(in crate::file) file_system: &'static str,
     pub(in crate::file) free_bytes: u64,
 }
 
@@ -78,16 +77,25 @@ impl Space {
     pub(in crate::file) fn needed_bytes(file_bytes: u64) -> u64 {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
     }
+
+    /// Whether that is more than there is.
+    pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
+        self.free_bytes < Self::needed_bytes(file_bytes)
+    }
 }
 
 /// Returns the free space of such a file system, `None` of another.
 pub(in crate::file) fn space(file: &File) -> Option<Space> {
+    #[cfg(feature = "test-hooks")]
+    if let Some(free_bytes) = crate::file::hooks::free_bytes() {
+        return Some(Space { free_bytes });
+    }
     if !copies_on_write(file) {
         return None;
     }
     let found = rustix::fs::fstatvfs(file).ok()?;
     let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
-    Some(Space { file_system: "btrfs", free_bytes })
+    Some(Space { free_bytes })
 }
 
 fn by_kind(kind: i64) -> FileSystem {

@@ -403,6 +403,18 @@ impl Map {
     }
 }
 
+impl Map {
+    /// Gives the addresses back.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the mapping from now on, and it is never dropped.
+    pub(in crate::file) unsafe fn unmap(&self) {
+        // SAFETY: it was mapped so, and the caller sees to it that no one uses it.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast::<c_void>(), self.bytes) };
+    }
+}
+
 impl Drop for Map {
     fn drop(&mut self) {
         // SAFETY: it was mapped so, and nobody has a pointer into it any more: they borrow `self`.

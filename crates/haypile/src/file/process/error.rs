@@ -71,6 +71,13 @@ pub(in crate::file) enum FileError {
     )]
     MemoryLimit { path: PathBuf, bytes: u64, limit: MemoryLimit },
     #[error(
+        "{} lies on btrfs, which takes room for each page that is written and has {free_bytes} bytes \
+         of it; this process only reads until {needed_bytes} are free, for a write could wait \
+         without an end; free some room, or put the cache on another file system",
+        path.display()
+    )]
+    LowSpace { path: PathBuf, free_bytes: u64, needed_bytes: u64 },
+    #[error(
         "{} has holes, like a copy that omits zeros, and reading them takes memory of its file \
          system; open it once for writing, which fills them",
         .0.display()

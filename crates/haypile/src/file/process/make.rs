@@ -97,7 +97,7 @@ pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileEr
     let no_room = |error| room::failed(path, bytes, error);
     if !mutant::is_on("new-files-filled-untested") {
         Kernel::test_locks(made.path()).map_err(io_error)?;
-        drop(WipedOnFork::new().map_err(io_error)?);
+        drop(WipedOnFork::<1>::new().map_err(io_error)?);
     }
     room::check_limits(path, file, bytes)?;
     file.set_len(bytes).call("ftruncate").map_err(no_room)?;

@@ -6,6 +6,7 @@ pub(in crate::file) mod error;
 pub(in crate::file) mod make;
 pub(in crate::file) mod owners;
 pub(in crate::file) mod room;
-pub(in crate::file) mod schedule;
 pub(in crate::file) mod session;
+pub(in crate::file) mod sessions;
 pub(in crate::file) mod threads;
+pub(in crate::file) mod uses;

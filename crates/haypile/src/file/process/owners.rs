@@ -212,7 +212,7 @@ impl Owners {
         }
         self.count.store(last, Ordering::Release);
         if let Some(place) = work.place.take() {
-            area.leave(&place, &mut counted);
+            area.leave(&place, true, &mut counted);
         }
     }
 
@@ -232,12 +232,13 @@ impl Owners {
         self.all[0].work.lock().place.as_ref().map(|place| place.me)
     }
 
-    /// Gives all places back, once the threads are done that use them.
-    pub(in crate::file) fn leave(&self, area: &Area<Mapped>) {
+    /// Gives all places back, once the threads are done that use them. Where nothing may be stored,
+    /// they look like those of a process that has died.
+    pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut counted = self.changing.lock();
         for owner in &self.all {
             if let Some(place) = owner.work.lock().place.take() {
-                area.leave(&place, &mut counted);
+                area.leave(&place, may_store, &mut counted);
             }
         }
     }
@@ -280,8 +281,10 @@ impl Area<Mapped> {
     }
 
     /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
-    fn leave(&self, place: &TakenPlace, counted: &mut Counted) {
+    fn leave(&self, place: &TakenPlace, may_store: bool, counted: &mut Counted) {
         place.add_to(self, counted);
-        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+        if may_store {
+            self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+        }
     }
 }

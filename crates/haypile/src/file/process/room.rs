@@ -35,9 +35,8 @@ pub(in crate::file) fn check_limits(path: &Path, file: &File, bytes: u64) -> Res
         && space.free_bytes < bytes.saturating_add(needed_bytes)
     {
         let source = io::Error::other(format!(
-            "{} bytes are free, and on {} a cache of this size needs {needed_bytes} more than its \
-             own size",
-            space.free_bytes, space.file_system,
+            "{} bytes are free, and on btrfs a cache of this size needs {needed_bytes} in addition",
+            space.free_bytes,
         ));
         return Err(FileError::NoRoom { path: path.to_owned(), bytes, source });
     }
