@@ -8,7 +8,6 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
 
 use crate::call::{Call, errno};
 use crate::file::format::header::{self, Header};
@@ -17,6 +16,7 @@ use crate::file::platform::kernel::{self, Kernel};
 use crate::file::platform::memory_limit;
 use crate::file::process::error::FileError;
 use crate::mutant;
+use crate::private_file::size_limit;
 
 /// A file is allocated in parts of this size; smaller ones where signals interrupt that.
 const PART_BYTES: u64 = 1 << 30;
@@ -45,7 +45,7 @@ pub(in crate::file) fn check_limits(path: &Path, file: &File, bytes: u64) -> Res
 
 /// A write beyond this limit is a SIGXFSZ.
 fn check_file_size(path: &Path, bytes: u64) -> Result<(), FileError> {
-    match getrlimit(Resource::Fsize).current {
+    match size_limit() {
         Some(limit_bytes) if limit_bytes < bytes => {
             Err(FileError::FileSizeLimit { path: path.to_owned(), bytes, limit_bytes })
         }
