@@ -57,9 +57,9 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "prefault",
             kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether opening brings the whole file into memory and maps it, so that no \
-                   operation waits for that; a new file on tmpfs with huge=advise then has huge \
-                   pages; no by default",
+            help: "whether opening brings the whole file into memory and maps it, so that no read \
+                   waits for that, and on tmpfs no write; a new file on tmpfs with huge=advise then \
+                   has huge pages; no by default",
         },
         OptionSpec::ALLOW_SHARED,
         OptionSpec {

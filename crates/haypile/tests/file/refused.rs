@@ -1,4 +1,5 @@
-//! What becomes of a file, and what is said, where a system call or a limit refuses something.
+//! Refusals by the kernel, call by call and limit by limit: no file is left behind, and errors name the
+//! call or the limit.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -48,7 +49,7 @@ fn names(folder: &Path) -> Vec<String> {
     names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// What a file cannot be made without: the call, and its argument.
+/// Calls that a file cannot be made without, and their arguments.
 const NEEDED: [(&str, libc::c_long, Option<(u32, i32)>); 7] = [
     ("fcntl(F_OFD_SETLK)", libc::SYS_fcntl, Some((1, libc::F_OFD_SETLK))),
     ("fcntl(F_OFD_GETLK)", libc::SYS_fcntl, Some((1, libc::F_OFD_GETLK))),
@@ -249,7 +250,8 @@ fn opener() {
     }
 }
 
-/// What a process says that opens a file under these conditions; an error is how it ended.
+/// Opens a file in another process under these conditions. Returns its words; an error is its end by
+/// a signal.
 fn told_by(path: &Path, options: &str, variables: &[(&str, String)]) -> Result<String, String> {
     let mut all = vec![
         ("HAYPILE_TEST_PATH", path.display().to_string()),

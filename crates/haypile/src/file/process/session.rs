@@ -59,7 +59,7 @@ pub(in crate::file) struct Session {
     pub(in crate::file) is_watched: bool,
     /// Values that are read in place.
     pub(in crate::file) pins: Pins,
-    /// What else outlives an operation and uses the file: claims.
+    /// The number of claims, which outlive an operation and use the file.
     holds: Arc<AtomicUsize>,
     /// Whether it was flushed to disk, with the directory that has its name.
     pub(in crate::file) is_name_durable: AtomicBool,
@@ -69,7 +69,7 @@ pub(in crate::file) struct Session {
     pub(in crate::file) before: AtomicPtr<Session>,
 }
 
-/// How far a process has let go of a file.
+/// The steps of letting go of a file that are done.
 #[derive(Debug, Default)]
 struct Leaving {
     has_left: bool,
@@ -247,8 +247,9 @@ impl Session {
         }
         // In this order: an operation in progress can still begin to hold it.
         let are_over = leaving.in_progress.as_mut().is_some_and(|these| these.are_over(page));
-        let is_unused = are_over && self.holds.load(Ordering::Acquire) == 0
-            || mutant::is_on("sessions-freed-in-use");
+        let is_held =
+            self.holds.load(Ordering::Acquire) > 0 && !mutant::is_on("held-sessions-are-freed");
+        let is_unused = are_over && !is_held;
         if !is_unused && !leaving.is_empty {
             leaving.is_empty = self.area.ground.map.replace_by_zeros().is_ok();
         }

@@ -375,3 +375,112 @@ impl Drop for Sessions {
         }
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::file::process::create;
+
+    fn wanted() -> Wanted {
+        Wanted {
+            size_bytes: 1 << 20,
+            entry_bytes: 256,
+            compression: Compressed::AsItIs,
+            is_writable: true,
+            prefaults: false,
+            may_be_shared: false,
+            may_be_remote: false,
+            now_ms: 0,
+        }
+    }
+
+    struct Setting {
+        directory: tempfile::TempDir,
+        sessions: Sessions,
+    }
+
+    impl Setting {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("cache");
+            let sessions = Sessions::open(&path, wanted(), false, 0).expect("a file");
+            Self { directory, sessions }
+        }
+
+        /// Replaces the file, and has this process use the new one.
+        fn replace(&self) {
+            let path = self.directory.path().join("cache");
+            create::replace_and_retire(&path, &wanted()).expect("another file");
+            let using = self.sessions.begin();
+            self.sessions.get(&using).expect("a session");
+        }
+
+        /// Looks around, and counts the sessions that were not freed.
+        fn sessions_after_a_look(&self) -> usize {
+            self.sessions.look(&self.sessions.begin(), || 0);
+            let mut count = 0;
+            let mut session = self.sessions.latest.load(Ordering::Acquire);
+            // SAFETY: what is linked was not freed, and this thread alone frees.
+            while let Some(linked) = unsafe { session.as_ref() } {
+                (count, session) = (count + 1, linked.before.load(Ordering::Relaxed));
+            }
+            count
+        }
+    }
+
+    #[test]
+    fn the_session_of_a_replaced_file_is_freed_when_its_operations_have_ended() {
+        let setting = Setting::new();
+        let (begun, has_begun) = channel();
+        let (end, has_to_end) = channel::<()>();
+        std::thread::scope(|scope| {
+            let sessions = &setting.sessions;
+            let reader = scope.spawn(move || {
+                let using = sessions.begin();
+                let session = sessions.get(&using).expect("a session");
+                begun.send(()).expect("it waits for that");
+                let _ = has_to_end.recv();
+                // It is an empty file by now, and can be read.
+                assert_eq!(session.area.epoch(), 0);
+            });
+            has_begun.recv().expect("no panic");
+            setting.replace();
+            assert_eq!(setting.sessions_after_a_look(), 2);
+            drop(end);
+            reader.join().expect("no panic");
+            assert_eq!(setting.sessions_after_a_look(), 1);
+        });
+    }
+
+    #[test]
+    fn a_claim_keeps_its_session() {
+        let setting = Setting::new();
+        let claim = {
+            let using = setting.sessions.begin();
+            let session = setting.sessions.get(&using).expect("a session");
+            let me = session.owners.as_ref().and_then(|owners| owners.first()).expect("a place");
+            let claimed = setting.sessions.claim(session, me, 7, None).expect("a claim");
+            let Asked::Held(claim) = claimed else { panic!("nobody else has it") };
+            claim
+        };
+        setting.replace();
+        assert_eq!(setting.sessions_after_a_look(), 2);
+        drop(claim);
+        assert_eq!(setting.sessions_after_a_look(), 1);
+    }
+
+    #[test]
+    fn an_operation_within_another_one_frees_nothing() {
+        let setting = Setting::new();
+        let outer = setting.sessions.begin();
+        setting.sessions.get(&outer).expect("a session");
+        setting.replace();
+        assert_eq!(setting.sessions_after_a_look(), 2);
+        drop(outer);
+        // Letting go begins now, and takes an operation more to end.
+        setting.sessions_after_a_look();
+        assert_eq!(setting.sessions_after_a_look(), 1);
+    }
+}
