@@ -382,6 +382,7 @@ mod tests {
 
     use super::*;
     use crate::file::process::create;
+    use crate::file::process::owners::Owners;
 
     fn wanted() -> Wanted {
         Wanted {
@@ -460,7 +461,7 @@ mod tests {
         let claim = {
             let using = setting.sessions.begin();
             let session = setting.sessions.get(&using).expect("a session");
-            let me = session.owners.as_ref().and_then(|owners| owners.first()).expect("a place");
+            let me = session.owners.as_ref().and_then(Owners::first).expect("a place");
             let claimed = setting.sessions.claim(session, me, 7, None).expect("a claim");
             let Asked::Held(claim) = claimed else { panic!("nobody else has it") };
             claim
