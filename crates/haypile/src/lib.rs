@@ -28,6 +28,7 @@
 //! - [`policy`] has the eviction policies, which stores and the simulator both run.
 
 mod cache;
+mod call;
 mod claim;
 mod clock;
 pub mod compress;

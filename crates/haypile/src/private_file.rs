@@ -6,10 +6,12 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
+
+use crate::call::Call;
 
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
@@ -28,7 +30,7 @@ impl Naming {
         let mut builder = tempfile::Builder::new();
         builder.prefix(self.prefix).suffix(self.suffix);
         for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(folder)?;
+            let file = builder.tempfile_in(folder).call("open")?;
             // Without locks in the file system no other writer gets one either, and the file is
             // safe.
             let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
@@ -110,6 +112,37 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
         options.custom_flags(flags.bits().cast_signed());
     }
     options.open(path)
+}
+
+/// Writes bytes at the end of a file.
+///
+/// # Errors
+///
+/// Where this process may not write files of that size, [`io::ErrorKind::FileTooLarge`]: the kernel
+/// would answer with a signal that ends the process.
+pub(crate) fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let file_bytes = file.metadata()?.len().saturating_add(bytes.len() as u64);
+    if let Some(limit_bytes) = size_limit().filter(|limit_bytes| *limit_bytes < file_bytes) {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!(
+                "this process may write files of at most {limit_bytes} bytes (RLIMIT_FSIZE); raise \
+                 that limit (ulimit -f)"
+            ),
+        ));
+    }
+    file.write_all(bytes)
+}
+
+/// Returns the largest size of files that this process may write, if there is a limit.
+#[cfg(unix)]
+pub(crate) fn size_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+}
+
+#[cfg(not(unix))]
+fn size_limit() -> Option<u64> {
+    None
 }
 
 /// Syncs a folder's entries to disk.

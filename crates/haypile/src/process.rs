@@ -64,55 +64,63 @@ mod page {
     use rustix::mm::Advice;
     use rustix::mm::{self, MapFlags, ProtFlags};
 
+    use crate::call::Call;
+
     const PAGE_BYTES: usize = 4096;
-    const WORDS: usize = PAGE_BYTES / 8;
 
-    /// A page whose words are zero in a forked child.
+    /// Pages whose words are zero in a forked child.
     #[derive(Debug)]
-    pub(crate) struct WipedOnFork(NonNull<c_void>);
+    pub(crate) struct WipedOnFork<const PAGES: usize = 1>(NonNull<c_void>);
 
-    // SAFETY: the page belongs to no thread, and is only used through atomic words.
-    unsafe impl Send for WipedOnFork {}
+    // SAFETY: the pages belong to no thread, and are only used through atomic words.
+    unsafe impl<const PAGES: usize> Send for WipedOnFork<PAGES> {}
     // SAFETY: as above.
-    unsafe impl Sync for WipedOnFork {}
+    unsafe impl<const PAGES: usize> Sync for WipedOnFork<PAGES> {}
 
-    impl WipedOnFork {
+    impl<const PAGES: usize> WipedOnFork<PAGES> {
+        const BYTES: usize = PAGES * PAGE_BYTES;
+        const WORDS: usize = Self::BYTES / 8;
+
         pub(crate) fn new() -> io::Result<Self> {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             // SAFETY: the kernel chooses the address.
             let start = unsafe {
-                mm::mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE)?
+                mm::mmap_anonymous(ptr::null_mut(), Self::BYTES, protection, MapFlags::PRIVATE)
+                    .call("mmap")?
             };
-            let page = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
+            let pages = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
             // Miri knows no such advice, and no forks.
             #[cfg(not(miri))]
-            // SAFETY: the page is this mapping's.
+            // SAFETY: the pages are this mapping's.
             unsafe {
-                mm::madvise(start, PAGE_BYTES, Advice::LinuxWipeOnFork)?;
+                mm::madvise(start, Self::BYTES, Advice::LinuxWipeOnFork).call(
+                    "madvise(MADV_WIPEONFORK), without which a forked child would use its parent's \
+                     place,",
+                )?;
             }
-            Ok(page)
+            Ok(pages)
         }
 
-        /// Returns one of its words.
+        /// Returns one of their words.
         #[inline]
         pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
-            assert!(number < WORDS, "word {number} of {WORDS}");
-            // SAFETY: the word lies within the page, which lives as long as `self`, and is aligned.
+            assert!(number < Self::WORDS, "word {number} of {}", Self::WORDS);
+            // SAFETY: the word lies within the pages, which live as long as `self`, and is aligned.
             unsafe { AtomicU64::from_ptr(self.0.as_ptr().cast::<u64>().add(number)) }
         }
     }
 
-    impl Drop for WipedOnFork {
+    impl<const PAGES: usize> Drop for WipedOnFork<PAGES> {
         fn drop(&mut self) {
             // SAFETY: this is the range that was mapped, and nobody borrows `self` any longer.
-            let _ = unsafe { mm::munmap(self.0.as_ptr(), PAGE_BYTES) };
+            let _ = unsafe { mm::munmap(self.0.as_ptr(), Self::BYTES) };
         }
     }
 
     /// Returns a number that tells a process from its ancestors. The process id does not, because
     /// an ancestor may have had it.
     pub(crate) fn generation() -> u64 {
-        static PAGE: OnceLock<Option<WipedOnFork>> = OnceLock::new();
+        static PAGE: OnceLock<Option<WipedOnFork<1>>> = OnceLock::new();
         static LATEST: AtomicU64 = AtomicU64::new(0);
 
         // Kernels before 4.14 have no such pages.

@@ -2,11 +2,12 @@
 //!
 //! A thread's own choice comes first; then a variable of the environment, for other processes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 thread_local! {
     static BOOT_ID: RefCell<Option<String>> = const { RefCell::new(None) };
     static HASH_SEED: RefCell<Option<u64>> = const { RefCell::new(None) };
+    static FREE_BYTES: Cell<Option<u64>> = const { Cell::new(None) };
     static SYNCS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -23,6 +24,15 @@ pub fn set_boot_id(boot_id: Option<&str>) {
 /// `HAYPILE_HASH_SEED`; without either it is 1.
 pub fn set_hash_seed(seed: Option<u64>) {
     HASH_SEED.set(seed);
+}
+
+/// Has this thread take the file system of each file for a btrfs with this much free space.
+pub fn set_free_bytes(free_bytes: Option<u64>) {
+    FREE_BYTES.set(free_bytes);
+}
+
+pub(in crate::file) fn free_bytes() -> Option<u64> {
+    FREE_BYTES.get()
 }
 
 pub(in crate::file) fn boot_id() -> Option<String> {

@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::clock::SystemClock;
 use crate::compress::Compression;
 use crate::file::area::Area;
 use crate::file::format::counter::{Counted, Counter};
@@ -15,8 +17,9 @@ use crate::file::format::slot::Slot;
 use crate::file::operations::read::Search;
 use crate::file::platform::ground::Ground;
 use crate::file::process::copied::{self, Copied};
-use crate::file::process::create::{Compressed, FileError, Wanted};
-use crate::file::process::session::Sessions;
+use crate::file::process::create::{Compressed, Wanted};
+use crate::file::process::error::FileError;
+use crate::file::process::sessions::Sessions;
 use crate::private_file::check_private;
 use crate::registry::OpenError;
 
@@ -97,7 +100,8 @@ pub struct FileCheck {
 pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
     match open(path)? {
         OpenedFile::Mapped(sessions) => {
-            let session = sessions.get().map_err(|error| failed(path, error))?;
+            let using = sessions.begin();
+            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
             Ok(stat_of(&session.area, &session.header, None))
         }
         OpenedFile::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
@@ -152,7 +156,8 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
 pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
     match open(path)? {
         OpenedFile::Mapped(sessions) => {
-            let session = sessions.get().map_err(|error| failed(path, error))?;
+            let using = sessions.begin();
+            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
             Ok(check_area(&session.area, None, &mut progress))
         }
         OpenedFile::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
@@ -182,7 +187,7 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
         may_be_remote: false,
         now_ms: 0,
     };
-    match Sessions::open(path, wanted, false) {
+    match Sessions::open(path, wanted, false, 0) {
         Ok(sessions) => Ok(OpenedFile::Mapped(Box::new(sessions))),
         // What cannot be mapped safely can be read.
         Err(
@@ -192,7 +197,8 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
             | FileError::PerhapsNetwork { .. }
             | FileError::Holes(_),
         ) => {
-            let file = copied::open(path).map_err(|error| failed(path, error))?;
+            let file = copied::open(path, Arc::new(SystemClock::new()));
+            let file = file.map_err(|error| failed(path, error))?;
             let owner = path.symlink_metadata().map_or(0, |metadata| metadata.uid());
             Ok(OpenedFile::Copied(Box::new(file), owner))
         }
@@ -316,8 +322,6 @@ impl FileCheck {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::registry::Registry;
     use crate::write::SetOptions;

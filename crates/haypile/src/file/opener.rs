@@ -9,9 +9,9 @@ use crate::file::format::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
 };
 use crate::file::operations::name::MAX_NAMESPACE_BYTES;
-use crate::file::process::copied;
-use crate::file::process::create::{self, Compressed, FileError, Wanted};
-use crate::file::process::session::Sessions;
+use crate::file::process::create::{self, Compressed, Wanted};
+use crate::file::process::error::FileError;
+use crate::file::process::sessions::Sessions;
 use crate::file::reader::Reader;
 use crate::file::store::FileStore;
 use crate::registry::{OpenError, Opener, Registry};
@@ -40,7 +40,8 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
             name: "mode",
             kind: ValueKind::Choice(&["rw", "ro", "copy"]),
             help: "whether this process also writes; copy reads the file without mapping it and \
-                   trusts nothing in it, even if it belongs to another user; rw by default",
+                   trusts nothing in it, even if it belongs to another user; what it finds may be \
+                   a second old; rw by default",
         },
         OptionSpec {
             name: "verify",
@@ -57,9 +58,9 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
         OptionSpec {
             name: "prefault",
             kind: ValueKind::Choice(&["no", "yes"]),
-            help: "whether opening brings the whole file into memory and maps it, so that no \
-                   operation waits for that; a new file on tmpfs with huge=advise then has huge \
-                   pages; no by default",
+            help: "whether opening brings the whole file into memory and maps it, so that no read \
+                   waits for that, and on tmpfs no write; a new file on tmpfs with huge=advise then \
+                   has huge pages; no by default",
         },
         OptionSpec::ALLOW_SHARED,
         OptionSpec {
@@ -124,11 +125,12 @@ impl Opener for FileOpener {
         }
         let reader = Reader { url: url.clone(), namespace, clock };
         if level.choice("mode") == Some("copy") {
-            let (area, header) = copied::open(path).map_err(failed)?;
-            return Ok(Arc::new(CopiedStore::new(area, header, reader)));
+            let store = CopiedStore::open(path.to_owned(), reader).map_err(failed)?;
+            return Ok(Arc::new(store));
         }
         let verifies_all = level.choice("verify") == Some("always");
-        let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
+        let sessions =
+            Sessions::open(path, wanted, verifies_all, reader.clock.now_ns()).map_err(failed)?;
         let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
         let verifies_in_place = level.choice("verify") == Some("first");
         let store = FileStore::new(sessions, reader, ttl, compute_wait, verifies_in_place);

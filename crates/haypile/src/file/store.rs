@@ -1,6 +1,5 @@
 //! The file store as a [`Store`].
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,15 +10,17 @@ use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
-use crate::file::operations::claims::Claimed;
 use crate::file::operations::pin::{PINNED_FROM_BYTES, Pinning, Reading};
 use crate::file::operations::read::Search;
 use crate::file::operations::write::{Expiry, Write, WriteOutcome};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
-use crate::file::process::create::{self, FileError};
+use crate::file::process::error::FileError;
+use crate::file::process::make;
 use crate::file::process::owners::{Owners, Taken};
-use crate::file::process::session::{Session, Sessions};
+use crate::file::process::session::Session;
+use crate::file::process::sessions::{Asked, Sessions};
+use crate::file::process::uses::Using;
 use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
@@ -67,14 +68,20 @@ impl FileStore {
     }
 
     #[inline]
-    fn session(&self, operation: &'static str) -> Result<&Session> {
+    fn session<'a>(&'a self, using: &'a Using<'_>, operation: &'static str) -> Result<&'a Session> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(self.closed());
         }
-        if self.sessions.is_time_to_look() {
-            self.sessions.look(|| self.reader.now_ms());
+        if self.sessions.is_due(using) {
+            self.attend(using, operation)?;
         }
-        self.sessions.get().map_err(|error| self.backend(operation, error))
+        self.sessions.get(using).map_err(|error| self.backend(operation, error))
+    }
+
+    #[cold]
+    fn attend(&self, using: &Using<'_>, operation: &'static str) -> Result<()> {
+        let attended = self.sessions.attend(using, &*self.reader.clock, || self.reader.now_ms());
+        attended.map_err(|error| self.backend(operation, error))
     }
 
     #[cold]
@@ -92,8 +99,12 @@ impl FileStore {
     /// The session and a place in it to write from.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    fn writing(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
-        let session = self.session(operation)?;
+    fn writing<'a>(
+        &'a self,
+        using: &'a Using<'_>,
+        operation: &'static str,
+    ) -> Result<(&'a Area<Mapped>, Taken<'a>)> {
+        let session = self.session(using, operation)?;
         if let Some(owners) = &session.owners
             && let Some(taken) = owners.take_own()
             && !self.is_closed.load(Ordering::Acquire)
@@ -101,15 +112,19 @@ impl FileStore {
             return Ok((&session.area, taken));
         }
         // Not handed through as it is: see `Area::lock`.
-        let writing = self.writing_anyhow(operation)?;
+        let writing = self.writing_anyhow(using, operation)?;
         Ok(writing)
     }
 
     #[cold]
-    fn writing_anyhow(&self, operation: &'static str) -> Result<(&Area<Mapped>, Taken<'_>)> {
+    fn writing_anyhow<'a>(
+        &'a self,
+        using: &'a Using<'_>,
+        operation: &'static str,
+    ) -> Result<(&'a Area<Mapped>, Taken<'a>)> {
         let mut wait = Wait::default();
         loop {
-            let session = self.session(operation)?;
+            let session = self.session(using, operation)?;
             let Some(owners) = &session.owners else {
                 return Err(self.reads_only(operation, session));
             };
@@ -134,10 +149,10 @@ impl FileStore {
 
     #[cold]
     fn reads_only(&self, operation: &'static str, session: &Session) -> Error {
-        if !session.is_crowded_out {
-            return Error::Unsupported { operation, store: self.describe() };
+        match session.why_it_only_reads(self.path()) {
+            None => Error::Unsupported { operation, store: self.describe() },
+            Some(reason) => self.backend(operation, reason),
         }
-        self.backend(operation, session.crowded_out(self.path()))
     }
 
     /// When what is written now expires.
@@ -167,7 +182,8 @@ impl FileStore {
         change: impl Fn(u64) -> u64,
     ) -> Result<Option<u64>> {
         let key = self.reader.key(key)?;
-        let (area, mut taken) = self.writing(operation)?;
+        let using = self.sessions.begin();
+        let (area, mut taken) = self.writing(&using, operation)?;
         let key = key.hashed(area);
         let (mut value, mut wait) = (Vec::new(), Wait::default());
         loop {
@@ -206,7 +222,8 @@ impl FileStore {
     fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let expires_ms = self.expires_ms(options.ttl)?;
         let key = self.reader.key(key)?;
-        let (area, mut taken) = self.writing("set")?;
+        let using = self.sessions.begin();
+        let (area, mut taken) = self.writing(&using, "set")?;
         let key = key.hashed(area);
         self.check_value(area, &key, value.len())?;
         let mut write = Write {
@@ -226,7 +243,8 @@ impl FileStore {
     /// Deletes an entry, whatever it is or if it has this version.
     fn remove(&self, key: &[u8], version: Option<Version>) -> Result<bool> {
         let key = self.reader.key(key)?;
-        let (area, taken) = self.writing("delete")?;
+        let using = self.sessions.begin();
+        let (area, taken) = self.writing(&using, "delete")?;
         let (key, version) = (key.hashed(area), version.map(Version::raw));
         let deleted = area.delete(taken.me, &key, version, &self.reader.now());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
@@ -242,7 +260,8 @@ impl FileStore {
         if keys.len() < 2 {
             return;
         }
-        let Ok(session) = self.sessions.get() else { return };
+        let using = self.sessions.begin();
+        let Ok(session) = self.sessions.get(&using) else { return };
         let mut hashes = [0; TOGETHER];
         let mut count = 0;
         for key in keys.take(TOGETHER) {
@@ -306,7 +325,8 @@ impl FileStore {
     }
 
     fn live(&self, operation: &'static str) -> Result<(u64, u64)> {
-        let session = self.session(operation)?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, operation)?;
         if self.reader.namespace.is_some() {
             return self.reader.count(&session.area);
         }
@@ -329,7 +349,8 @@ impl Store for FileStore {
     }
 
     fn compression(&self) -> Option<Compression> {
-        self.sessions.get().ok()?.header.compression.map(Compression::from)
+        let using = self.sessions.begin();
+        self.sessions.get(&using).ok()?.header.compression.map(Compression::from)
     }
 
     fn compute_wait(&self) -> Duration {
@@ -337,7 +358,8 @@ impl Store for FileStore {
     }
 
     fn limits(&self) -> Limits {
-        let area = self.sessions.get().ok().map(|session| &session.area);
+        let using = self.sessions.begin();
+        let area = self.sessions.get(&using).ok().map(|session| &session.area);
         let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
         let capacity_bytes = area.map(|area| area.geometry.capacity_bytes());
         Limits::new(self.reader.max_key_bytes(), max_value_bytes, capacity_bytes)
@@ -346,7 +368,8 @@ impl Store for FileStore {
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         buffer.clear();
         let key = self.reader.key(key)?;
-        let session = self.session("get")?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, "get")?;
         let area = &session.area;
         let key = key.hashed(area);
         let search = area.search_inline(&key, Some(buffer), false);
@@ -416,7 +439,8 @@ impl Store for FileStore {
     ) -> Result<Box<dyn Reservation + '_>> {
         options.ttl.resolve(self.ttl)?;
         let full = self.reader.key(key)?;
-        let (area, _) = self.writing("reserve")?;
+        let using = self.sessions.begin();
+        let (area, _) = self.writing(&using, "reserve")?;
         self.check_value(area, &full.hashed(area), value_bytes)?;
         // Not in the file: what is there may not be borrowed, for others write to it.
         let mut buffer = allocate(self, value_bytes)?;
@@ -435,7 +459,8 @@ impl Store for FileStore {
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let expires_ms = self.expires_ms(ttl)?;
         let key = self.reader.key(key)?;
-        let (area, mut taken) = self.writing("touch")?;
+        let using = self.sessions.begin();
+        let (area, mut taken) = self.writing(&using, "touch")?;
         let key = key.hashed(area);
         let touched = area.touch(taken.me, &key, expires_ms, &self.reader.now());
         let touched = match touched.map_err(|stop| self.reader.stopped(stop))? {
@@ -457,22 +482,31 @@ impl Store for FileStore {
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.reader.key(key)?;
-        let area = &self.session("contains")?.area;
+        let using = self.sessions.begin();
+        let area = &self.session(&using, "contains")?.area;
         Ok(self.reader.find(area, &key.hashed(area), None)?.is_some())
     }
 
     /// Deletes every entry that was there before the call; of a namespace, one after the other.
     fn clear(&self) -> Result<()> {
         if self.reader.namespace.is_none() {
-            let (area, taken) = self.writing("clear")?;
+            let using = self.sessions.begin();
+            let (area, taken) = self.writing(&using, "clear")?;
             return area.clear(taken.me).map_err(|stop| self.reader.stopped(stop));
         }
-        let buckets = self.writing("clear")?.0.geometry.numbers.buckets;
+        let buckets = {
+            let using = self.sessions.begin();
+            self.writing(&using, "clear")?.0.geometry.numbers.buckets
+        };
         for bucket in 0..buckets {
-            let keys = self.reader.keys_of(&self.session("clear")?.area, bucket)?;
+            let keys = {
+                let using = self.sessions.begin();
+                self.reader.keys_of(&self.session(&using, "clear")?.area, bucket)?
+            };
             for key in keys {
                 let key = self.reader.key(&key)?;
-                let (area, taken) = self.writing("clear")?;
+                let using = self.sessions.begin();
+                let (area, taken) = self.writing(&using, "clear")?;
                 let deleted = area.delete(taken.me, &key.hashed(area), None, &self.reader.now());
                 deleted.map_err(|stop| self.reader.stopped(stop))?;
             }
@@ -481,7 +515,8 @@ impl Store for FileStore {
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
-        self.reader.page(&self.session("keys")?.area, from, limit)
+        let using = self.sessions.begin();
+        self.reader.page(&self.session(&using, "keys")?.area, from, limit)
     }
 
     fn len(&self) -> Result<u64> {
@@ -493,7 +528,9 @@ impl Store for FileStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let session = self.sessions.get().map_err(|error| self.backend("stats", error))?;
+        let using = self.sessions.begin();
+        let session = self.sessions.get(&using);
+        let session = session.map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
         let live = session.area.live();
         let counted = session.owners.as_ref().map(|owners| owners.counted(&session.area));
@@ -501,11 +538,12 @@ impl Store for FileStore {
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {
+        let using = self.sessions.begin();
         if durability == Durability::Disk {
             // A file that has lost its name is lost when its last user ends.
-            self.sessions.look(|| self.reader.now_ms());
+            self.sessions.look(&using, || self.reader.now_ms());
         }
-        let session = self.session("flush")?;
+        let session = self.session(&using, "flush")?;
         match durability {
             Durability::Visible => Ok(()),
             Durability::Disk => {
@@ -515,8 +553,21 @@ impl Store for FileStore {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let session = self.sessions.get().ok().filter(|session| session.is_crowded_out);
-        session.map(|session| session.crowded_out(self.path()).to_string()).into_iter().collect()
+        let using = self.sessions.begin();
+        let Ok(session) = self.sessions.get(&using) else { return Vec::new() };
+        let warning = match session.why_it_only_reads(self.path()) {
+            Some(reason) => Some(reason.to_string()),
+            None => session.is_watched.then(|| {
+                format!(
+                    "{} lies on btrfs, which takes room for each page that is written, though the \
+                     file was allocated: while less than {} bytes of it are free, this process \
+                     only reads",
+                    self.path().display(),
+                    session.needed_bytes()
+                )
+            }),
+        };
+        warning.into_iter().collect()
     }
 
     /// Ends this process' use of the file; its entries stay.
@@ -524,29 +575,29 @@ impl Store for FileStore {
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if let Ok(session) = self.sessions.get()
-            && let Some(owners) = &session.owners
-        {
-            owners.leave(&session.area);
+        let using = self.sessions.begin();
+        if let Ok(session) = self.sessions.get(&using) {
+            session.leave_places();
         }
         Ok(())
     }
 
     fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
         let key = self.reader.key(key)?;
-        let session = self.session("claim")?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, "claim")?;
         let area = &session.area;
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
         let hash = key.hashed(area).hash;
         let owners = session.owners.as_ref();
-        let claimed = owners.and_then(|it| it.as_process(|me| area.claim(me, hash, take_over)));
-        let Some(claimed) = claimed else {
+        let claim = |me| self.sessions.claim(session, me, hash, take_over);
+        let Some(claimed) = owners.and_then(|owners| owners.as_process(claim)) else {
             return Ok(Claim::Unneeded);
         };
         Ok(match claimed.map_err(|stop| self.reader.stopped(stop))? {
-            Claimed::Held(claim) => Claim::Held { guard: Box::new(claim) },
-            Claimed::NoRoom => Claim::Unneeded,
-            Claimed::Taken(owner) => {
+            Asked::Held(claim) => Claim::Held { guard: Box::new(claim) },
+            Asked::NoRoom => Claim::Unneeded,
+            Asked::Taken(owner) => {
                 let is_halted = area.halted_process(owner).is_some();
                 Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted))
             }
@@ -554,7 +605,8 @@ impl Store for FileStore {
     }
 
     fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
-        let (Ok(key), Ok(session)) = (self.reader.key(key), self.session("claim")) else {
+        let using = self.sessions.begin();
+        let (Ok(key), Ok(session)) = (self.reader.key(key), self.session(&using, "claim")) else {
             return;
         };
         let area = &session.area;
@@ -600,7 +652,8 @@ impl FileStore {
         key: &[u8],
         verifies: bool,
     ) -> Result<Option<Pinned<'_>>> {
-        let session = self.session("get")?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, "get")?;
         let (area, full) = (&session.area, self.reader.key(key)?);
         let name = full.hashed(area);
         if let Some((seen, _)) = self.reader.find(area, &name, None)? {
@@ -610,7 +663,7 @@ impl FileStore {
                 place: session.owners.as_ref().map(Owners::first_place),
                 verified: verifies.then_some(&session.verified),
             };
-            let reading = area.pin(&name, &seen, pinning);
+            let reading = self.sessions.pin(session, &name, &seen, pinning);
             match reading.map_err(|stop| self.reader.stopped(stop))? {
                 Reading::InPlace(value, seen) => {
                     let hit = self.note_search(session, &Search::Found(seen));
@@ -637,22 +690,18 @@ impl FileStore {
     /// Brings the file to disk, and its name.
     fn sync(&self, session: &Session) -> std::result::Result<(), FileError> {
         let io_error = |source| FileError::Io { path: self.path().to_owned(), source };
-        let kernel = &session.area.ground.kernel;
-        let is_named = kernel.with_file(|file| {
-            if !mutant::is_on("flush-does-nothing") {
-                file.sync_data()?;
-                #[cfg(feature = "test-hooks")]
-                crate::file::hooks::note_sync("data");
+        if !mutant::is_on("flush-does-nothing") {
+            let is_named = session.area.ground.sync().map_err(io_error)?;
+            #[cfg(feature = "test-hooks")]
+            crate::file::hooks::note_sync("data");
+            if !is_named {
+                return Err(FileError::Removed(self.path().to_owned()));
             }
-            Ok(file.metadata()?.nlink() > 0)
-        });
-        if !is_named.map_err(io_error)? {
-            return Err(FileError::Removed(self.path().to_owned()));
         }
         if !session.is_name_durable.swap(true, Ordering::AcqRel)
             && !mutant::is_on("name-not-brought-to-disk")
         {
-            create::make_name_durable(self.path()).map_err(io_error)?;
+            make::make_name_durable(self.path()).map_err(io_error)?;
         }
         Ok(())
     }

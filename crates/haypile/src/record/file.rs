@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use super::RecordOptions;
 use super::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES};
 use crate::clock::{Clock, nanos};
+use crate::private_file::append;
 
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
@@ -105,7 +106,7 @@ impl RecordFile {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Err(error) = self.file.write_all(bytes) {
+        if let Err(error) = append(&mut self.file, bytes) {
             // Readers cannot use half a block. If truncating fails too, they stop before it.
             let _ = self.file.set_len(self.written_bytes);
             return Err(error);

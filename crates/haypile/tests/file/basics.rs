@@ -190,3 +190,42 @@ fn a_long_value_that_is_used_stays_while_others_leave() {
     }
     assert_eq!(store.get(b"unused").unwrap(), None);
 }
+
+/// A field of the mappings of a file in this process, in kB.
+fn mapped_kb(path: &Path, field: &str) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("it");
+    let mut is_of_file = false;
+    let mut sum = 0;
+    for line in maps.lines() {
+        // A mapping begins with its addresses and ends with its file.
+        if !line.split(' ').next().is_some_and(|word| word.ends_with(':')) {
+            is_of_file = line.ends_with(path.to_str().expect("a path"));
+        } else if let Some(rest) = line.strip_prefix(field).filter(|_| is_of_file) {
+            sum += rest.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
+        }
+    }
+    sum
+}
+
+#[test]
+fn an_existing_file_that_is_mapped_at_once_is_not_written_to_disk_for_that() {
+    const TMPFS: u64 = 0x0102_1994;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size=4MiB&prefault=yes", path.display());
+    drop(Registry::new().open(&url).expect("a store"));
+    let file = std::fs::File::open(&path).expect("a file");
+    file.sync_all().expect("a flush");
+    let kind = u64::try_from(rustix::fs::fstatfs(&file).expect("it").f_type).expect("a number");
+    if kind == TMPFS {
+        println!("skipped: pages of a file system in memory are always dirty");
+        return;
+    }
+    let _store = Registry::new().open(&url).expect("a store");
+    if mapped_kb(&path, "Rss:") < 4096 {
+        println!("skipped: this kernel does not map on demand");
+        return;
+    }
+    let dirty_kb = ["Shared_Dirty:", "Private_Dirty:"].map(|field| mapped_kb(&path, field));
+    assert!(dirty_kb.iter().sum::<u64>() < 1024, "{dirty_kb:?}");
+}

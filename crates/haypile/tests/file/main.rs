@@ -12,7 +12,9 @@
 
 mod basics;
 mod child;
+mod closed;
 mod containers;
+mod copied;
 mod counts;
 #[cfg(feature = "crash-points")]
 mod crash;
@@ -23,9 +25,14 @@ mod model;
 mod pins;
 mod processes;
 mod reboot;
+mod refused;
+mod replaced;
 mod script;
+mod seccomp;
+mod space;
 #[cfg(feature = "crash-points")]
 mod stop;
 mod trust;
+mod volumes;
 mod waits;
 mod work;

@@ -117,3 +117,40 @@ fn a_bound_below_an_empty_snapshot_is_refused() {
         matches!(error, SnapshotError::MaxTooSmall { least_bytes, .. } if least_bytes == empty)
     );
 }
+
+#[cfg(unix)]
+#[test]
+#[ignore = "is run by the test below, in a process of its own"]
+fn with_small_files() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    let Ok(path) = std::env::var("HAYPILE_SNAPSHOT_TEST_PATH") else { return };
+    let limit = Rlimit { current: Some(100_000), maximum: None };
+    setrlimit(Resource::Fsize, limit).unwrap();
+    let path = std::path::PathBuf::from(path);
+    let error = write(&path, options(), &[Entry::new("key", vec![1; 200_000])]).unwrap_err();
+    assert!(error.to_string().contains("at most 100000 bytes (RLIMIT_FSIZE)"), "{error}");
+    let summary = write(&path, options(), &[Entry::new("key", vec![1; 50_000])]).unwrap().0;
+    assert_eq!(summary.entries, 1);
+    // A recording ends, and the cache goes on.
+    let recording = path.with_file_name("recording");
+    let url = format!("memory://?size=1MiB&record={}", recording.display());
+    let cache = haypile::Cache::open(&url).unwrap();
+    for number in 0..100_000_u32 {
+        cache.set(number.to_le_bytes(), "value").unwrap();
+    }
+    cache.flush(haypile::Durability::Visible).unwrap();
+    let warnings = cache.store().warnings();
+    assert!(warnings.iter().any(|warning| warning.contains("RLIMIT_FSIZE")), "{warnings:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_of_the_size_of_files_is_an_error_and_not_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["limits::with_small_files", "--exact", "--ignored"]);
+    command.env("HAYPILE_SNAPSHOT_TEST_PATH", folder.path().join("snapshot"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {output:?}", output.status);
+}

@@ -37,6 +37,12 @@ const NETWORK: [(i64, &str); 20] = [
 const FUSE: i64 = 0x6573_5546;
 const TMPFS: i64 = 0x0102_1994;
 const BTRFS: i64 = 0x9123_683E;
+const ZFS: i64 = 0x2FC1_2FC1;
+
+/// The free space that a cache needs on a file system that takes room for pages as they are written:
+/// as much as the cache is large, within these bounds.
+const LEAST_NEEDED_BYTES: u64 = 64 << 20;
+const MOST_NEEDED_BYTES: u64 = 1 << 30;
 
 /// The file system that a file is on, as far as its kind says it.
 pub(in crate::file) fn of(file: &File) -> FileSystem {
@@ -51,6 +57,45 @@ pub(in crate::file) fn is_memory(file: &File) -> bool {
 /// Whether a file system writes changed blocks to other places, unless it is told not to.
 pub(in crate::file) fn copies_on_write(file: &File) -> bool {
     kind(file) == Some(BTRFS)
+}
+
+/// Whether zeros that are written take room. Where all is compressed they do not, and nothing can
+/// reserve it.
+pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
+    kind(file) != Some(ZFS)
+}
+
+/// The free space of a file system that takes room for each page of a mapping that is written, though
+/// the file was allocated: without room the kernel neither writes the page nor returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Space {
+    pub(in crate::file) free_bytes: u64,
+}
+
+impl Space {
+    /// Returns the free space that a cache of this size needs.
+    pub(in crate::file) fn needed_bytes(file_bytes: u64) -> u64 {
+        file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
+    }
+
+    /// Whether that is more than there is.
+    pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
+        self.free_bytes < Self::needed_bytes(file_bytes)
+    }
+}
+
+/// Returns the free space of such a file system, `None` of another.
+pub(in crate::file) fn space(file: &File) -> Option<Space> {
+    #[cfg(feature = "test-hooks")]
+    if let Some(free_bytes) = crate::file::hooks::free_bytes() {
+        return Some(Space { free_bytes });
+    }
+    if !copies_on_write(file) {
+        return None;
+    }
+    let found = rustix::fs::fstatvfs(file).ok()?;
+    let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    Some(Space { free_bytes })
 }
 
 fn by_kind(kind: i64) -> FileSystem {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "no library has locks of open file descriptions on single bytes")]
 
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
@@ -11,8 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
+use rustix::fs::SeekFrom;
 
+use crate::call::{Call, errno};
 use crate::file::platform::map::Anchor;
+use crate::mutant;
 
 /// The byte of the first place.
 const PLACES_AT: i64 = 1 << 62;
@@ -38,13 +42,65 @@ pub(in crate::file) struct FileId {
 
 impl FileId {
     pub(in crate::file) fn of(file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
+        let metadata = file.metadata().call("statx")?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
     pub(in crate::file) fn at(path: &Path) -> io::Result<Self> {
-        let metadata = path.symlink_metadata()?;
+        let metadata = path.symlink_metadata().call("statx")?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+/// A descriptor of the file that another part of the program can close: then its number is soon
+/// that of another file.
+///
+/// Nothing but the position of its description tells whether it is still the one that was opened,
+/// for a program may have opened the same file as well. All reading and writing is at offsets, so
+/// that the position is free to be a mark.
+#[derive(Debug)]
+struct Descriptor {
+    /// Closed only where it is known to be still the one that was opened.
+    file: ManuallyDrop<File>,
+    mark: u64,
+}
+
+/// Positions that are used as marks; the first range where the file system allows offsets of this
+/// size.
+const MARKS: [std::ops::Range<u64>; 2] = [1 << 40..1 << 41, 1 << 29..1 << 30];
+
+impl Descriptor {
+    fn new(file: File) -> io::Result<Self> {
+        let random = RandomState::new().build_hasher().finish();
+        let mut found = Err(rustix::io::Errno::INVAL);
+        for marks in MARKS {
+            let mark = marks.start + random % (marks.end - marks.start);
+            found = rustix::fs::seek(&file, SeekFrom::Start(mark));
+            if found.is_ok() {
+                break;
+            }
+        }
+        Ok(Self { mark: found.call("lseek")?, file: ManuallyDrop::new(file) })
+    }
+
+    /// Whether the number is still that of the description that was opened.
+    fn is_own(&self) -> bool {
+        rustix::fs::seek(&*self.file, SeekFrom::Current(0)) == Ok(self.mark)
+            || mutant::is_on("foreign-descriptors-used")
+    }
+
+    /// Calls `work` with the file. `None`: it is no longer the one that was opened.
+    fn with<R>(&self, mut work: impl FnMut(&File) -> R) -> Option<R> {
+        // Asked again: another thread may have closed it during the work.
+        let done = self.is_own().then(|| work(&self.file));
+        done.filter(|_| self.is_own())
+    }
+
+    fn close(mut self) {
+        if self.is_own() {
+            // SAFETY: `self` is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
     }
 }
 
@@ -53,7 +109,7 @@ impl FileId {
 pub(in crate::file) struct Kernel {
     /// Never holds a lock: locks do not conflict with those of their own description. None where it
     /// was let go of.
-    file: RwLock<Option<ManuallyDrop<File>>>,
+    descriptor: RwLock<Option<Descriptor>>,
     pub(in crate::file) id: FileId,
     pub(in crate::file) path: PathBuf,
     is_writable: bool,
@@ -88,40 +144,64 @@ impl Drop for Kernel {
 impl Kernel {
     pub(in crate::file) fn new(file: File, path: &Path, is_writable: bool) -> io::Result<Self> {
         let id = FileId::of(&file)?;
-        let (file, path) = (RwLock::new(Some(ManuallyDrop::new(file))), path.to_owned());
-        Ok(Self { file, id, path, is_writable, begin: Instant::now() })
+        let descriptor = RwLock::new(Some(Descriptor::new(file)?));
+        Ok(Self { descriptor, id, path: path.to_owned(), is_writable, begin: Instant::now() })
     }
 
     pub(in crate::file) fn elapsed(&self) -> Duration {
         self.begin.elapsed()
     }
 
-    /// Calls `work` with the file. An error where it was let go of, or where the program has closed
-    /// all descriptors, this one included.
+    /// Calls `work` with the file. Where the program has closed all descriptors, it is opened again
+    /// by its path. An error where it was let go of, or cannot be opened again.
     pub(in crate::file) fn with_file<R>(
         &self,
-        work: impl FnOnce(&File) -> io::Result<R>,
+        mut work: impl FnMut(&File) -> io::Result<R>,
     ) -> io::Result<R> {
-        let file = self.file.read();
-        match &*file {
-            Some(file) if FileId::of(file)? == self.id => work(file),
-            _ => Err(io::Error::other("the descriptor of the cache's file is closed")),
+        match &*self.descriptor.read() {
+            None => return Err(io::Error::other("this process has let go of the cache's file")),
+            Some(descriptor) => {
+                if let Some(done) = descriptor.with(&mut work) {
+                    return done;
+                }
+            }
         }
+        let again = Descriptor::new(self.open_again().map_err(|error| {
+            let text = "the program has closed the descriptor of the cache's file, which cannot be \
+                        opened again";
+            io::Error::new(error.kind(), format!("{text}: {error}"))
+        })?)?;
+        let done = work(&again.file);
+        self.put(again);
+        done
+    }
+
+    /// Takes a descriptor in the place of one that the program has closed.
+    fn put(&self, again: Descriptor) {
+        // Else another thread is doing the same.
+        let Some(mut descriptor) = self.descriptor.try_write_for(LOCK_SLEEP) else {
+            return again.close();
+        };
+        match &mut *descriptor {
+            // The number is not closed: it may be another file's.
+            Some(lost) if !lost.is_own() => *lost = again,
+            _ => again.close(),
+        }
+    }
+
+    /// Whether the program has closed the descriptor, so that only the mapping leads to the file.
+    pub(in crate::file) fn has_lost_descriptor(&self) -> bool {
+        self.descriptor.read().as_ref().is_some_and(|descriptor| !descriptor.is_own())
     }
 
     /// Closes the file.
     pub(in crate::file) fn let_go(&self) {
         // A lock that another thread held when this process was forked stays locked.
-        let Some(mut file) = self.file.try_write_for(LOCK_SLEEP) else {
+        let Some(mut descriptor) = self.descriptor.try_write_for(LOCK_SLEEP) else {
             return;
         };
-        if let Some(mut file) = file.take()
-            && FileId::of(&file).is_ok_and(|id| id == self.id)
-        {
-            // A program that closes all descriptors may have opened another file under this number;
-            // that one stays open.
-            // SAFETY: the field is not used again.
-            unsafe { ManuallyDrop::drop(&mut file) };
+        if let Some(descriptor) = descriptor.take() {
+            descriptor.close();
         }
     }
 
@@ -142,12 +222,12 @@ impl Kernel {
     }
 
     /// Whether a process that may write holds the lock for attaching.
-    pub(in crate::file) fn is_writer_attaching(&self) -> bool {
+    pub(in crate::file) fn is_writer_attaching(&self) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
 
     /// Whether any of the first `places` places is taken.
-    pub(in crate::file) fn is_any_place_taken(&self, places: u32) -> bool {
+    pub(in crate::file) fn is_any_place_taken(&self, places: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, PLACES_AT, places.into())
     }
 
@@ -183,21 +263,28 @@ impl Kernel {
 
     /// Whether a process has a place: only a write lock says so, which no process can hold that
     /// may only read the file.
-    pub(in crate::file) fn is_place_taken(&self, place: u32) -> bool {
+    pub(in crate::file) fn is_place_taken(&self, place: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, PLACES_AT + i64::from(place), 1)
     }
 
-    /// Whether a process reads a segment in place: only a write lock says so, as for places.
+    /// Whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
+    /// cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
-        self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT)
+        self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }
 
-    /// Whether a lock of this kind would meet another. An owner that cannot be asked about is taken
-    /// for alive.
-    fn ask(&self, kind: libc::c_int, byte: i64, count: i64) -> bool {
-        let ask = |file: &File| conflicts(file, kind, byte, count);
-        let asked = self.with_file(ask).or_else(|_| self.open_again().and_then(|file| ask(&file)));
-        asked.unwrap_or(true)
+    /// Whether a lock of this kind would meet another.
+    fn ask(&self, kind: libc::c_int, byte: i64, count: i64) -> io::Result<bool> {
+        self.with_file(|file| conflicts(file, kind, byte, count))
+    }
+
+    /// Tests on a file that nobody else uses yet the locks that its users will need. One that a
+    /// lock of another kind keeps from being locked is not tested.
+    pub(in crate::file) fn test_locks(path: &Path) -> io::Result<()> {
+        let kernel = Self::new(open(path, true)?, path, true)?;
+        let attaching = kernel.start_attaching()?;
+        drop(attaching);
+        kernel.take_place(0).map(drop)
     }
 }
 
@@ -208,18 +295,18 @@ fn first_byte_of(segment: u32) -> i64 {
 /// Opens a file that is not a link. A pipe that has taken its path is not waited for.
 pub(in crate::file) fn open(path: &Path, is_writable: bool) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-    OpenOptions::new().read(true).write(is_writable).custom_flags(flags).open(path)
+    OpenOptions::new().read(true).write(is_writable).custom_flags(flags).open(path).call("open")
 }
 
 /// Locks a byte; says whether it was free.
 fn set_lock(file: &File, kind: libc::c_int, byte: i64) -> io::Result<bool> {
     match ofd(file, libc::F_OFD_SETLK, kind, byte, 1) {
         Ok(_) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(false),
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Err(io::Error::new(
+        Err(error) if errno(&error) == Some(libc::EAGAIN) => Ok(false),
+        Err(error) if errno(&error) == Some(libc::EACCES) => Err(io::Error::new(
             error.kind(),
-            "the system does not allow this process to lock the file; a profile of AppArmor \
-             (which has to have 'k') or SELinux may forbid it",
+            "fcntl(F_OFD_SETLK) failed: the system does not allow this process to lock the file; a \
+             profile of AppArmor (which has to have 'k') or SELinux may forbid it",
         )),
         Err(error) => Err(error),
     }
@@ -265,11 +352,18 @@ fn ofd(
     };
     // SAFETY: the descriptor is open, and the lock is a valid structure that lives long enough.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(lock) }
+    if result == -1 {
+        let is_question = command == libc::F_OFD_GETLK;
+        let name = if is_question { "fcntl(F_OFD_GETLK)" } else { "fcntl(F_OFD_SETLK)" };
+        return Err(io::Error::last_os_error()).call(name);
+    }
+    Ok(lock)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     fn kernel(path: &Path) -> Kernel {
@@ -283,11 +377,11 @@ mod tests {
         std::fs::write(&path, "x").expect("a file");
         let (one, other) = (kernel(&path), kernel(&path));
         let lock = one.take_place(3).expect("locks").expect("it is free");
-        assert!(one.is_place_taken(3) && other.is_place_taken(3));
-        assert!(!other.is_place_taken(4));
+        assert!(one.is_place_taken(3).expect("asked") && other.is_place_taken(3).expect("asked"));
+        assert!(!other.is_place_taken(4).expect("asked"));
         assert!(other.take_place(3).expect("locks").is_none());
         drop(lock);
-        assert!(!one.is_place_taken(3));
+        assert!(!one.is_place_taken(3).expect("asked"));
     }
 
     #[test]
@@ -300,13 +394,16 @@ mod tests {
         for byte in [ATTACHER_AT, PLACES_AT + 3, first_byte_of(3)] {
             assert!(set_lock(&reader, libc::F_RDLCK, byte).expect("locks"));
         }
-        assert!(!kernel.is_place_taken(3) && !kernel.is_any_place_taken(32));
-        assert!(!kernel.is_writer_attaching());
+        assert!(
+            !kernel.is_place_taken(3).expect("asked")
+                && !kernel.is_any_place_taken(32).expect("asked")
+        );
+        assert!(!kernel.is_writer_attaching().expect("asked"));
         assert!(kernel.take_place(3).expect("locks").is_none(), "the reader is in the way");
         assert!(!kernel.is_segment_locked(3), "a reader keeps nobody from emptying it");
         let place = kernel.take_place(31).expect("locks");
-        assert!(place.is_some() && kernel.is_any_place_taken(32));
-        assert!(!kernel.is_any_place_taken(31));
+        assert!(place.is_some() && kernel.is_any_place_taken(32).expect("asked"));
+        assert!(!kernel.is_any_place_taken(31).expect("asked"));
     }
 
     #[test]
@@ -316,7 +413,7 @@ mod tests {
         std::fs::write(&path, "x").expect("a file");
         let (one, other) = (kernel(&path), kernel(&path));
         let attaching = one.start_attaching().expect("locks").expect("it is free");
-        assert!(other.is_writer_attaching());
+        assert!(other.is_writer_attaching().expect("asked"));
         // As a child would that was forked while it was held.
         let inherited = attaching.0.try_clone().expect("a descriptor");
         assert!(
@@ -328,20 +425,59 @@ mod tests {
         drop(inherited);
     }
 
+    /// The number of the kernel's descriptor, which another file has now, as after `closefrom`.
+    fn given_to(kernel: &Kernel, other: &File) -> libc::c_int {
+        let number = kernel.with_file(|file| Ok(file.as_raw_fd())).expect("a file");
+        // SAFETY: the kernel's descriptor is given away for another, on purpose.
+        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
+        number
+    }
+
+    fn is_open(number: libc::c_int) -> bool {
+        // SAFETY: only asked about.
+        unsafe { libc::fcntl(number, libc::F_GETFD) != -1 }
+    }
+
     #[test]
-    fn a_number_that_another_file_has_got_is_not_closed() {
+    fn a_number_that_another_file_has_got_is_neither_used_nor_closed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("cache");
+        std::fs::write(&path, "x").expect("a file");
+        // The program may have opened the cache's file itself.
+        for other in ["/dev/null", path.to_str().expect("a path")] {
+            let mut other = File::open(other).expect("a file");
+            let kernel = kernel(&path);
+            let number = given_to(&kernel, &other);
+            assert!(kernel.has_lost_descriptor());
+            let used = kernel.with_file(|file| Ok((file.as_raw_fd(), FileId::of(file)?)));
+            let (used, id) = used.expect("opened again");
+            assert!(used != number && id == kernel.id && !kernel.has_lost_descriptor());
+            assert_eq!(kernel.with_file(|file| Ok(file.as_raw_fd())).expect("kept"), used);
+            drop(kernel);
+            assert!(is_open(number));
+            // SAFETY: closes what the test has put there.
+            assert_eq!(unsafe { libc::close(number) }, 0);
+            assert_eq!(
+                other.read(&mut [0; 1]).ok(),
+                Some(usize::from(other.metadata().expect("it").is_file()))
+            );
+        }
+    }
+
+    #[test]
+    fn a_lost_descriptor_whose_path_another_file_has_is_an_error() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("cache");
         std::fs::write(&path, "x").expect("a file");
         let kernel = kernel(&path);
-        // As after closefrom(): the number is another file's.
-        let number = kernel.with_file(|file| Ok(file.as_raw_fd())).expect("a file");
-        let other = File::open("/dev/null").expect("a file");
-        // SAFETY: the kernel's descriptor is given away for another, on purpose.
-        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), number) }, number);
-        drop(kernel);
-        // SAFETY: only asked about.
-        assert_ne!(unsafe { libc::fcntl(number, libc::F_GETFD) }, -1, "it is still open");
+        let number = given_to(&kernel, &File::open("/dev/null").expect("a file"));
+        std::fs::rename(&path, directory.path().join("old")).expect("renamed");
+        std::fs::write(&path, "y").expect("a file");
+        let error = kernel.with_file(|_| Ok(())).expect_err("it is gone").to_string();
+        assert!(error.contains("has closed the descriptor"), "{error}");
+        assert!(kernel.is_place_taken(0).is_err());
+        // SAFETY: closes what the test has put there.
+        assert_eq!(unsafe { libc::close(number) }, 0);
     }
 
     #[test]
@@ -384,6 +520,6 @@ mod tests {
         std::fs::rename(&path, directory.path().join("old")).expect("renamed");
         std::fs::write(&path, "y").expect("a file");
         assert!(kernel.take_place(0).is_err());
-        assert!(!kernel.is_place_taken(0), "the descriptor still tells");
+        assert!(!kernel.is_place_taken(0).expect("asked"), "the descriptor still tells");
     }
 }

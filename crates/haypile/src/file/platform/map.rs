@@ -12,10 +12,11 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
+use crate::call::Call;
 use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::ground::{IN_ORDER, Line, exchange_orders, is_equal_rest};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
@@ -53,6 +54,13 @@ impl Line for MappedLine<'_> {
     }
 }
 
+/// The access that pages are mapped for. Mapping them for writing makes them all be written to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Access {
+    Read,
+    Write,
+}
+
 /// A file in memory, for as long as this lives.
 #[derive(Debug)]
 pub(in crate::file) struct Map {
@@ -76,8 +84,9 @@ impl Map {
             protection |= ProtFlags::WRITE;
         }
         // SAFETY: the kernel chooses the address, so that nothing of ours is replaced.
-        let start =
-            unsafe { mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
+        let start = unsafe {
+            mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0).call("mmap")?
+        };
         // A hint: on tmpfs that was mounted with huge=advise, pages that come from now on are huge.
         // SAFETY: the addresses are this mapping's, which nobody uses yet.
         let _ = unsafe { mm::madvise(start, bytes, Advice::LinuxHugepage) };
@@ -86,12 +95,19 @@ impl Map {
     }
 
     /// Maps all pages, and brings them into memory. Linux before 5.14 cannot.
-    pub(in crate::file) fn prefault(&self, is_writable: bool) -> io::Result<()> {
-        let advice =
-            if is_writable { Advice::LinuxPopulateWrite } else { Advice::LinuxPopulateRead };
+    pub(in crate::file) fn prefault(&self, access: Access) -> io::Result<()> {
+        let advice = match access {
+            Access::Read => Advice::LinuxPopulateRead,
+            Access::Write => Advice::LinuxPopulateWrite,
+        };
         // SAFETY: the addresses are this mapping's; their contents stay as they are.
-        unsafe { mm::madvise(self.start.as_ptr().cast(), self.bytes, advice)? };
-        Ok(())
+        unsafe { mm::madvise(self.start.as_ptr().cast(), self.bytes, advice) }.call("madvise")
+    }
+
+    /// Brings all that was written to the file to disk, by whatever process.
+    pub(in crate::file) fn sync(&self) -> io::Result<()> {
+        // SAFETY: the addresses are this mapping's; their contents stay as they are.
+        unsafe { mm::msync(self.start.as_ptr().cast(), self.bytes, MsyncFlags::SYNC) }.call("msync")
     }
 
     /// The address of the word at a multiple of 8 within the mapping. It is derived from the
@@ -387,6 +403,18 @@ impl Map {
     }
 }
 
+impl Map {
+    /// Gives the addresses back.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the mapping from now on, and it is never dropped.
+    pub(in crate::file) unsafe fn unmap(&self) {
+        // SAFETY: it was mapped so, and the caller sees to it that no one uses it.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast::<c_void>(), self.bytes) };
+    }
+}
+
 impl Drop for Map {
     fn drop(&mut self) {
         // SAFETY: it was mapped so, and nobody has a pointer into it any more: they borrow `self`.
@@ -414,14 +442,17 @@ impl Anchor {
     pub(in crate::file) fn new(file: &File) -> io::Result<Self> {
         // SAFETY: the kernel chooses the address. The page is never read or written.
         let start = unsafe {
-            mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::empty(), MapFlags::SHARED, file, 0)?
+            mm::mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::empty(), MapFlags::SHARED, file, 0)
+                .call("mmap")?
         };
         let anchor = Self {
             start: NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?,
             process: rustix::process::getpid(),
         };
         // SAFETY: the page is this mapping's.
-        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxDontFork)? };
+        unsafe { mm::madvise(start, PAGE_BYTES, Advice::LinuxDontFork) }.call(
+            "madvise(MADV_DONTFORK), without which a forked child would keep its parent's locks,",
+        )?;
         Ok(anchor)
     }
 }

@@ -1,11 +1,14 @@
 //! The ground of a real file: a mapping, and the kernel.
 
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
+use crate::call::Call;
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
-use crate::file::platform::kernel::{Kernel, Lock};
+use crate::file::platform::kernel::{FileId, Kernel, Lock};
 use crate::file::platform::map::{Map, MappedLine};
 
 /// Pauses of a processor before it is given to others.
@@ -20,6 +23,21 @@ const SLEEP: Duration = Duration::from_micros(50);
 pub(in crate::file) struct Mapped {
     pub(in crate::file) map: Map,
     pub(in crate::file) kernel: Kernel,
+}
+
+impl Mapped {
+    /// Brings the file to disk; returns whether it still has a name.
+    pub(in crate::file) fn sync(&self) -> io::Result<bool> {
+        let done = self.kernel.with_file(|file| {
+            file.sync_data().call("fdatasync")?;
+            Ok(file.metadata().call("statx")?.nlink() > 0)
+        });
+        if done.is_ok() || !self.kernel.has_lost_descriptor() {
+            return done;
+        }
+        self.map.sync()?;
+        Ok(FileId::at(&self.kernel.path).is_ok_and(|id| id == self.kernel.id))
+    }
 }
 
 impl Ground for Mapped {
@@ -92,8 +110,9 @@ impl Ground for Mapped {
         self.map.prefetch_to_write(at, bytes);
     }
 
+    /// Yes where that cannot be asked.
     fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_taken(place)
+        self.kernel.is_place_taken(place).unwrap_or(true)
     }
 
     fn is_halted(&self, process: ProcessId) -> bool {

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::call::Call;
 use crate::file::format::stamp::SURE;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -19,7 +20,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Where the system does not tell the boot, it is another number each time. That is safe: all that
 /// is in the file is verified then.
 pub(in crate::file) fn of(file: &File) -> io::Result<u64> {
-    let metadata = file.metadata()?;
+    let metadata = file.metadata().call("statx")?;
     let boot = boot_id().unwrap_or_else(|| RandomState::new().build_hasher().finish());
     // An inode's number is soon used again. By the system call, for not every C library has it.
     let birth = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();

@@ -2,36 +2,55 @@
 //! process, and nothing that is in it is trusted.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::clock::Clock;
 use crate::file::area::Area;
 use crate::file::format::header::Header;
 use crate::file::platform::ground::{Checked, Ground};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{self, Kernel};
-use crate::file::process::create::{self, FileError};
+use crate::file::process::create;
+use crate::file::process::error::FileError;
+use crate::mutant;
 
 const PAGE_BYTES: usize = 4096;
 /// Pages that are kept; when there are more, all are read again.
 const MOST_PAGES: usize = 4096;
+/// A page of this age is read again.
+pub(in crate::file) const MAX_AGE: Duration = Duration::from_secs(1);
 
-type PageBytes = Box<[u8; PAGE_BYTES]>;
+/// A copy of a page, and when it was made.
+#[derive(Debug)]
+struct PageCopy {
+    bytes: Box<[u8; PAGE_BYTES]>,
+    read_ns: u64,
+    round: u64,
+}
 
 /// A file of which pages are copied as they are needed.
 #[derive(Debug)]
 pub(in crate::file) struct Copied {
-    kernel: Kernel,
-    pages: Mutex<HashMap<u64, PageBytes>>,
+    pub(in crate::file) kernel: Kernel,
+    clock: Arc<dyn Clock>,
+    pages: Mutex<HashMap<u64, PageCopy>>,
+    /// Copies of earlier rounds are made again.
+    round: AtomicU64,
 }
 
 /// Opens a file for reading copies of it, whomever it belongs to.
-pub(in crate::file) fn open(path: &Path) -> Result<(Area<Copied>, Header), FileError> {
+pub(in crate::file) fn open(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+) -> Result<(Area<Copied>, Header), FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     create::check_name(path)?;
     let file = kernel::open(path, false).map_err(|source| match source.kind() {
@@ -41,13 +60,18 @@ pub(in crate::file) fn open(path: &Path) -> Result<(Area<Copied>, Header), FileE
     let metadata = create::check_kind(path, &file)?;
     let header = create::read_header(path, &file, &metadata)?;
     let kernel = Kernel::new(file, path, false).map_err(io_error)?;
-    let ground = Copied { kernel, pages: Mutex::default() };
+    let ground = Copied { kernel, clock, pages: Mutex::default(), round: AtomicU64::new(0) };
     let mut area = Area::new(ground, header.geometry, header.hash_seed, 0);
     area.verifies_all = true;
     Ok((area, header))
 }
 
 impl Copied {
+    /// Has every page read again before it is next used.
+    pub(in crate::file) fn refresh(&self) {
+        self.round.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Copies bytes; what the file does not have is zero.
     fn read(&self, at: u64, into: &mut [u8]) {
         let read = self.kernel.with_file(|file| Ok(read_at(file, at, into)));
@@ -78,18 +102,26 @@ impl Ground for Copied {
     }
 
     fn load(&self, at: u64, _: Ordering) -> u64 {
+        let (now_ns, round) = (self.clock.now_ns(), self.round.load(Ordering::Relaxed));
+        let is_usable = |page: &PageCopy| {
+            let age = Duration::from_nanos(now_ns.saturating_sub(page.read_ns));
+            (age < MAX_AGE && page.round == round) || mutant::is_on("copies-stay")
+        };
         let mut pages = self.pages.lock();
         if pages.len() >= MOST_PAGES {
             pages.clear();
         }
         let start = at - at % PAGE_BYTES as u64;
-        let page = pages.entry(start).or_insert_with(|| {
-            let mut page = Box::new([0; PAGE_BYTES]);
-            self.read(start, &mut page[..]);
-            page
-        });
+        let page = match pages.entry(start) {
+            Entry::Occupied(entry) if is_usable(entry.get()) => entry.into_mut(),
+            entry => {
+                let mut bytes = Box::new([0; PAGE_BYTES]);
+                self.read(start, &mut bytes[..]);
+                entry.insert_entry(PageCopy { bytes, read_ns: now_ns, round }).into_mut()
+            }
+        };
         let at = usize::try_from(at - start).expect("within a page");
-        u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"))
+        u64::from_le_bytes(page.bytes[at..at + 8].try_into().expect("8 bytes"))
     }
 
     /// Nothing is stored: the file is only read.
@@ -122,7 +154,7 @@ impl Ground for Copied {
     fn prefetch_to_write(&self, _: u64, _: u64) {}
 
     fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_taken(place)
+        self.kernel.is_place_taken(place).unwrap_or(true)
     }
 
     fn is_halted(&self, _: ProcessId) -> bool {

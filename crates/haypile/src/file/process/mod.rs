@@ -2,7 +2,11 @@
 
 pub(in crate::file) mod copied;
 pub(in crate::file) mod create;
+pub(in crate::file) mod error;
+pub(in crate::file) mod make;
 pub(in crate::file) mod owners;
-pub(in crate::file) mod schedule;
+pub(in crate::file) mod room;
 pub(in crate::file) mod session;
+pub(in crate::file) mod sessions;
 pub(in crate::file) mod threads;
+pub(in crate::file) mod uses;

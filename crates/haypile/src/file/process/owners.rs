@@ -233,7 +233,7 @@ impl Owners {
         }
         self.count.store(last, Ordering::Release);
         if let Some(place) = work.place.take() {
-            area.leave(&place, &mut changes.counted);
+            area.leave(&place, true, &mut changes.counted);
         }
     }
 
@@ -255,13 +255,14 @@ impl Owners {
         (!changes.have_left).then(|| act(self.first))
     }
 
-    /// Gives all places back, once the threads are done that use them.
-    pub(in crate::file) fn leave(&self, area: &Area<Mapped>) {
+    /// Gives all places back, once the threads are done that use them. Where nothing may be stored,
+    /// they look like those of a process that has died.
+    pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut changes = self.changing.lock();
         changes.have_left = true;
         for owner in &self.all {
             if let Some(place) = owner.work.lock().place.take() {
-                area.leave(&place, &mut changes.counted);
+                area.leave(&place, may_store, &mut changes.counted);
             }
         }
     }
@@ -287,7 +288,10 @@ impl Area<Mapped> {
         // Those that were left first; then those whose owners have died.
         let left = (0..places).filter(is_left);
         let all = left.chain((0..places).filter(|place| !is_left(place)));
-        for place in all.filter(|place| !self.ground.is_taken(*place)) {
+        for place in all {
+            if self.ground.kernel.is_place_taken(place)? {
+                continue;
+            }
             if let Some(lock) = self.ground.kernel.take_place(place)? {
                 return Ok(Some(self.occupy(place, lock, now_ms)));
             }
@@ -318,8 +322,10 @@ impl Area<Mapped> {
     }
 
     /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
-    fn leave(&self, place: &TakenPlace, counted: &mut Counted) {
+    fn leave(&self, place: &TakenPlace, may_store: bool, counted: &mut Counted) {
         place.add_to(self, counted);
-        self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+        if may_store {
+            self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+        }
     }
 }

@@ -1,12 +1,15 @@
-//! A process's use of one file, and what becomes of it when the process forks or the file is
-//! replaced.
+//! A process's use of one file, from opening it to letting go of it.
 
-#![expect(unsafe_code, reason = "a pointer that a fork sets to zero")]
+#![expect(unsafe_code, reason = "a mapping that a child gives back")]
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::file::area::Area;
 use crate::file::area::owners::VERSIONS_END;
@@ -14,26 +17,30 @@ use crate::file::crash;
 use crate::file::format::header::{self, Header};
 use crate::file::operations::pin::Pins;
 use crate::file::operations::verified::Verified;
+use crate::file::platform::filesystem::{self, Space};
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{FileId, Kernel};
-use crate::file::platform::map::Map;
+use crate::file::platform::map::{Access, Map};
 use crate::file::platform::mapped::Mapped;
-use crate::file::platform::stamp;
-use crate::file::process::create::{self, FileError, Opened, Wanted};
+use crate::file::process::create::{self, Opened, Wanted};
+use crate::file::process::error::FileError;
 use crate::file::process::owners::Owners;
-use crate::file::process::schedule::Schedule;
+use crate::file::process::uses::{InProgress, Page};
 use crate::mutant;
-use crate::process::WipedOnFork;
 
 /// Under a new stamp, versions skip this many at least and at most: the word that counts them may
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// The number of times that opening begins again, where others replace the file.
-const ATTEMPTS: u32 = 100;
-/// Nor does it begin again after this time.
-const LONGEST_OPENING: Duration = Duration::from_secs(5);
+/// Why a session only reads, though its process wants to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum ReadsOnly {
+    /// Other processes have all places.
+    Crowded,
+    /// The file system has too little free space for what would be written.
+    LowSpace,
+}
 
 /// A mapped file, and the places that this process has in it.
 #[derive(Debug)]
@@ -42,32 +49,59 @@ pub(in crate::file) struct Session {
     pub(in crate::file) header: Header,
     /// None where the file is only read.
     pub(in crate::file) owners: Option<Owners>,
-    /// Whether it is only read because other processes have all places.
-    pub(in crate::file) is_crowded_out: bool,
+    pub(in crate::file) reads_only: Option<ReadsOnly>,
+    /// Whether the free space of the file system has to be watched.
+    pub(in crate::file) is_watched: bool,
     /// Values that are read in place.
     pub(in crate::file) pins: Pins,
     /// Entries that were verified, for reads that verify each once.
     pub(in crate::file) verified: Verified,
+    /// The number of claims, which outlive an operation and use the file.
+    holds: Arc<AtomicUsize>,
     /// Whether it was flushed to disk, with the directory that has its name.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
+    leaving: Mutex<Leaving>,
     /// The one before: other threads may still be using it.
-    before: AtomicPtr<Session>,
+    pub(in crate::file) before: AtomicPtr<Session>,
+}
+
+/// The steps of letting go of a file that are done.
+#[derive(Debug, Default)]
+struct Leaving {
+    has_left: bool,
+    /// Zeros are mapped in the place of the file.
+    is_empty: bool,
+    /// The operations that may be using it.
+    in_progress: Option<InProgress>,
+}
+
+/// Something that outlives an operation and uses the file, until it is dropped.
+#[derive(Debug)]
+pub(in crate::file) struct Hold(Arc<AtomicUsize>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Session {
     /// Opens what has the path, or makes it. Where another file takes the path at the same time,
     /// that one.
-    fn open(path: &Path, wanted: &Wanted, verifies_all: bool) -> Result<Self, FileError> {
-        let (mut attempts, begin) = (0..ATTEMPTS, Instant::now());
+    pub(in crate::file) fn open(
+        path: &Path,
+        wanted: &Wanted,
+        verifies_all: bool,
+    ) -> Result<Self, FileError> {
+        let begin = Instant::now();
         loop {
             let opened = create::open_or_create(path, wanted)?;
             let id = FileId::of(&opened.file).ok();
             match Self::of(path, opened, wanted, verifies_all) {
                 Err(_)
-                    if FileId::at(path).ok() != id
-                        && attempts.next().is_some()
-                        && begin.elapsed() < LONGEST_OPENING => {}
+                    if FileId::at(path).ok() != id && begin.elapsed() < create::LONGEST_OPENING => {
+                }
                 other => return other,
             }
         }
@@ -80,34 +114,42 @@ impl Session {
         verifies_all: bool,
     ) -> Result<Self, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
-        let Opened { file, header } = opened;
-        let stamp = stamp::of(&file).map_err(io_error)?;
-        let map = Map::new(&file, header.geometry.file_bytes, wanted.is_writable);
+        let Opened { file, header, stamp } = opened;
+        let space = if wanted.is_writable { filesystem::space(&file) } else { None };
+        let is_low = space.is_some_and(|space| space.is_low(header.geometry.file_bytes));
+        let is_writable = wanted.is_writable && !is_low;
+        let map = Map::new(&file, header.geometry.file_bytes, is_writable);
         let map = map.map_err(io_error)?;
         if wanted.prefaults {
-            // Pages that cannot be mapped now are mapped when they are used.
-            let _ = map.prefault(wanted.is_writable);
+            // Pages that cannot be mapped now are mapped when they are used. Mapping them for writing
+            // would have all of them written to disk.
+            let _ = map.prefault(Access::Read);
         }
-        let kernel = Kernel::new(file, path, wanted.is_writable).map_err(io_error)?;
+        let kernel = Kernel::new(file, path, is_writable).map_err(io_error)?;
         let pins = Pins::of(kernel.id);
         let ground = Mapped { map, kernel };
         let mut area = Area::new(ground, header.geometry, header.hash_seed, stamp);
         area.verifies_all = verifies_all;
         let mut owners = None;
-        if wanted.is_writable {
+        if is_writable {
             owners = area.attach(path, wanted.now_ms)?;
         } else {
             area.observe();
         }
+        let is_crowded = is_writable && owners.is_none();
+        let low = is_low.then_some(ReadsOnly::LowSpace);
         Ok(Self {
             area,
             header,
-            is_crowded_out: wanted.is_writable && owners.is_none(),
             owners,
+            reads_only: low.or(is_crowded.then_some(ReadsOnly::Crowded)),
+            is_watched: space.is_some(),
             pins,
             verified: Verified::default(),
+            holds: Arc::default(),
             is_name_durable: AtomicBool::new(false),
             process: std::process::id(),
+            leaving: Mutex::default(),
             before: AtomicPtr::new(ptr::null_mut()),
         })
     }
@@ -125,33 +167,104 @@ impl Session {
         }
     }
 
-    /// Why this process only reads.
-    pub(in crate::file) fn crowded_out(&self, path: &Path) -> FileError {
-        let places = self.area.geometry.numbers.places;
-        let is_free = |place: &u32| !self.area.ground.kernel.is_place_taken(*place);
-        let path = path.to_owned();
-        if (0..places).any(|place| is_free(&place)) {
-            return FileError::LockedOut(path);
-        }
-        FileError::Crowded { path, places }
+    /// Why this process only reads, though it wants to write.
+    pub(in crate::file) fn why_it_only_reads(&self, path: &Path) -> Option<FileError> {
+        Some(match self.reads_only? {
+            ReadsOnly::Crowded => self.crowded_out(path),
+            ReadsOnly::LowSpace => self.low_space(path),
+        })
     }
 
-    /// Lets go of a file that this process has left, though threads may still be using it: they find
-    /// an empty one at the same addresses. Not while values are read in place; says whether it did.
-    fn let_go(&self) -> bool {
+    /// The error of a write while there is too little free space.
+    pub(in crate::file) fn low_space(&self, path: &Path) -> FileError {
+        let free_bytes = self.space().map_or(0, |space| space.free_bytes);
+        FileError::LowSpace { path: path.to_owned(), free_bytes, needed_bytes: self.needed_bytes() }
+    }
+
+    fn crowded_out(&self, path: &Path) -> FileError {
+        let places = self.area.geometry.numbers.places;
+        let path = path.to_owned();
+        let asked = (0..places).map(|place| self.area.ground.kernel.is_place_taken(place));
+        match asked.collect::<io::Result<Vec<bool>>>() {
+            Ok(taken) if taken.iter().all(|is_taken| *is_taken) => {
+                FileError::Crowded { path, places }
+            }
+            Ok(_) => FileError::LockedOut(path),
+            Err(source) => FileError::Io { path, source },
+        }
+    }
+
+    fn space(&self) -> Option<Space> {
+        self.area.ground.kernel.with_file(|file| Ok(filesystem::space(file))).ok().flatten()
+    }
+
+    /// Returns the free space below which this process only reads.
+    pub(in crate::file) fn needed_bytes(&self) -> u64 {
+        Space::needed_bytes(self.area.geometry.file_bytes)
+    }
+
+    /// Whether a write could wait for room on the file system, without an end.
+    pub(in crate::file) fn has_low_space(&self) -> bool {
+        let is_low = |space: Space| space.is_low(self.area.geometry.file_bytes);
+        self.is_watched && self.space().is_some_and(is_low)
+    }
+
+    /// Counts something that outlives an operation and uses the file.
+    pub(in crate::file) fn hold(&self) -> Hold {
+        self.holds.fetch_add(1, Ordering::Relaxed);
+        Hold(Arc::clone(&self.holds))
+    }
+
+    /// Gives the places of this process back.
+    pub(in crate::file) fn leave_places(&self) {
+        if let Some(owners) = &self.owners {
+            // Waits for threads that write.
+            let may_store =
+                !self.has_low_space() || mutant::is_on("places-given-back-without-space");
+            owners.leave(&self.area, may_store);
+        }
+    }
+
+    /// Lets go of a file that this process has left, unless values of it are read in place; returns
+    /// whether nothing uses the session any more. While threads may still be using it, they find an
+    /// empty file at the same addresses.
+    pub(in crate::file) fn let_go(&self, page: &Page) -> bool {
+        let mut leaving = self.leaving.lock();
+        if !leaving.has_left {
+            if !self.pins.close() {
+                return false;
+            }
+            self.leave_places();
+            self.area.ground.kernel.let_go();
+            leaving.has_left = true;
+            leaving.in_progress = InProgress::of(page);
+        }
+        // In this order: an operation in progress can still begin to hold it.
+        let are_over = leaving.in_progress.as_mut().is_some_and(|these| these.are_over(page));
+        let is_held =
+            self.holds.load(Ordering::Acquire) > 0 && !mutant::is_on("held-sessions-are-freed");
+        let is_unused = are_over && !is_held;
+        if !is_unused && !leaving.is_empty {
+            leaving.is_empty = self.area.ground.map.replace_by_zeros().is_ok();
+        }
+        is_unused && !mutant::is_on("sessions-never-freed")
+    }
+
+    /// Lets go of what a child has inherited, unless values of it are read in place; returns whether it
+    /// did. The session itself stays: a thread of the parent may have been changing it when this
+    /// process was forked.
+    pub(in crate::file) fn disinherit(&self) -> bool {
         if !self.pins.close() {
             return false;
         }
-        if let Some(owners) = self.owners.as_ref().filter(|_| self.is_own()) {
-            // Waits for threads that write.
-            owners.leave(&self.area);
-        }
-        let is_gone = self.area.ground.map.replace_by_zeros().is_ok();
         self.area.ground.kernel.let_go();
-        is_gone
+        // SAFETY: a child has one thread, which is not in an operation that its parent began; claims
+        // that it has inherited do nothing, and it reads no value in place. The session is forgotten.
+        unsafe { self.area.ground.map.unmap() };
+        true
     }
 
-    fn is_own(&self) -> bool {
+    pub(in crate::file) fn is_own(&self) -> bool {
         self.process == std::process::id()
     }
 }
@@ -170,25 +283,26 @@ impl Area<Mapped> {
         self.ground.store(header::ATTACHER, process.number, Ordering::Relaxed);
         self.ground.store(header::ATTACHER_NAMESPACE, process.namespace, Ordering::Relaxed);
         crash::point("attach.begun");
-        self.agree_on_stamp();
+        self.agree_on_stamp().map_err(io_error)?;
         Owners::attach(self, now_ms).map_err(io_error)
     }
 
     /// The process that attaches; `None` where a process holds that lock that may only read.
     fn attacher(&self) -> Option<u64> {
-        let is_writer = self.ground.kernel.is_writer_attaching();
+        let is_writer = self.ground.kernel.is_writer_attaching().unwrap_or(true);
         is_writer.then(|| self.ground.load(header::ATTACHER, Ordering::Relaxed))
     }
 
-    fn agree_on_stamp(&mut self) {
+    fn agree_on_stamp(&mut self) -> io::Result<()> {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
-        let is_used = self.ground.kernel.is_any_place_taken(places);
+        let is_used = self.ground.kernel.is_any_place_taken(places)?;
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.install_stamp();
         }
+        Ok(())
     }
 
     /// The file may have been put together by a loss of power since it was last used.
@@ -216,221 +330,14 @@ impl Area<Mapped> {
     }
 
     /// Takes the stamp of the processes that use the file, as one that only reads. Where there is
-    /// none, and no proof that the file is as it was left, everything is verified.
+    /// none that can be seen, and no proof that the file is as it was left, everything is verified.
     fn observe(&mut self) {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let places = self.geometry.numbers.places;
-        if self.ground.kernel.is_any_place_taken(places) {
+        if self.ground.kernel.is_any_place_taken(places).unwrap_or(false) {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.verifies_all = true;
-        }
-    }
-}
-
-/// The word of the wiped page that leads to the session.
-const CURRENT: usize = 0;
-/// The word that is 1 while a thread opens one.
-const OPENING: usize = 1;
-
-/// The session of this process, opened again in a forked child and when the file is replaced.
-#[derive(Debug)]
-pub(in crate::file) struct Sessions {
-    page: WipedOnFork,
-    /// The latest session of this process or, in a child that has none yet, of its parent.
-    latest: AtomicPtr<Session>,
-    path: PathBuf,
-    wanted: Wanted,
-    verifies_all: bool,
-    /// The file that '/' is: after a chroot the path means another file.
-    root: Option<FileId>,
-    looks: Schedule,
-}
-
-impl Sessions {
-    pub(in crate::file) fn open(
-        path: &Path,
-        mut wanted: Wanted,
-        verifies_all: bool,
-    ) -> Result<Self, FileError> {
-        let io_error = |source| FileError::Io { path: path.to_owned(), source };
-        let page = WipedOnFork::new().map_err(io_error)?;
-        let first = Session::open(path, &wanted, verifies_all)?;
-        // A file that replaces this one later has to be compressed as this one.
-        wanted.compression = create::Compressed::As(first.header.compression);
-        let sessions = Self {
-            page,
-            latest: AtomicPtr::new(ptr::null_mut()),
-            path: path.to_owned(),
-            wanted,
-            verifies_all,
-            root: FileId::at(Path::new("/")).ok(),
-            looks: Schedule::default(),
-        };
-        sessions.put(first);
-        Ok(sessions)
-    }
-
-    fn put(&self, session: Session) {
-        let session = Box::new(session);
-        let before = self.latest.load(Ordering::Acquire);
-        session.before.store(before, Ordering::Relaxed);
-        let session = Box::into_raw(session);
-        self.latest.store(session, Ordering::Release);
-        let address = session.expose_provenance() as u64;
-        self.page.word(CURRENT).store(address, Ordering::Release);
-    }
-
-    fn current(&self) -> *mut Session {
-        let address = self.page.word(CURRENT).load(Ordering::Acquire);
-        ptr::with_exposed_provenance_mut(usize::try_from(address).expect("an address"))
-    }
-
-    /// The session of this process.
-    #[inline]
-    pub(in crate::file) fn get(&self) -> Result<&Session, FileError> {
-        let current = self.current();
-        if !current.is_null() {
-            // SAFETY: what `put` made lives until `self` is dropped.
-            let session = unsafe { &*current };
-            if !session.area.is_retired() {
-                return Ok(session);
-            }
-        }
-        self.open_again(current)
-    }
-
-    /// In a forked child, or after the file was replaced.
-    #[cold]
-    fn open_again(&self, known: *mut Session) -> Result<&Session, FileError> {
-        let _opening = Opening::begin(&self.page);
-        if !self.has_root() {
-            // SAFETY: as in `get`.
-            let session = unsafe { known.as_ref() };
-            return session.ok_or_else(|| FileError::Chroot(self.path.clone()));
-        }
-        if self.current() == known && !self.is_at_path(known) {
-            self.put(Session::open(&self.path, &self.wanted, self.verifies_all)?);
-            self.let_go_of_others();
-        }
-        // SAFETY: as in `get`.
-        Ok(unsafe { &*self.current() })
-    }
-
-    /// The work that a writer does from time to time.
-    pub(in crate::file) fn look(&self, now_ms: impl Fn() -> u64) {
-        let current = self.current();
-        if current.is_null() || !self.has_root() {
-            return;
-        }
-        // Where that fails, the old file is still a cache.
-        if let Ok(session) = self.open_again(current) {
-            if session.is_crowded_out {
-                self.try_for_a_place();
-            }
-            if let Some(owners) = &session.owners {
-                owners.keep_own(&session.area, now_ms);
-                owners.shrink(&session.area);
-            }
-            let _opening = Opening::begin(&self.page);
-            self.let_go_of_others();
-        }
-    }
-
-    /// Opens the file for writing, if there is a place again.
-    fn try_for_a_place(&self) {
-        let _opening = Opening::begin(&self.page);
-        let opened = Session::open(&self.path, &self.wanted, self.verifies_all);
-        if let Some(session) = opened.ok().filter(|session| !session.is_crowded_out) {
-            self.put(session);
-            self.let_go_of_others();
-        }
-    }
-
-    /// Lets go of the files of all sessions but the current one. Nobody else opens one at the same
-    /// time.
-    fn let_go_of_others(&self) {
-        // SAFETY: as in `get`; a session was put before.
-        let current = unsafe { &*self.current() };
-        let mut session = current.before.load(Ordering::Relaxed);
-        while !session.is_null() {
-            // SAFETY: as in `get`.
-            let other = unsafe { &*session };
-            // One that it could not let go of is tried again.
-            let _ = other.let_go();
-            session = other.before.load(Ordering::Relaxed);
-        }
-    }
-
-    /// Whether the file of a session still has the path. One that says that it was replaced and has it
-    /// all the same got it back, by a loss of power or by hand: it is in use.
-    fn is_at_path(&self, session: *mut Session) -> bool {
-        if session.is_null() {
-            return false;
-        }
-        // SAFETY: as in `get`.
-        let session = unsafe { &*session };
-        let own = session.area.ground.kernel.id;
-        // A process that replaces a file renames first and says so then; hence asked in this order.
-        let is_retired = session.area.is_retired();
-        let is_at_path = FileId::at(&self.path).is_ok_and(|id| id == own);
-        if is_at_path && is_retired && session.owners.is_some() {
-            session.area.set_ready();
-        }
-        is_at_path
-    }
-
-    /// Whether '/' is what it was, and the path names the same place.
-    fn has_root(&self) -> bool {
-        FileId::at(Path::new("/")).ok() == self.root
-    }
-
-    /// Whether it is time to [`look`](Self::look): seldom, for it costs system calls.
-    #[inline]
-    pub(in crate::file) fn is_time_to_look(&self) -> bool {
-        self.looks.is_time()
-    }
-
-    pub(in crate::file) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-/// A lock that a fork leaves open, for the page is wiped.
-struct Opening<'a>(&'a AtomicU64);
-
-impl<'a> Opening<'a> {
-    fn begin(page: &'a WipedOnFork) -> Self {
-        let word = page.word(OPENING);
-        while word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            std::thread::yield_now();
-        }
-        Self(word)
-    }
-}
-
-impl Drop for Opening<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
-    }
-}
-
-impl Drop for Sessions {
-    fn drop(&mut self) {
-        let mut session = *self.latest.get_mut();
-        while !session.is_null() {
-            // SAFETY: each was made by `put`, and is dropped once: nobody borrows `self` any more.
-            let owned = unsafe { Box::from_raw(session) };
-            session = owned.before.load(Ordering::Relaxed);
-            if !owned.is_own() {
-                // A thread of the parent may have been changing it when this process was forked.
-                let _ = owned.let_go();
-                std::mem::forget(owned);
-                continue;
-            }
-            if let Some(owners) = &owned.owners {
-                owners.leave(&owned.area);
-            }
         }
     }
 }

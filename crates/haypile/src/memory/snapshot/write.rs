@@ -1,6 +1,6 @@
 //! Writing of snapshots.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +14,7 @@ use super::format::{
 use super::target::SnapshotTarget;
 use super::{EntryRef, SnapshotError};
 use crate::error::MAX_KEY_BYTES;
+use crate::private_file::append;
 
 /// The entries to write, and bounds on the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,7 +250,7 @@ impl SnapshotWriter {
     /// is unknown.
     fn write(&mut self, parts: &[&[u8]]) -> Result<(), SnapshotError> {
         let Some(target) = &mut self.target else { return Err(self.given_up()) };
-        let result = parts.iter().try_for_each(|part| target.file().write_all(part));
+        let result = parts.iter().try_for_each(|part| append(target.file(), part));
         result.map_err(|source: io::Error| {
             self.target = None;
             SnapshotError::io("write", &self.path)(source)

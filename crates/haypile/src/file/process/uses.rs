@@ -1,0 +1,237 @@
+//! Operations in progress, by thread: what one of them may be using is not freed.
+//!
+//! A thread marks that it is in an operation by plain stores to a line of its own, without a fence. The
+//! one that wants to free something takes it away from those that begin, has the kernel order the
+//! memory of all threads (`membarrier`), and then waits until each thread that was in an operation has
+//! ended it. The marks lie in pages that a fork wipes: a child does not wait for threads of its parent.
+
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use crate::file::process::threads::{self, NUMBERS};
+use crate::mutant;
+use crate::process::WipedOnFork;
+
+/// The number of operations of a thread of which one has the periodic work.
+const PERIOD: u64 = 4096;
+const LINE_WORDS: usize = 8;
+/// A line for other uses, one for each thread, and one for all threads without a number.
+const PAGES: usize = ((NUMBERS + 2) * LINE_WORDS * 8).div_ceil(4096);
+/// Of the line for threads without a number: those that are in an operation; above, operations.
+const ACTIVE: u64 = 0xFFFF;
+
+/// The pages of a process: a line for other uses, and then the marks.
+pub(in crate::file) type Page = WipedOnFork<PAGES>;
+
+/// The share of the operations that have periodic work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) enum Often {
+    Seldom,
+    EachTime,
+}
+
+impl Often {
+    /// The bits of a mark that are compared.
+    pub(in crate::file) fn mask(self) -> u64 {
+        match self {
+            Self::Seldom => 2 * PERIOD - 1,
+            Self::EachTime => 1,
+        }
+    }
+}
+
+/// An operation of this thread, until it is dropped. What it has got stays while it is borrowed.
+///
+/// The mark of a thread is twice the number of its operations, and odd within one.
+#[derive(Debug)]
+pub(in crate::file) struct Using<'a> {
+    mark: &'a AtomicU64,
+    operation: Operation,
+}
+
+/// Which operation of its thread it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file) struct Operation {
+    /// The mark before it.
+    before: u64,
+    /// Whether the mark is that of all threads without a number.
+    is_shared: bool,
+}
+
+impl<'a> Using<'a> {
+    #[inline]
+    pub(in crate::file) fn begin(page: &'a Page) -> Self {
+        let thread = threads::number();
+        if thread >= NUMBERS {
+            return Self::begin_shared(page);
+        }
+        let mark = mark_of(page, thread);
+        let before = mark.load(Ordering::Relaxed);
+        mark.store(before | 1, Ordering::Relaxed);
+        // The processor may load before it stores; `membarrier` makes up for that.
+        compiler_fence(Ordering::SeqCst);
+        Self { mark, operation: Operation { before, is_shared: false } }
+    }
+
+    #[cold]
+    fn begin_shared(page: &'a Page) -> Self {
+        let mark = mark_of(page, NUMBERS);
+        let before = mark.fetch_add(ACTIVE + 2, Ordering::SeqCst) / (ACTIVE + 1) * 2;
+        Self { mark, operation: Operation { before, is_shared: true } }
+    }
+
+    /// Returns which it is, by value: it stays in registers where its address is not taken.
+    #[inline]
+    pub(in crate::file) fn operation(&self) -> Operation {
+        self.operation
+    }
+}
+
+impl Operation {
+    /// Whether this operation has the periodic work.
+    #[inline]
+    pub(in crate::file) fn is_due(self, mask: u64) -> bool {
+        // Not within another operation, whose mark is odd.
+        self.before & mask == (2 * PERIOD - 2) & mask
+    }
+
+    /// Whether this operation may have begun within another one of the same thread.
+    pub(in crate::file) fn may_be_nested(self) -> bool {
+        self.is_shared || self.before % 2 == 1
+    }
+}
+
+impl Drop for Using<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let Operation { before, is_shared } = self.operation;
+        if is_shared {
+            self.mark.fetch_sub(1, Ordering::Release);
+        } else {
+            // An operation within another one leaves the mark to that.
+            self.mark.store(before + (!before & 1) * 2, Ordering::Release);
+        }
+    }
+}
+
+#[inline]
+fn mark_of(page: &Page, thread: usize) -> &AtomicU64 {
+    page.word(LINE_WORDS * (1 + thread))
+}
+
+/// Operations that were in progress at some moment.
+#[derive(Debug)]
+pub(in crate::file) struct InProgress {
+    /// Threads, and their marks.
+    marks: Vec<(usize, u64)>,
+    is_shared: bool,
+}
+
+impl InProgress {
+    /// Notes the operations that may have begun before the last stores of this thread, its own
+    /// included. `None`: the kernel cannot tell.
+    pub(in crate::file) fn of(page: &Page) -> Option<Self> {
+        if !order_all_threads() {
+            return None;
+        }
+        let mark = |thread| (thread, mark_of(page, thread).load(Ordering::Acquire));
+        let marks = (0..NUMBERS).map(mark).filter(|(_, mark)| mark % 2 == 1).collect();
+        Some(Self { marks, is_shared: true })
+    }
+
+    /// Whether all of them have ended.
+    pub(in crate::file) fn are_over(&mut self, page: &Page) -> bool {
+        self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
+        self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;
+        self.marks.is_empty() && !self.is_shared || mutant::is_on("operations-in-progress-ignored")
+    }
+}
+
+/// Has the kernel put a full fence into every running thread of this process. Others had one when they
+/// left their processor.
+fn order_all_threads() -> bool {
+    let expedited = || membarrier(MembarrierCommand::PrivateExpedited);
+    let register = || membarrier(MembarrierCommand::RegisterPrivateExpedited);
+    expedited().or_else(|_| register().and_then(|()| expedited())).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn one_operation_of_a_period_has_the_work_and_none_within_it() {
+        let page = Page::new().expect("pages");
+        let count = |often: Often| {
+            let mut due = 0;
+            for _ in 0..3 * PERIOD {
+                let using = Using::begin(&page);
+                due += u64::from(using.operation.is_due(often.mask()));
+                assert!(
+                    !Using::begin(&page).operation.is_due(often.mask()),
+                    "it is within another"
+                );
+            }
+            due
+        };
+        assert_eq!(count(Often::Seldom), 3);
+        assert_eq!(count(Often::EachTime), 3 * PERIOD);
+    }
+
+    #[test]
+    fn only_operations_that_had_begun_are_waited_for() {
+        let page = Page::new().expect("pages");
+        let (step, steps) = channel();
+        let (next, is_next) = channel();
+        std::thread::scope(|scope| {
+            let page = &page;
+            scope.spawn(move || {
+                let await_next = || {
+                    step.send(()).expect("it waits for that");
+                    let _ = is_next.recv();
+                };
+                drop(Using::begin(page));
+                let other = Using::begin(page);
+                let within = Using::begin(page);
+                await_next();
+                drop(within);
+                await_next();
+                drop(other);
+                let _another = Using::begin(page);
+                await_next();
+            });
+            let await_step = || steps.recv().expect("no panic");
+            await_step();
+            let own = Using::begin(page);
+            let mut in_progress = InProgress::of(page).expect("the kernel can tell");
+            drop(own);
+            assert!(!in_progress.are_over(page));
+            next.send(()).expect("it waits for that");
+            await_step();
+            assert!(!in_progress.are_over(page), "only the one within it has ended");
+            next.send(()).expect("it waits for that");
+            await_step();
+            let _own = Using::begin(page);
+            assert!(in_progress.are_over(page), "the next one had not begun");
+            drop(next);
+        });
+    }
+
+    #[test]
+    fn threads_without_a_number_are_waited_for_as_well() {
+        let page = Page::new().expect("pages");
+        let other = Using::begin_shared(&page);
+        let mut in_progress = InProgress::of(&page).expect("the kernel can tell");
+        assert!(!in_progress.are_over(&page));
+        drop(other);
+        assert!(in_progress.are_over(&page));
+        let _later = Using::begin_shared(&page);
+        assert!(in_progress.are_over(&page));
+        let is_due = |using: &Using<'_>| using.operation.is_due(Often::Seldom.mask());
+        let due = (0..2 * PERIOD).filter(|_| is_due(&Using::begin_shared(&page)));
+        assert_eq!(due.count(), 2);
+    }
+}
