@@ -41,6 +41,7 @@ impl Drop for Number {
     }
 }
 
+/// Above every number.
 const UNKNOWN: usize = usize::MAX;
 
 thread_local! {
@@ -55,6 +56,12 @@ thread_local! {
 pub(in crate::file) fn number() -> usize {
     let number = CACHED.get();
     if number == UNKNOWN { take() } else { number }
+}
+
+/// The number of this thread if it is below [`NUMBERS`] and was asked for before; else `NUMBERS` or more.
+#[inline]
+pub(in crate::file) fn known_number() -> usize {
+    CACHED.get()
 }
 
 #[cold]

@@ -20,6 +20,9 @@ const LINE_WORDS: usize = 8;
 const PAGES: usize = ((NUMBERS + 2) * LINE_WORDS * 8).div_ceil(4096);
 /// Of the line for threads without a number: those that are in an operation; above, operations.
 const ACTIVE: u64 = 0xFFFF;
+/// Of an operation that does not have a mark of its own: one of a thread without a number, or one within
+/// another operation.
+const WITHOUT_MARK: u64 = 1 << 63;
 
 /// The pages of a process: a line for other uses, and then the marks.
 pub(in crate::file) type Page = WipedOnFork<PAGES>;
@@ -50,35 +53,42 @@ pub(in crate::file) struct Using<'a> {
     operation: Operation,
 }
 
-/// Which operation of its thread it is.
+/// Which operation of its thread it is: the mark after it, or [`WITHOUT_MARK`] and its number twice, which
+/// is odd for one within another operation.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::file) struct Operation {
-    /// The mark before it.
-    before: u64,
-    /// Whether the mark is that of all threads without a number.
-    is_shared: bool,
-}
+pub(in crate::file) struct Operation(u64);
 
 impl<'a> Using<'a> {
     #[inline]
     pub(in crate::file) fn begin(page: &'a Page) -> Self {
-        let thread = threads::number();
+        let thread = threads::known_number();
         if thread >= NUMBERS {
-            return Self::begin_shared(page);
+            return Self::begin_unknown(page);
         }
         let mark = mark_of(page, thread);
         let before = mark.load(Ordering::Relaxed);
+        if before % 2 == 1 {
+            return Self { mark, operation: Operation(WITHOUT_MARK | 1) };
+        }
         mark.store(before | 1, Ordering::Relaxed);
         // The processor may load before it stores; `membarrier` makes up for that.
         compiler_fence(Ordering::SeqCst);
-        Self { mark, operation: Operation { before, is_shared: false } }
+        Self { mark, operation: Operation(before + 2) }
     }
 
+    /// The first operation of a thread, or one of a thread without a number.
     #[cold]
-    fn begin_shared(page: &'a Page) -> Self {
+    fn begin_unknown(page: &'a Page) -> Self {
+        if threads::number() < NUMBERS {
+            return Self::begin(page);
+        }
+        Self::begin_numberless(page)
+    }
+
+    fn begin_numberless(page: &'a Page) -> Self {
         let mark = mark_of(page, NUMBERS);
-        let before = mark.fetch_add(ACTIVE + 2, Ordering::SeqCst) / (ACTIVE + 1) * 2;
-        Self { mark, operation: Operation { before, is_shared: true } }
+        let number = mark.fetch_add(ACTIVE + 2, Ordering::SeqCst) / (ACTIVE + 1);
+        Self { mark, operation: Operation(WITHOUT_MARK | (number + 1) * 2) }
     }
 
     /// Returns which it is, by value: it stays in registers where its address is not taken.
@@ -86,32 +96,35 @@ impl<'a> Using<'a> {
     pub(in crate::file) fn operation(&self) -> Operation {
         self.operation
     }
+
+    #[cold]
+    fn end_without_mark(&self) {
+        if self.operation.0 % 2 == 0 {
+            self.mark.fetch_sub(1, Ordering::Release);
+        }
+    }
 }
 
 impl Operation {
     /// Whether this operation has the periodic work.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
-        // Not within another operation, whose mark is odd.
-        self.before & mask == (2 * PERIOD - 2) & mask
+        self.0 & mask == 0
     }
 
     /// Whether this operation may have begun within another one of the same thread.
     pub(in crate::file) fn may_be_nested(self) -> bool {
-        self.is_shared || self.before % 2 == 1
+        self.0 >= WITHOUT_MARK
     }
 }
 
 impl Drop for Using<'_> {
     #[inline]
     fn drop(&mut self) {
-        let Operation { before, is_shared } = self.operation;
-        if is_shared {
-            self.mark.fetch_sub(1, Ordering::Release);
-        } else {
-            // An operation within another one leaves the mark to that.
-            self.mark.store(before + (!before & 1) * 2, Ordering::Release);
+        if self.operation.0 >= WITHOUT_MARK {
+            return self.end_without_mark();
         }
+        self.mark.store(self.operation.0, Ordering::Release);
     }
 }
 
@@ -223,15 +236,15 @@ mod tests {
     #[test]
     fn threads_without_a_number_are_waited_for_as_well() {
         let page = Page::new().expect("pages");
-        let other = Using::begin_shared(&page);
+        let other = Using::begin_numberless(&page);
         let mut in_progress = InProgress::of(&page).expect("the kernel can tell");
         assert!(!in_progress.are_over(&page));
         drop(other);
         assert!(in_progress.are_over(&page));
-        let _later = Using::begin_shared(&page);
+        let _later = Using::begin_numberless(&page);
         assert!(in_progress.are_over(&page));
         let is_due = |using: &Using<'_>| using.operation.is_due(Often::Seldom.mask());
-        let due = (0..2 * PERIOD).filter(|_| is_due(&Using::begin_shared(&page)));
+        let due = (0..2 * PERIOD).filter(|_| is_due(&Using::begin_numberless(&page)));
         assert_eq!(due.count(), 2);
     }
 }
