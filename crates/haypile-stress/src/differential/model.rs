@@ -1,0 +1,222 @@
+//! The plain model: the entries that a correct cache has, as far as a caller can know.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::key::Key;
+use super::mismatch::{Checked, wrong};
+use super::time::{Expiry, Moment};
+use super::value::describe;
+
+/// An entry of the model.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) value: Rc<[u8]>,
+    pub(super) expiry: Option<Expiry>,
+    /// Number of the write that made the entry what it is. Versions are opaque; this stands for them.
+    pub(super) write: u64,
+    /// Whether the entry has to be there: nothing could have evicted it.
+    pub(super) is_certain: bool,
+}
+
+/// The model's knowledge of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Absent,
+    /// It has to be there.
+    Certain,
+    /// It may have been evicted, or may have just expired.
+    Possible,
+}
+
+impl Presence {
+    pub(super) fn may_be_there(self) -> bool {
+        self != Self::Absent
+    }
+
+    pub(super) fn may_be_absent(self) -> bool {
+        self != Self::Certain
+    }
+}
+
+/// The entries of one tenant. A key that the model does not have is absent for certain: whatever
+/// was deleted, has expired or was missed once must not come back.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    entries: BTreeMap<Key, Entry>,
+    writes: u64,
+    /// Entries that expired and may still be counted, until something removes them.
+    expired: u64,
+}
+
+impl Model {
+    /// Returns the entry of a key, if it may be there.
+    pub(super) fn get(&self, key: Key) -> Option<&Entry> {
+        self.entries.get(&key)
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Key, &Entry)> {
+        self.entries.iter().map(|(key, entry)| (*key, entry))
+    }
+
+    /// Returns the most expired entries that a store may still count.
+    pub(super) fn expired(&self) -> u64 {
+        self.expired
+    }
+
+    /// Returns the model's knowledge of a key, and drops its entry if that has certainly expired.
+    pub(super) fn presence(&mut self, key: Key, now: Moment) -> Presence {
+        let Some(entry) = self.entries.get(&key) else { return Presence::Absent };
+        match entry.expiry {
+            Some(expiry) if expiry.is_over(now) => {
+                self.entries.remove(&key);
+                self.expired += 1;
+                Presence::Absent
+            }
+            Some(expiry) if expiry.may_be_over(now) => Presence::Possible,
+            _ if entry.is_certain => Presence::Certain,
+            _ => Presence::Possible,
+        }
+    }
+
+    /// Drops all entries that have certainly expired.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let keys: Vec<Key> = self.entries.keys().copied().collect();
+        for key in keys {
+            self.presence(key, now);
+        }
+    }
+
+    /// Judges what a read has found.
+    pub(super) fn judge(&mut self, key: Key, found: Option<&[u8]>, now: Moment) -> Checked {
+        let presence = self.presence(key, now);
+        match (found, self.entries.get(&key)) {
+            (Some(found), None) => {
+                wrong!(key, "{} was found, and nothing may be there", describe(found))
+            }
+            (Some(found), Some(entry)) if *found == *entry.value => Ok(()),
+            (Some(found), Some(entry)) => wrong!(
+                key,
+                "{} was found, and the last write was {}",
+                describe(found),
+                describe(&entry.value)
+            ),
+            (None, _) => self.judge_absence(key, presence),
+        }
+    }
+
+    /// Judges whether a key was found, by an operation that does not return its value.
+    pub(super) fn judge_presence(&mut self, key: Key, is_found: bool, now: Moment) -> Checked {
+        let presence = self.presence(key, now);
+        if !is_found {
+            return self.judge_absence(key, presence);
+        }
+        if presence == Presence::Absent {
+            return wrong!(key, "something was found, and nothing may be there");
+        }
+        Ok(())
+    }
+
+    /// Judges that a key was not found; from then on it must not be.
+    fn judge_absence(&mut self, key: Key, presence: Presence) -> Checked {
+        if presence == Presence::Certain {
+            let value = &self.entries[&key].value;
+            return wrong!(key, "nothing was found, and {} must be there", describe(value));
+        }
+        self.entries.remove(&key);
+        Ok(())
+    }
+
+    /// Notes a write.
+    pub(super) fn put(&mut self, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
+        self.writes += 1;
+        let entry = Entry { value, expiry, write: self.writes, is_certain: true };
+        self.entries.insert(key, entry);
+    }
+
+    /// Notes that an entry has another expiry from now on.
+    pub(super) fn touch(&mut self, key: Key, expiry: Option<Expiry>) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.expiry = expiry;
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: Key) {
+        self.entries.remove(&key);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.expired = 0;
+    }
+
+    /// Notes that any entry may have been evicted.
+    pub(super) fn doubt_all(&mut self) {
+        for entry in self.entries.values_mut() {
+            entry.is_certain = false;
+        }
+    }
+
+    /// Notes that an entry was seen, at a time when nothing has to be evicted.
+    pub(super) fn trust(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.is_certain = true;
+        }
+    }
+
+    /// Notes that a write may not have been kept.
+    pub(super) fn doubt(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.is_certain = false;
+        }
+    }
+
+    /// Notes that all entries have other versions from now on, as after loading a snapshot.
+    pub(super) fn renumber(&mut self) {
+        for entry in self.entries.values_mut() {
+            self.writes += 1;
+            entry.write = self.writes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key(1);
+
+    fn model(expiry: Option<Expiry>) -> Model {
+        let mut model = Model::default();
+        model.put(KEY, Rc::from(*b"new"), expiry);
+        model
+    }
+
+    #[test]
+    fn the_last_write_is_right_and_nothing_else() {
+        let now = Moment::at(0);
+        assert!(model(None).judge(KEY, Some(b"new"), now).is_ok());
+        assert!(model(None).judge(KEY, Some(b"old"), now).is_err());
+        assert!(model(None).judge(KEY, None, now).is_err());
+        assert!(model(None).judge(Key(2), Some(b"new"), now).is_err());
+        assert!(model(None).judge(Key(2), None, now).is_ok());
+    }
+
+    #[test]
+    fn what_may_be_evicted_may_be_absent_and_does_not_come_back() {
+        let (mut model, now) = (model(None), Moment::at(0));
+        model.doubt_all();
+        assert!(model.judge(KEY, Some(b"new"), now).is_ok());
+        assert!(model.judge(KEY, None, now).is_ok());
+        assert!(model.judge(KEY, Some(b"new"), now).is_err());
+    }
+
+    #[test]
+    fn between_the_bounds_of_its_expiry_both_are_right() {
+        let expiry = Some(Expiry { earliest_ns: 10, latest_ns: 20 });
+        assert!(model(expiry).judge(KEY, None, Moment::at(9)).is_err());
+        assert!(model(expiry).judge(KEY, None, Moment::at(10)).is_ok());
+        assert!(model(expiry).judge(KEY, Some(b"new"), Moment::at(19)).is_ok());
+        assert!(model(expiry).judge(KEY, Some(b"new"), Moment::at(20)).is_err());
+    }
+}
