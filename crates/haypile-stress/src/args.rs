@@ -7,7 +7,9 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile::ByteSize;
 
+use crate::differential::ranges::{self, Ranges};
 use crate::differential::{self, Allowed, Plan, Retention};
+use crate::panics;
 use crate::watch::Watch;
 
 /// Exit status where something is wrong with the cache.
@@ -56,8 +58,8 @@ struct Differential {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "seconds"])]
     replay: Option<u64>,
     /// Perform these steps alone, as a failure names them
-    #[arg(long, value_name = "STEP,...", value_delimiter = ',')]
-    only: Option<Vec<u64>>,
+    #[arg(long, value_name = "STEP,FIRST-LAST,...", value_parser = ranges::parse)]
+    only: Option<Ranges>,
     /// Number of keys; every sixth is an unusual one
     #[arg(long, default_value_t = 48)]
     keys: u16,
@@ -135,7 +137,7 @@ impl Differential {
             },
             allows: Allowed { busy: allows(Refusal::Busy), full: allows(Refusal::Full) },
             is_verbose: self.replay.is_some(),
-            only: self.only.clone(),
+            only: self.only.clone().map(|Ranges(numbers)| numbers),
             shrink_time: Duration::from_secs(self.shrink),
         }
     }
@@ -144,6 +146,7 @@ impl Differential {
     #[expect(clippy::print_stdout, reason = "the program's answer")]
     fn run(&self) -> Result<bool> {
         let mut watch = Watch::new()?;
+        panics::keep_silent();
         let report = differential::test(&self.plan(), &mut watch)?;
         watch.finish();
         if self.json {

@@ -12,6 +12,7 @@ mod args;
 mod differential;
 mod filler;
 mod memory_opener;
+mod panics;
 mod target;
 mod watch;
 

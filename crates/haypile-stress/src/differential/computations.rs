@@ -115,11 +115,12 @@ impl Run {
             return Ok("found".to_owned());
         };
         if let Some(expiry) = entry.expiry
+            && !expiry.is_unlimited()
             && self.promises.reports_lives()
         {
             let (_, most_left) = expiry.left(now);
             let due_at = stale.saturating_add(early);
-            if most_left + self.promises.coarsest() < due_at {
+            if most_left.saturating_add(self.promises.coarsest()) < due_at {
                 return wrong!(
                     key,
                     "it was not computed, with {most_left:?} left, and is due at {due_at:?}"
@@ -136,7 +137,7 @@ impl Run {
         let left = entry.and_then(|entry| entry.expiry).map(|expiry| expiry.left(now).0);
         let is_due = match (life, left) {
             (ComputedLife::Fresh { stale, early, .. }, Some(least_left)) => {
-                least_left <= stale.saturating_add(early) + self.promises.coarsest()
+                least_left <= stale.saturating_add(early).saturating_add(self.promises.coarsest())
             }
             _ => false,
         };
@@ -213,7 +214,7 @@ impl Run {
         if is_refused {
             let limits = self.cache(at).store().limits();
             // The bytes of a key and the metadata count as well.
-            if (value.len() + key.bytes().len() + 512) as u64 <= limits.max_value_bytes {
+            if (value.len() + key.length() + 512) as u64 <= limits.max_value_bytes {
                 return wrong!(key, "the computed {} was refused", describe(&value));
             }
             return Ok(());

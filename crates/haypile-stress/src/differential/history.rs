@@ -8,6 +8,9 @@ use super::operation::Step;
 /// The steps that are remembered of each key, and of all.
 const REMEMBERED: usize = 16;
 
+/// The characters of a step that are shown: steps on many keys have long texts.
+const SHOWN: usize = 400;
+
 /// Steps by the keys that they are about.
 #[derive(Debug, Default)]
 pub(super) struct History {
@@ -18,7 +21,8 @@ pub(super) struct History {
 
 impl History {
     /// Notes a step with its outcome.
-    pub(super) fn note(&mut self, step: &Step, text: String) {
+    pub(super) fn note(&mut self, step: &Step, text: &str) {
+        let text = short(text);
         let mut keys = step.operation.keys();
         keys.sort_unstable();
         keys.dedup();
@@ -42,6 +46,16 @@ impl History {
         steps.dedup();
         steps[steps.len().saturating_sub(REMEMBERED)..].iter().map(|step| step.1.clone()).collect()
     }
+}
+
+/// Returns a text without its middle, if it is long.
+fn short(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= SHOWN {
+        return text.to_owned();
+    }
+    let (start, end) = (text.chars().take(SHOWN / 2), text.chars().skip(length - SHOWN / 2));
+    start.chain(" … ".chars()).chain(end).collect()
 }
 
 fn remember(steps: &mut VecDeque<(u64, String)>, number: u64, text: String) {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::key::Key;
 use super::operation::Step;
+use crate::panics;
 
 /// The difference between the cache and the model, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,9 @@ impl Mismatch {
     pub(super) fn of_panic(step: &Step, panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
-        Self { key: step.operation.keys().first().copied(), text: format!("a panic: {text}") }
+        let place = panics::last_place().unwrap_or_default();
+        let text = format!("a panic{place}: {text}");
+        Self { key: step.operation.keys().first().copied(), text }
     }
 }
 

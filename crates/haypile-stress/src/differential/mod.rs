@@ -24,6 +24,7 @@ mod model;
 mod operation;
 mod pins;
 mod promises;
+pub(crate) mod ranges;
 mod reads;
 mod run;
 mod shrink;
@@ -43,6 +44,7 @@ use serde::Serialize;
 
 use generator::Shape;
 use history::History;
+use key::Key;
 use mismatch::Mismatch;
 pub(crate) use promises::Retention;
 pub(crate) use run::Allowed;
@@ -93,6 +95,10 @@ pub(crate) struct Failure {
     pub(crate) history: Vec<String>,
     /// The numbers of the steps of the shortest run that was found to fail.
     pub(crate) only: Vec<u64>,
+    #[serde(skip)]
+    key: Option<Key>,
+    #[serde(skip)]
+    shape: Shape,
 }
 
 /// The outcome of a test.
@@ -173,6 +179,8 @@ fn attempt(
         text: mismatch.to_string(),
         history: history.of(mismatch.key),
         only: numbers.iter().copied().take_while(|number| *number <= step).collect(),
+        key: mismatch.key,
+        shape,
     };
     for &number in numbers {
         let step = generator::step(shape, seed, number);
@@ -186,7 +194,7 @@ fn attempt(
         if plan.is_verbose {
             watch.say(&text);
         }
-        history.note(&step, text);
+        history.note(&step, &text);
         if let Err(mismatch) = outcome {
             return Ok((run.tally, Some(fail(number, &mismatch, &history))));
         }
@@ -220,8 +228,7 @@ impl fmt::Display for Report {
 
 impl Failure {
     fn describe(&self, report: &Report) -> String {
-        let Self { seed, step, text, history, only } = self;
-        let numbers: Vec<String> = only.iter().map(u64::to_string).collect();
+        let Self { seed, step, text, history, only, .. } = self;
         format!(
             "WRONG, seed {seed}, step {step}: {text}\nthe last steps about it:\n  {}\n{} steps \
              are enough to repeat it:\n  haypile-stress differential '{}' --replay {seed} --steps \
@@ -230,7 +237,7 @@ impl Failure {
             only.len(),
             report.url,
             step + 1,
-            numbers.join(",")
+            ranges::format(only)
         )
     }
 }

@@ -123,7 +123,8 @@ impl Model {
             let value = &self.entries[&key].value;
             return wrong!(key, "nothing was found, and {} must be there", describe(value));
         }
-        self.entries.remove(&key);
+        let removed = self.entries.remove(&key);
+        self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
         Ok(())
     }
 

@@ -194,7 +194,16 @@ impl Operation {
 
     /// Whether the operation concerns every key.
     pub(super) fn is_about_all(&self) -> bool {
-        matches!(self, Self::Clear | Self::Reopen | Self::Resize { .. } | Self::Commit { .. })
+        matches!(
+            self,
+            Self::Clear
+                | Self::Reopen
+                | Self::Resize { .. }
+                | Self::Commit { .. }
+                | Self::Advance { .. }
+                | Self::Census { .. }
+                | Self::Unpin
+        )
     }
 }
 

@@ -106,10 +106,13 @@ impl Promises {
         }
         // An upper level may drop its copy earlier than the last level drops the entry, or later.
         let expiries = self.kinds.iter().map(|kind| expiry_of(*kind, written, ttl));
-        expiries.reduce(|one, other| Expiry {
+        let expiry = expiries.reduce(|one, other| Expiry {
             earliest_ns: one.earliest_ns.min(other.earliest_ns),
             latest_ns: one.latest_ns.max(other.latest_ns),
-        })
+        })?;
+        // A promoted copy has the remaining life that the last level reports, which rounds it up.
+        let rounded_ns = if self.levels() > 1 { nanos(self.coarsest()) } else { 0 };
+        Some(Expiry { latest_ns: expiry.latest_ns + rounded_ns, ..expiry })
     }
 
     /// Returns at least the bytes that an entry takes, in the unit of the store's capacity.
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(expiry("memory:"), memory);
         let file = Expiry { earliest_ns: 6_000_000, latest_ns: 6_000_000 };
         assert_eq!(expiry("file:{dir}/x"), file);
-        let both = Expiry { earliest_ns: 6_000_000, latest_ns: 6_400_000 };
+        let both = Expiry { earliest_ns: 6_000_000, latest_ns: 7_400_000 };
         assert_eq!(expiry("memory:+file:{dir}/x"), both);
         assert_eq!(promises("memory:").expiry(written, None), None);
     }

@@ -1,5 +1,7 @@
 //! Steps that read.
 
+use std::time::Duration;
+
 use haypile::{Error, Hit, Result};
 
 use super::key::Key;
@@ -57,10 +59,11 @@ impl Run {
         let found = match found {
             Ok(found) => found,
             Err(error) => {
-                let longest = keys.iter().max_by_key(|key| key.bytes().len());
+                let longest = keys.iter().max_by_key(|key| key.length());
                 let longest = longest.copied().unwrap_or(Key(0));
-                // The first error ends the call, at a key that nobody tells.
-                self.forgive_counts(at, keys.len());
+                // The first error ends the call, at a key that nobody tells. Each level may have
+                // counted what it found before.
+                self.forgive_counts(at, keys.len() * self.promises.levels());
                 return self.refused_read(at, longest, &error);
             }
         };
@@ -170,14 +173,15 @@ impl Run {
             (None, Some(left)) => wrong!(key, "it never expires, and {left:?} are left"),
             (Some(expiry), Some(left)) => {
                 let (least, most) = expiry.left(now);
-                let is_right = nanos(left) + self.life_slack_ns() >= nanos(least)
+                let most = if expiry.is_unlimited() { Duration::MAX } else { most };
+                let is_right = nanos(left).saturating_add(self.life_slack_ns()) >= nanos(least)
                     && nanos(left) <= nanos(most).saturating_add(self.life_slack_ns());
                 if is_right {
                     return Ok(());
                 }
                 wrong!(key, "{left:?} are left, and it is {least:?} to {most:?}")
             }
-            (Some(expiry), None) if expiry.latest_ns != u64::MAX && self.promises.reports_lives() => {
+            (Some(expiry), None) if !expiry.is_unlimited() && self.promises.reports_lives() => {
                 wrong!(key, "it expires, and no remaining life is reported")
             }
             (Some(_), None) => Ok(()),

@@ -19,11 +19,11 @@ use super::tally::Tally;
 use super::time::{Expiry, Moment, Time};
 use super::versions::Versions;
 use super::writes::KeptReservation;
-use crate::target::{self, Target};
+use crate::target::{self, Kind, Target};
 
 /// A run on a cache of its own.
 pub(super) struct Run {
-    pub(super) target: Target,
+    pub(super) keys: u16,
     pub(super) promises: Promises,
     pub(super) time: Time,
     pub(super) hash_seed: u64,
@@ -38,6 +38,8 @@ pub(super) struct Run {
     /// Whether something had to be evicted since the cache was opened.
     pub(super) was_full: bool,
     pub(super) tally: Tally,
+    /// Dropped last, because it removes the directory.
+    pub(super) target: Target,
 }
 
 /// The refusals that do not fail a run.
@@ -77,6 +79,7 @@ impl Run {
         };
         let tenants = urls.into_iter().map(Tenant::of).collect();
         let mut run = Self {
+            keys: plan.keys,
             handles: plan.handles(&target),
             target,
             promises,
@@ -210,7 +213,7 @@ impl Run {
         if kept_bytes == u64::MAX {
             return true;
         }
-        let cost = |key: Key, value: &[u8]| self.promises.cost_bytes(key.bytes().len(), value.len());
+        let cost = |key: Key, value: &[u8]| self.promises.cost_bytes(key.length(), value.len());
         let entries = self.tenants.iter().flat_map(|tenant| tenant.model.entries());
         let entries_bytes: u64 = entries.map(|(key, entry)| cost(key, &entry.value)).sum();
         let pins_bytes: u64 = self.pins.iter().map(|pin| cost(pin.key, &pin.value)).sum();
@@ -227,7 +230,7 @@ impl Run {
         error: &Error,
     ) -> Checked {
         let limits = self.cache(at).store().limits();
-        let key_length = key.bytes().len();
+        let key_length = key.length();
         let is_right = match error {
             Error::KeyTooLong { key_bytes, limit_bytes, .. } => {
                 *key_bytes == key_length
@@ -239,6 +242,7 @@ impl Run {
                     && *limit_bytes <= limits.max_value_bytes
             }
             Error::ZeroTtl => ttl.is_some_and(is_zero),
+            Error::Unsupported { .. } => self.promises.last == Kind::Memcached && key_length == 0,
             Error::Busy { .. } => {
                 self.tally.busy += 1;
                 self.allows.busy
@@ -261,7 +265,7 @@ impl Run {
         ttl: Option<Ttl>,
     ) -> Checked {
         let limits = self.cache(at).store().limits();
-        let key_bytes = key.bytes().len();
+        let key_bytes = key.length();
         if key_bytes > limits.max_key_bytes {
             return wrong!(key, "a key of {key_bytes} bytes was accepted: {limits:?}");
         }

@@ -4,17 +4,21 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::{Failure, Plan, attempt};
+use super::{Failure, Plan, attempt, generator};
 use crate::watch::Watch;
 
-/// Leaves out steps of a failing run, in ever smaller parts, as long as it still fails (delta
-/// debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
+/// Leaves out steps of a failing run as long as it still fails: first those about other keys, then
+/// ever smaller parts of the rest (delta debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
 /// Transactions on Software Engineering 2002). It ends when no single step can be left out, or when
 /// the plan's time for it is over.
 pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Result<Failure> {
     let end = Instant::now() + plan.shrink_time;
     let plan = Plan { is_verbose: false, ..plan.clone() };
     let mut shortest = failure;
+    let about_it = steps_about(&shortest);
+    if let Some(failure) = attempt(&plan, shortest.seed, &about_it, watch)?.1 {
+        shortest = failure;
+    }
     let mut part = shortest.only.len().div_ceil(2);
     while part > 0 && !watch.is_interrupted() {
         let mut start = 0;
@@ -32,6 +36,16 @@ pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Resul
         part /= 2;
     }
     Ok(shortest)
+}
+
+/// Returns the steps of a failing run that are about its key or about all keys.
+fn steps_about(failure: &Failure) -> Vec<u64> {
+    let is_about = |number: &u64| {
+        let operation = generator::step(failure.shape, failure.seed, *number).operation;
+        let is_about_key = failure.key.is_none_or(|key| operation.keys().contains(&key));
+        is_about_key || operation.is_about_all()
+    };
+    failure.only.iter().copied().filter(is_about).collect()
 }
 
 /// Returns the steps without `part` of them.

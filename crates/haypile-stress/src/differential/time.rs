@@ -84,6 +84,11 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
+    /// Whether the entry may live forever.
+    pub(super) fn is_unlimited(self) -> bool {
+        self.latest_ns == u64::MAX
+    }
+
     /// Whether the entry has certainly expired.
     pub(super) fn is_over(self, now: Moment) -> bool {
         now.earliest_ns >= self.latest_ns

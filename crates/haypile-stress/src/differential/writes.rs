@@ -180,7 +180,7 @@ impl Run {
             }
             Written::Absent => {
                 self.counts(at).add(Event::Unmet);
-                self.model(at).remove(key);
+                self.model(at).judge_presence(key, false, now)?;
             }
             _ => {
                 self.counts(at).add(Event::Unmet);
@@ -279,9 +279,10 @@ impl Run {
                 if is_current { "" } else { "not " },
             );
         }
-        // A version that was current and not found has gone.
-        if is_current {
+        if is_deleted {
             model.remove(key);
+        } else if is_current {
+            model.judge_presence(key, false, now)?;
         }
         Ok(is_deleted.to_string())
     }
