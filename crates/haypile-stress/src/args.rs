@@ -1,15 +1,20 @@
 //! The command line.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile::ByteSize;
 
 use crate::differential::ranges::{self, Ranges};
 use crate::differential::{self, Allowed, Plan, Retention};
+use crate::filler::LONGEST_SLICE_BYTES;
 use crate::panics;
+use crate::processes::{self, OperationKind};
+use crate::target::{self, Target};
 use crate::watch::Watch;
 
 /// Exit status where something is wrong with the cache.
@@ -34,6 +39,11 @@ struct Arguments {
 enum Command {
     /// Perform random operations on a cache and on a plain model, and compare
     Differential(Differential),
+    /// Have many processes use one cache, kill and stop them, and check what each reads
+    Processes(Processes),
+    /// Be one process of a test
+    #[command(hide = true)]
+    Work { plan: String, process: u64, life: u64 },
 }
 
 #[derive(Debug, Args)]
@@ -89,6 +99,72 @@ struct Differential {
     json: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  haypile-stress processes 'file:{dir}/cache,size=8MiB' --values 0-60KB --deny busy,full
+  haypile-stress processes 'file:{dir}/cache,size=16MiB' --values 300KB-600KB --live 50% --kills 20
+  haypile-stress processes 'memory:stale=50ms+file:{dir}/cache' --writers 4 --stops 2")]
+struct Processes {
+    /// The cache, which several processes can open
+    url: String,
+    /// Seed of all choices; the order in which processes run is the system's
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Time after which the processes end, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    seconds: f64,
+    /// Operations of a thread after which it ends
+    #[arg(long)]
+    steps: Option<u64>,
+    /// Processes that write
+    #[arg(long, default_value_t = 4)]
+    writers: u64,
+    /// Processes that only read
+    #[arg(long, default_value_t = 1)]
+    readers: u64,
+    /// Threads of each process
+    #[arg(long, default_value_t = 2)]
+    threads: u64,
+    /// Keys of each writing thread
+    #[arg(long, default_value_t = 100)]
+    keys: u64,
+    /// Shortest and longest value; one of less than 24 bytes has 24
+    #[arg(long, value_name = "SIZE-SIZE", default_value = "0-4KB", value_parser = sizes)]
+    values: (u64, u64),
+    /// Values that each thread keeps in place
+    #[arg(long, default_value_t = 2)]
+    pins: usize,
+    /// Bound on all live entries, of the cache's capacity or in bytes: nothing may be missing then
+    #[arg(long, value_name = "PERCENT%|SIZE")]
+    live: Option<Live>,
+    /// Processes to kill per second
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    kills: f64,
+    /// Processes to stop per second
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    stops: f64,
+    /// Longest stop, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 300)]
+    stop_time: u64,
+    /// Operations to perform [default: all]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    operations: Vec<OperationKind>,
+    /// Refusals that are wrong
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    deny: Vec<Refusal>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A bound on live entries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Live {
+    Percent(u64),
+    Bytes(u64),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Missing {
     Documented,
@@ -106,6 +182,10 @@ enum Refusal {
 pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Differential(arguments) => arguments.run(),
+        Command::Processes(arguments) => arguments.run(),
+        Command::Work { plan, process, life } => {
+            processes::work(&plan, process, life).map(|()| true)
+        }
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -155,5 +235,104 @@ impl Differential {
             println!("{report}");
         }
         Ok(report.failure.is_none())
+    }
+}
+
+impl Processes {
+    fn plan(&self) -> Result<processes::Plan> {
+        let denies = |refusal| self.deny.contains(&refusal);
+        let live_bytes = match self.live {
+            None => None,
+            Some(Live::Bytes(bytes)) => Some(bytes),
+            Some(Live::Percent(percent)) => Some(capacity_bytes(&self.url)? / 100 * percent),
+        };
+        Ok(processes::Plan {
+            url: self.url.clone(),
+            directory: PathBuf::new(),
+            seed: self.seed,
+            time: Duration::try_from_secs_f64(self.seconds)?,
+            steps: self.steps,
+            writers: self.writers,
+            readers: self.readers,
+            threads: self.threads,
+            keys: self.keys.max(1),
+            least_value_bytes: self.values.0,
+            most_value_bytes: self.values.1,
+            pins: self.pins,
+            live_bytes,
+            kills_per_second: self.kills,
+            stops_per_second: self.stops,
+            longest_stop: Duration::from_millis(self.stop_time),
+            operations: self.operations.clone(),
+            denies_busy: denies(Refusal::Busy),
+            denies_full: denies(Refusal::Full),
+        })
+    }
+
+    /// Returns whether nothing is wrong.
+    #[expect(clippy::print_stdout, reason = "the program's answer")]
+    fn run(&self) -> Result<bool> {
+        let mut watch = Watch::new()?;
+        let report = processes::test(self.plan()?, &mut watch)?;
+        watch.finish();
+        if self.json {
+            println!("{}", serde_json::to_string(&report)?);
+        } else {
+            println!("{report}");
+        }
+        Ok(report.is_right)
+    }
+}
+
+/// Returns the capacity of the cache of a URL.
+fn capacity_bytes(url: &str) -> Result<u64> {
+    let target = Target::new(url)?;
+    let capacity_bytes = target::open(target.url(), None, 1)?.limits().capacity_bytes;
+    capacity_bytes.context("this cache has no size; give the bound on live entries in bytes")
+}
+
+impl FromStr for Live {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return Ok(Self::Bytes(size(text)?));
+        };
+        match percent.parse() {
+            Ok(percent @ 0..=100) => Ok(Self::Percent(percent)),
+            _ => Err(format!("'{text}' is not a percentage from 0% to 100%")),
+        }
+    }
+}
+
+/// Returns the bounds of a range of sizes.
+fn sizes(text: &str) -> Result<(u64, u64), String> {
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let (least, most) = (size(least)?, size(most)?);
+    let longest = LONGEST_SLICE_BYTES as u64;
+    if least > most || most > longest {
+        return Err(format!("'{text}' is not a range of sizes up to {}", ByteSize(longest)));
+    }
+    Ok((least, most))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    text.parse().map(|ByteSize(bytes)| bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+        assert_eq!(sizes("1KB-2KiB"), Ok((1_000, 2_048)));
+        assert!(sizes("2-1").is_err() && sizes("1GiB").is_err());
+        assert_eq!("31%".parse(), Ok(Live::Percent(31)));
+        assert_eq!("5MB".parse(), Ok(Live::Bytes(5_000_000)));
+        assert!("101%".parse::<Live>().is_err());
     }
 }

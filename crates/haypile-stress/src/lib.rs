@@ -13,6 +13,7 @@ mod differential;
 mod filler;
 mod memory_opener;
 mod panics;
+mod processes;
 mod target;
 mod watch;
 

@@ -1,5 +1,6 @@
 //! The cache under test: its URL, opened as often as a test needs it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,15 +30,16 @@ pub(crate) enum Kind {
 pub(crate) struct Target {
     url: CacheUrl,
     kinds: Vec<Kind>,
-    directory: TempDir,
+    directory: Option<TempDir>,
 }
 
 impl Target {
-    /// Checks a URL, and creates its directory, which dropping the target removes.
+    /// Checks a URL, and creates the directory that it names, if it does; dropping the target
+    /// removes the directory.
     pub(crate) fn new(text: &str) -> Result<Self> {
-        let directory = tempfile::Builder::new().prefix("haypile-stress-").tempdir();
-        let directory = directory.context("cannot create a directory for the cache")?;
-        let path = directory.path().to_str().context("the temporary directory is not UTF-8")?;
+        let directory = text.contains(DIRECTORY).then(new_directory).transpose()?;
+        let path = directory.as_ref().map(|directory| directory.path().to_str());
+        let path = path.unwrap_or(Some("")).context("the temporary directory is not UTF-8")?;
         let url = registry(None, 0).parse(&text.replace(DIRECTORY, path))?;
         let kinds: Vec<Kind> = url.levels().iter().map(kind_of).collect::<Result<_>>()?;
         Ok(Self { url, kinds, directory })
@@ -48,9 +50,9 @@ impl Target {
         &self.url
     }
 
-    /// Returns the directory of the test.
-    pub(crate) fn directory(&self) -> &std::path::Path {
-        self.directory.path()
+    /// Returns the path of the file of the last level.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        (self.last_kind() == Kind::File).then(|| Path::new(self.last_level().path()))
     }
 
     /// Returns the kinds of the levels, the fastest first.
@@ -71,6 +73,11 @@ impl Target {
     /// Whether the entries are there after all users have closed the cache.
     pub(crate) fn outlives_its_users(&self) -> bool {
         self.is_shared() || self.last_level().option("persist").is_some()
+    }
+
+    /// Whether the cache serves before it has loaded its snapshot.
+    pub(crate) fn loads_later(&self) -> bool {
+        self.last_level().option("persist_load") == Some("background")
     }
 
     /// Whether some level defers writes.
@@ -108,6 +115,12 @@ impl Target {
     }
 }
 
+/// Creates a directory for a test.
+pub(crate) fn new_directory() -> Result<TempDir> {
+    let directory = tempfile::Builder::new().prefix("haypile-stress-").tempdir();
+    directory.context("cannot create a temporary directory")
+}
+
 /// Returns the last level of a URL as a URL of its own.
 pub(crate) fn last_of(url: &CacheUrl) -> CacheUrl {
     url.levels().last().expect("a URL has a level").clone().into()
@@ -119,6 +132,7 @@ pub(crate) fn open(
     clock: Option<Arc<dyn Clock>>,
     hash_seed: u64,
 ) -> Result<Arc<dyn Store>> {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
     haypile::file::hooks::set_hash_seed(Some(hash_seed));
     registry(clock, hash_seed).open_url(url).with_context(|| format!("cannot open {url}"))
 }
@@ -163,11 +177,11 @@ mod tests {
         assert!(target.is_write_back() && target.is_shared());
         let other = target.in_namespace("a").unwrap();
         assert_eq!(last_of(&other).levels()[0].option("namespace"), Some("a"));
-        let directory = target.directory().to_owned();
+        let file = target.file().unwrap().to_owned();
         drop(open(target.url(), None, 1).unwrap());
-        assert!(directory.join("x").exists());
+        assert!(file.exists());
         drop(target);
-        assert!(!directory.exists());
+        assert!(!file.parent().unwrap().exists());
     }
 
     #[test]

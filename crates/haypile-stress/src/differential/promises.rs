@@ -25,6 +25,8 @@ pub(super) struct Promises {
     pub(super) ttl: Option<Duration>,
     pub(super) is_write_back: bool,
     pub(super) outlives_its_users: bool,
+    /// Whether the entries of an earlier opening come after the cache is open.
+    pub(super) loads_later: bool,
     /// The rule that the user of this program has chosen in the place of that of the kind.
     pub(super) retention: Option<Retention>,
 }
@@ -46,6 +48,7 @@ impl Promises {
             ttl: target.ttl(),
             is_write_back: target.is_write_back(),
             outlives_its_users: target.outlives_its_users(),
+            loads_later: target.loads_later(),
             retention,
         }
     }

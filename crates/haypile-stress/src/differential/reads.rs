@@ -59,12 +59,12 @@ impl Run {
         let found = match found {
             Ok(found) => found,
             Err(error) => {
-                let longest = keys.iter().max_by_key(|key| key.length());
-                let longest = longest.copied().unwrap_or(Key(0));
                 // The first error ends the call, at a key that nobody tells. Each level may have
                 // counted what it found before.
                 self.forgive_counts(at, keys.len() * self.promises.levels());
-                return self.refused_read(at, longest, &error);
+                let is_about = |key: &Key| self.may_refuse(at, *key, None, None, &error);
+                let key = keys.iter().copied().find(is_about).unwrap_or(Key(0));
+                return self.refused_read(at, key, &error);
             }
         };
         if found.len() != keys.len() {

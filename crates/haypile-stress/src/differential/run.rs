@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::Result as Fallible;
 use haypile::url::CacheUrl;
-use haypile::{Cache, Error, Ttl};
+use haypile::{Cache, Durability, Error, Ttl};
 
 use super::Plan;
 use super::counts::Counts;
@@ -116,6 +116,10 @@ impl Run {
         }
         let limits = self.tenants[0].handles[0].cache.store().limits();
         self.opened_bytes = limits.capacity_bytes;
+        if self.promises.loads_later {
+            // Saving waits until all is loaded.
+            self.tenants[0].handles[0].cache.flush(Durability::Disk)?;
+        }
         self.was_full = false;
         Ok(())
     }
@@ -229,12 +233,31 @@ impl Run {
         ttl: Option<Ttl>,
         error: &Error,
     ) -> Checked {
+        match error {
+            Error::Busy { .. } => self.tally.busy += 1,
+            Error::Full { .. } => self.tally.full += 1,
+            _ => {}
+        }
+        if self.may_refuse(at, key, value_bytes, ttl, error) {
+            return Ok(());
+        }
+        wrong!(key, "it was refused: {error}")
+    }
+
+    /// Whether the documents name a reason for this refusal.
+    pub(super) fn may_refuse(
+        &self,
+        at: At,
+        key: Key,
+        value_bytes: Option<usize>,
+        ttl: Option<Ttl>,
+        error: &Error,
+    ) -> bool {
         let limits = self.cache(at).store().limits();
-        let key_length = key.length();
-        let is_right = match error {
+        match error {
             Error::KeyTooLong { key_bytes, limit_bytes, .. } => {
-                *key_bytes == key_length
-                    && key_length > *limit_bytes
+                *key_bytes == key.length()
+                    && key.length() > *limit_bytes
                     && *limit_bytes <= limits.max_key_bytes
             }
             Error::ValueTooLarge { limit_bytes, .. } => {
@@ -242,18 +265,13 @@ impl Run {
                     && *limit_bytes <= limits.max_value_bytes
             }
             Error::ZeroTtl => ttl.is_some_and(is_zero),
-            Error::Unsupported { .. } => self.promises.last == Kind::Memcached && key_length == 0,
-            Error::Busy { .. } => {
-                self.tally.busy += 1;
-                self.allows.busy
+            Error::Unsupported { .. } => {
+                self.promises.last == Kind::Memcached && key.length() == 0
             }
-            Error::Full { .. } => {
-                self.tally.full += 1;
-                self.allows.full
-            }
+            Error::Busy { .. } => self.allows.busy,
+            Error::Full { .. } => self.allows.full,
             _ => false,
-        };
-        if is_right { Ok(()) } else { wrong!(key, "it was refused: {error}") }
+        }
     }
 
     /// Judges that a call was accepted, whose arguments may be beyond a limit.

@@ -1,0 +1,478 @@
+//! Starts the processes of a test, kills and stops them, and judges the end.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use haypile::Cache;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use super::checker::{Checker, Judgement};
+use super::ledger::{Counted, Ledger};
+use super::lines::Line;
+use super::plan::{Plan, SHARED_KEYS};
+use super::record::{Name, Record};
+use super::tally::Tally;
+use crate::target::{self, Kind, Target, new_directory};
+use crate::watch::Watch;
+
+/// The time between two looks at the processes.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The silence of a process that is taken for a hang. Each writes a line 20 times a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The findings that a report has in full.
+const MOST_FINDINGS: usize = 20;
+
+/// The bytes of a crashed process's standard error that a finding shows.
+const SHOWN_BYTES: u64 = 2_000;
+
+/// The outcome of a test.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    pub(crate) url: String,
+    pub(crate) seed: u64,
+    pub(crate) seconds: f64,
+    pub(crate) kills: u64,
+    pub(crate) stops: u64,
+    #[serde(flatten)]
+    pub(crate) tally: Tally,
+    pub(crate) sets_per_second: f64,
+    /// Found of the values that should be there; `None` where there was none.
+    pub(crate) hit_ratio: Option<f64>,
+    /// Whether nothing was wrong.
+    pub(crate) is_right: bool,
+    pub(crate) findings: Vec<String>,
+}
+
+/// Runs a test.
+///
+/// # Errors
+///
+/// A URL that is wrong, a cache that cannot be opened, or a process that cannot be started.
+pub(crate) fn test(plan: Plan, watch: &mut Watch) -> Result<Report> {
+    let target = Target::new(&plan.url)?;
+    ensure!(
+        target.is_shared(),
+        "{} belongs to one process; name a cache that several can open",
+        target.url()
+    );
+    ensure!(plan.writing_threads() > 0, "at least one process and thread has to write");
+    let directory = new_directory()?;
+    let plan = Plan {
+        url: target.url().to_string(),
+        directory: directory.path().to_owned(),
+        ..plan
+    };
+    prepare(&plan, &target)?;
+    let mut driver = Driver::start(&plan)?;
+    driver.run(watch)?;
+    let mut report = driver.finish();
+    audit(&plan, &target, &mut report)?;
+    report.judge(&plan);
+    Ok(report)
+}
+
+/// Empties the cache, and writes what all share.
+fn prepare(plan: &Plan, target: &Target) -> Result<()> {
+    Ledger::create(plan).context("cannot create the ledger")?;
+    let cache = open(plan, target)?;
+    cache.clear()?;
+    for number in 0..SHARED_KEYS {
+        cache.set(Name::Counter(number).key(), "0")?;
+        let name = Name::Swapped(number);
+        cache.set(name.key(), Record::shared(name, 0).to_vec())?;
+    }
+    cache.close()?;
+    Ok(())
+}
+
+fn open(plan: &Plan, target: &Target) -> Result<Cache> {
+    Ok(Cache::new(target::open(target.url(), None, plan.seed)?))
+}
+
+/// The processes.
+struct Driver<'a> {
+    plan: &'a Plan,
+    random: ChaCha8Rng,
+    begin: Instant,
+    sender: Sender<Heard>,
+    receiver: Receiver<Heard>,
+    processes: Vec<Process>,
+    report: Report,
+}
+
+/// A process, or its successors.
+struct Process {
+    child: Child,
+    life: u64,
+    is_done: bool,
+    /// Counts of this life, as far as they were heard.
+    tally: Tally,
+    heard_at: Instant,
+    /// When a stopped process goes on.
+    stopped_until: Option<Instant>,
+}
+
+/// A line of a process in one of its lives.
+struct Heard {
+    process: usize,
+    life: u64,
+    line: Line,
+}
+
+impl<'a> Driver<'a> {
+    fn start(plan: &'a Plan) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let mut driver = Self {
+            plan,
+            random: ChaCha8Rng::seed_from_u64(plan.seed),
+            begin: Instant::now(),
+            sender,
+            receiver,
+            processes: Vec::new(),
+            report: Report { url: plan.url.clone(), seed: plan.seed, ..Report::default() },
+        };
+        for number in 0..plan.processes() {
+            let process = driver.spawn(usize::try_from(number)?, 0)?;
+            driver.processes.push(process);
+        }
+        Ok(driver)
+    }
+
+    fn spawn(&self, number: usize, life: u64) -> Result<Process> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        command.arg("work").arg(serde_json::to_string(self.plan)?);
+        command.arg(number.to_string()).arg(life.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("cannot start a process")?;
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let sender = self.sender.clone();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if let Some(line) = Line::parse(&line)
+                    && sender.send(Heard { process: number, life, line }).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let heard_at = Instant::now();
+        let tally = Tally::default();
+        Ok(Process { child, life, is_done: false, tally, heard_at, stopped_until: None })
+    }
+
+    /// Kills and stops processes until the time is over or all have performed their steps.
+    fn run(&mut self, watch: &mut Watch) -> Result<()> {
+        let mut next_kill = self.next(self.plan.kills_per_second);
+        let mut next_stop = self.next(self.plan.stops_per_second);
+        while self.begin.elapsed() < self.plan.time
+            && !watch.is_interrupted()
+            && !self.processes.iter().all(|process| process.is_done)
+        {
+            thread::sleep(PAUSE);
+            self.listen();
+            self.go_on(false);
+            self.look_after()?;
+            if next_kill.is_some_and(|at| Instant::now() >= at) {
+                next_kill = self.next(self.plan.kills_per_second);
+                self.kill_one()?;
+            }
+            if next_stop.is_some_and(|at| Instant::now() >= at) {
+                next_stop = self.next(self.plan.stops_per_second);
+                self.stop_one();
+            }
+            watch.progress(|| {
+                let tally = self.sum();
+                format!(
+                    "{:.0} s: {} operations, {} kills, {} busy, {} full, {} wrong, {} lost",
+                    self.begin.elapsed().as_secs_f64(),
+                    tally.operations,
+                    self.report.kills,
+                    tally.busy,
+                    tally.full,
+                    tally.wrong,
+                    tally.lost
+                )
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns when the next of events of this rate happens; their intervals are random.
+    fn next(&mut self, per_second: f64) -> Option<Instant> {
+        let unit = self.random.random_range(f64::MIN_POSITIVE..1.0);
+        (per_second > 0.0)
+            .then(|| Instant::now() + Duration::from_secs_f64((-unit.ln() / per_second).min(3600.0)))
+    }
+
+    /// Takes in what processes have written.
+    fn listen(&mut self) {
+        while let Ok(Heard { process, life, line }) = self.receiver.try_recv() {
+            let process = &mut self.processes[process];
+            if life == process.life {
+                process.heard_at = Instant::now();
+            }
+            match line {
+                Line::Tally(tally) if life == process.life => process.tally = tally,
+                // A line of a life whose counts were summed up when it ended.
+                Line::Tally(_) => {}
+                Line::Done => {
+                    process.is_done |= life == process.life;
+                    drop(process.child.stdin.take());
+                }
+                Line::Finding(text) => self.report.find(text),
+            }
+        }
+    }
+
+    /// Notices processes that crashed or hang.
+    fn look_after(&mut self) -> Result<()> {
+        for number in 0..self.processes.len() {
+            let process = &mut self.processes[number];
+            if process.is_done || process.stopped_until.is_some() {
+                continue;
+            }
+            if let Some(status) = process.child.try_wait()? {
+                let text = describe_end(number, status, &mut process.child);
+                self.report.find(text);
+                self.restart(number)?;
+            } else if process.heard_at.elapsed() > PATIENCE {
+                self.report.find(format!("process {number} hangs"));
+                let _ = process.child.kill();
+                let _ = process.child.wait();
+                self.restart(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills a process at random; the first one is a survivor.
+    fn kill_one(&mut self) -> Result<()> {
+        let Some(number) = self.choose() else { return Ok(()) };
+        let process = &mut self.processes[number];
+        // One that is stopped as well.
+        process.stopped_until = None;
+        process.child.kill()?;
+        let status = process.child.wait()?;
+        if status.signal() == Some(Signal::KILL.as_raw()) {
+            self.report.kills += 1;
+        } else if !status.success() {
+            let text = describe_end(number, status, &mut process.child);
+            self.report.find(text);
+        }
+        self.restart(number)
+    }
+
+    fn stop_one(&mut self) {
+        let Some(number) = self.choose() else { return };
+        let longest = self.plan.longest_stop.as_secs_f64();
+        let pause = Duration::from_secs_f64(self.random.random_range(0.0..=longest));
+        let process = &mut self.processes[number];
+        if process.stopped_until.is_none()
+            && kill_process(Pid::from_child(&process.child), Signal::STOP).is_ok()
+        {
+            process.stopped_until = Some(Instant::now() + pause);
+            self.report.stops += 1;
+        }
+    }
+
+    /// Continues stopped processes whose pause is over, or all.
+    fn go_on(&mut self, all: bool) {
+        for process in &mut self.processes {
+            if process.stopped_until.is_some_and(|until| all || Instant::now() >= until) {
+                process.stopped_until = None;
+                process.heard_at = Instant::now();
+                let _ = kill_process(Pid::from_child(&process.child), Signal::CONT);
+            }
+        }
+    }
+
+    /// Returns a process to kill or to stop.
+    fn choose(&mut self) -> Option<usize> {
+        let first = usize::from(self.processes.len() > 1);
+        let number = self.random.random_range(first..self.processes.len());
+        (!self.processes[number].is_done).then_some(number)
+    }
+
+    /// Starts the successor of a process that has ended.
+    fn restart(&mut self, number: usize) -> Result<()> {
+        // What it wrote before its end.
+        self.listen();
+        let life = self.processes[number].life + 1;
+        let successor = self.spawn(number, life)?;
+        let ended = std::mem::replace(&mut self.processes[number], successor);
+        self.report.tally.add(&ended.tally);
+        Ok(())
+    }
+
+    /// Returns the counts of all processes so far.
+    fn sum(&self) -> Tally {
+        let mut sum = self.report.tally;
+        self.processes.iter().for_each(|process| sum.add(&process.tally));
+        sum
+    }
+
+    /// Ends all processes in order, and sums up.
+    fn finish(mut self) -> Report {
+        self.go_on(true);
+        let seconds = self.begin.elapsed().as_secs_f64();
+        self.processes.iter_mut().for_each(|process| drop(process.child.stdin.take()));
+        let end = Instant::now() + PATIENCE;
+        for number in 0..self.processes.len() {
+            let ended = loop {
+                self.listen();
+                let process = &mut self.processes[number];
+                match process.child.try_wait() {
+                    Ok(Some(status)) if status.success() => break None,
+                    Ok(Some(status)) => {
+                        break Some(describe_end(number, status, &mut process.child));
+                    }
+                    _ if Instant::now() >= end => {
+                        break Some(format!("process {number} does not end"));
+                    }
+                    _ => thread::sleep(PAUSE),
+                }
+            };
+            if let Some(text) = ended {
+                self.report.find(text);
+            }
+        }
+        // Lines that a thread has still to pass on: all of them end with their process.
+        while self.processes.iter().any(|process| !process.is_done) && Instant::now() < end {
+            thread::sleep(PAUSE);
+            self.listen();
+            if self.report.findings.iter().any(|text| text.starts_with("process ")) {
+                break;
+            }
+        }
+        self.report.tally = self.sum();
+        self.report.seconds = seconds;
+        std::mem::take(&mut self.report)
+    }
+}
+
+impl Drop for Driver<'_> {
+    /// Leaves no process behind.
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+}
+
+fn describe_end(number: usize, status: ExitStatus, child: &mut Child) -> String {
+    let mut text = String::new();
+    if let Some(errors) = child.stderr.take() {
+        let _ = errors.take(SHOWN_BYTES).read_to_string(&mut text);
+    }
+    format!("process {number} ended by itself ({status}): {}", text.trim())
+}
+
+/// Compares everything in the cache with what was acknowledged and attempted, when nobody uses it.
+fn audit(plan: &Plan, target: &Target, report: &mut Report) -> Result<()> {
+    let cache = open(plan, target)?;
+    let (ledger, checker) = (Ledger::open(plan)?, Checker::new(plan, target, None));
+    for key in 0..plan.owned_keys() {
+        let before = checker.before(&ledger, key)?;
+        let found = cache.get(Name::Owned(key).key())?;
+        match checker.judge(&ledger, key, &before, found.as_deref())? {
+            Judgement::Right => {}
+            Judgement::Wrong(text) => {
+                report.tally.wrong += 1;
+                report.find(format!("wrong at the end: {text}"));
+            }
+            Judgement::Lost(text) => {
+                report.tally.lost += 1;
+                report.find(format!("lost at the end: {text}"));
+            }
+        }
+    }
+    for counted in Counted::all() {
+        let (sum, count) = (ledger.sum(counted)?, count_of(&cache, counted)?);
+        let is_right = count.map_or(!plan.keeps_all(), |count| {
+            count <= sum.attempted && (count >= sum.acknowledged || !plan.keeps_all())
+        });
+        if !is_right {
+            report.tally.wrong += 1;
+            report.find(format!("wrong at the end: {counted:?} is {count:?}, and it is {sum:?}"));
+        }
+    }
+    cache.close()?;
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+    if let (Kind::File, Some(path)) = (target.last_kind(), target.file()) {
+        let check = haypile::file::check(path, |_| {})?;
+        if check.damaged > 0 {
+            report.find(format!("the file is damaged: {check:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value of a counter, or the sequence number of a swapped value.
+fn count_of(cache: &Cache, counted: Counted) -> Result<Option<u64>> {
+    Ok(match counted {
+        Counted::Counter(number) => {
+            let found = cache.get(Name::Counter(number).key())?;
+            found.and_then(|found| haypile::counter::parse(&found))
+        }
+        Counted::Swapped(number) => {
+            let name = Name::Swapped(number);
+            let found = cache.get(name.key())?;
+            found.and_then(|found| Record::parse(name, &found).ok()).map(|record| record.sequence)
+        }
+    })
+}
+
+impl Report {
+    fn find(&mut self, text: String) {
+        if self.findings.len() < MOST_FINDINGS {
+            self.findings.push(text);
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "rates for people")]
+    fn judge(&mut self, plan: &Plan) {
+        let Tally { sets, hits, expected_hits, busy, full, failed, wrong, lost, .. } = self.tally;
+        self.sets_per_second = sets as f64 / self.seconds.max(1e-9);
+        self.hit_ratio = (expected_hits > 0).then(|| hits as f64 / expected_hits as f64);
+        let denied = (plan.denies_busy && busy > 0) || (plan.denies_full && full > 0);
+        self.is_right = wrong + lost + failed == 0 && !denied && self.findings.is_empty();
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { operations, sets, gets, pins_compared, busy, full, failed, wrong, lost, .. } =
+            self.tally;
+        writeln!(
+            f,
+            "{}, seed {}: {operations} operations in {:.1} s, {} kills, {} stops",
+            self.url, self.seed, self.seconds, self.kills, self.stops
+        )?;
+        writeln!(
+            f,
+            "{sets} sets ({:.0} per second), {gets} reads (hit ratio {}), {pins_compared} \
+             comparisons in place, longest operation {} ms",
+            self.sets_per_second,
+            self.hit_ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.4}")),
+            self.tally.longest_us / 1_000
+        )?;
+        writeln!(f, "{busy} busy, {full} full, {failed} failed, {wrong} wrong, {lost} lost")?;
+        for finding in &self.findings {
+            writeln!(f, "  {finding}")?;
+        }
+        f.write_str(if self.is_right { "nothing wrong" } else { "WRONG" })
+    }
+}
