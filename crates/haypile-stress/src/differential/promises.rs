@@ -10,6 +10,9 @@ use crate::target::{Kind, Target};
 /// TTLs above this may be kept or may mean "never".
 const FOREVER: Duration = Duration::from_hours(500 * 365 * 24);
 
+/// memcached ends everything by 2038, because it counts seconds in 31 bits.
+const MEMCACHED_LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
+
 /// The time that a server's clock can differ from ours on one machine.
 const SERVER_SLACK: Duration = Duration::from_millis(5);
 
@@ -103,8 +106,9 @@ impl Promises {
     /// Returns the bounds of the expiry of an entry that was written at this moment.
     pub(super) fn expiry(&self, written: Moment, ttl: Option<Duration>) -> Option<Expiry> {
         let ttl = ttl?;
-        if ttl > FOREVER {
-            let earliest_ns = written.earliest_ns.saturating_add(nanos(FOREVER));
+        let longest = if self.last == Kind::Memcached { MEMCACHED_LONGEST } else { FOREVER };
+        if ttl > longest {
+            let earliest_ns = written.earliest_ns.saturating_add(nanos(longest));
             return Some(Expiry { earliest_ns, latest_ns: u64::MAX });
         }
         // An upper level may drop its copy earlier than the last level drops the entry, or later.

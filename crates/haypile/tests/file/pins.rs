@@ -7,7 +7,11 @@ use std::sync::Arc;
 
 use haypile::{Durability, Pinned, Registry, SetOptions, Store};
 
+use crate::work::LARGE;
 use crate::{child, work};
+
+/// The length of values that take about a segment of a large file each.
+const LARGE_VALUE_BYTES: usize = 60_000;
 
 const LONG_BYTES: usize = 70 << 10;
 
@@ -130,6 +134,61 @@ fn a_process_pins_an_eighth_of_the_segments_and_copies_other_values() {
     write_over_everything(&*store);
     drop(all);
     assert_eq!(locks(&path), 0);
+}
+
+/// Fills a large file with values of about a segment each.
+fn fill_large(store: &dyn Store, values: u64) {
+    for number in 0..values {
+        set(store, &number.to_le_bytes(), &work::value(number, LARGE_VALUE_BYTES));
+    }
+}
+
+/// Writes values of about a segment each; returns the refusals.
+fn refusals(store: &dyn Store, writes: u64) -> Vec<String> {
+    let write = |number: u64| {
+        let value = work::value(number, LARGE_VALUE_BYTES);
+        store.set(&(1 << 40 | number).to_le_bytes(), &value, &SetOptions::set()).err()
+    };
+    (0..writes).filter_map(write).map(|error| error.to_string()).collect()
+}
+
+/// Pins as many of a large file's values as the store keeps in place, and up to `most`.
+fn pin_up_to(store: &dyn Store, values: u64, most: usize) -> Vec<Pinned<'_>> {
+    let read = |number: u64| store.get_in_place(&number.to_le_bytes()).expect("a read");
+    (0..values).filter_map(read).filter(is_in_place).take(most).collect()
+}
+
+#[test]
+#[ignore = "issue 34: a write gives up after 64 segments that it could not empty"]
+fn a_tenth_of_930_segments_that_is_pinned_stops_no_write() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size={LARGE}", path.display());
+    let store = Registry::new().open(&url).expect("a store");
+    fill_large(&*store, 400);
+    let pinned = pin_up_to(&*store, 400, 90);
+    assert!(pinned.len() > 64, "{} of 930 segments are pinned", pinned.len());
+    let before: Vec<Vec<u8>> = pinned.iter().map(|value| value.to_vec()).collect();
+    let refused = refusals(&*store, 2_000);
+    assert!(refused.is_empty(), "{} of 2000: {}", refused.len(), refused[0]);
+    assert!(pinned.iter().zip(&before).all(|(value, before)| **value == **before));
+}
+
+#[test]
+#[ignore = "issue 34: nothing bounds the pins of all processes together"]
+fn the_pins_of_sixteen_users_of_930_segments_stop_no_write() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size={LARGE}", path.display());
+    let writer = Registry::new().open(&url).expect("a store");
+    fill_large(&*writer, 800);
+    let readers: Vec<Arc<dyn Store>> =
+        (0..16).map(|_| Registry::new().open(&url).expect("a store")).collect();
+    let pinned: Vec<Vec<Pinned<'_>>> =
+        readers.iter().map(|reader| pin_up_to(&**reader, 800, usize::MAX)).collect();
+    let refused = refusals(&*writer, 2_000);
+    let pins: usize = pinned.iter().map(Vec::len).sum();
+    assert!(refused.is_empty(), "{} of 2000, {pins} pins: {}", refused.len(), refused[0]);
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Processes on one cache, killed and stopped.
+
+use crate::daemon::Daemon;
+use crate::program::{output, passes};
+
+/// By operations, so that a slow machine does as much as a fast one; the time is a bound.
+const SHORT: &str = "--steps 1500 --seconds 60";
+
+fn check(url: &str, options: &str) {
+    passes("processes", url, &format!("{SHORT} {options}"));
+}
+
+#[test]
+fn writers_of_a_full_file_are_killed() {
+    check("file:{dir}/cache,size=4MiB", "--writers 3 --kills 10 --values 0-20KB --seed 1");
+}
+
+#[test]
+fn writers_of_a_full_file_are_stopped() {
+    let options = "--writers 3 --stops 3 --stop-time 200 --values 0-100KB --seed 2";
+    check("file:{dir}/cache,size=8MiB", options);
+}
+
+#[test]
+fn what_fits_stays() {
+    let options = "--writers 3 --kills 5 --pins 0 --live 50% --values 0-9KB --keys 300 --seed 3";
+    check("file:{dir}/cache,size=4MiB", options);
+    let options = "--writers 2 --kills 5 --pins 0 --live 40% --values 100KB-300KB --steps 500";
+    check("file:{dir}/cache,size=16MiB", options);
+}
+
+#[test]
+#[ignore = "issue 34: live entries leave a file while values are pinned"]
+fn what_fits_stays_though_values_are_pinned() {
+    let options = "--writers 4 --pins 6 --live 25% --values 300KB-600KB --steps 500 --deny full";
+    check("file:{dir}/cache,size=16MiB", options);
+}
+
+#[test]
+#[ignore = "issue 34: an append recycles a thousand segments and gives up"]
+fn nobody_is_busy_without_a_stopped_process() {
+    let options = "--writers 4 --readers 0 --threads 1 --pins 0 --operations set --values 0-60KB \
+                   --steps 20000 --deny busy,full";
+    check("file:{dir}/cache,size=8MiB", options);
+}
+
+#[test]
+#[ignore = "issue 34: readers that pin stop all writers"]
+fn no_pins_stop_writers() {
+    let options = "--writers 2 --readers 8 --threads 1 --pins 8 --values 100KB-200KB --steps 2000 \
+                   --deny full";
+    check("file:{dir}/cache,size=16MiB", options);
+}
+
+#[test]
+fn levels_over_a_file() {
+    let options = "--writers 3 --threads 1 --kills 5 --live 40% --pins 0 --seed 4";
+    check("memory:size=1MiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
+    let options = "--writers 3 --threads 1 --kills 5 --values 0-9KB --seed 5";
+    check("memory:size=1MiB,stale=50ms,write=back+file:{dir}/cache,size=8MiB", options);
+}
+
+#[test]
+#[ignore = "issue 34: threads that read through levels go back in time"]
+fn levels_over_a_file_with_threads() {
+    let options = "--writers 3 --threads 4 --operations get,set --keys 10 --values 0-100 --pins 0";
+    check("memory:size=256KiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
+}
+
+#[test]
+fn servers() {
+    for daemon in [Daemon::redis(), Daemon::memcached()].into_iter().flatten() {
+        check(&daemon.url(), "--writers 2 --live 4MB --pins 0 --steps 500");
+    }
+}
+
+#[test]
+fn a_cache_of_one_process_is_an_error_of_use() {
+    assert_eq!(output(&["processes", "memory:"]).status.code(), Some(2));
+}
