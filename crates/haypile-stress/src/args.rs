@@ -103,8 +103,8 @@ struct Differential {
 #[command(after_help = "\
 Examples:
   haypile-stress processes 'file:{dir}/cache,size=8MiB' --values 0-60KB --deny busy,full
-  haypile-stress processes 'file:{dir}/cache,size=16MiB' --values 300KB-600KB --live 50% --kills 20
-  haypile-stress processes 'memory:stale=50ms+file:{dir}/cache' --writers 4 --stops 2")]
+  haypile-stress processes 'file:{dir}/cache,size=16MiB' --values 300KB-600KB --live 50% --kills 100
+  haypile-stress processes 'memory:stale=50ms+file:{dir}/cache' --writers 4 --stops 20")]
 struct Processes {
     /// The cache, which several processes can open
     url: String,
@@ -114,7 +114,7 @@ struct Processes {
     /// Time after which the processes end, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     seconds: f64,
-    /// Operations of a thread after which it ends
+    /// Operations of all processes together after which they end
     #[arg(long)]
     steps: Option<u64>,
     /// Processes that write
@@ -138,12 +138,12 @@ struct Processes {
     /// Bound on all live entries, of the cache's capacity or in bytes: nothing may be missing then
     #[arg(long, value_name = "PERCENT%|SIZE")]
     live: Option<Live>,
-    /// Processes to kill per second
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
-    kills: f64,
-    /// Processes to stop per second
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
-    stops: f64,
+    /// Processes to kill, at random instants; each has a successor. The first is never killed
+    #[arg(long, default_value_t = 0)]
+    kills: u64,
+    /// Processes to stop, at random instants
+    #[arg(long, default_value_t = 0)]
+    stops: u64,
     /// Longest stop, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 300)]
     stop_time: u64,
@@ -260,8 +260,8 @@ impl Processes {
             most_value_bytes: self.values.1,
             pins: self.pins,
             live_bytes,
-            kills_per_second: self.kills,
-            stops_per_second: self.stops,
+            kills: self.kills,
+            stops: self.stops,
             longest_stop: Duration::from_millis(self.stop_time),
             operations: self.operations.clone(),
             denies_busy: denies(Refusal::Busy),

@@ -30,7 +30,8 @@ pub(crate) enum Kind {
 pub(crate) struct Target {
     url: CacheUrl,
     kinds: Vec<Kind>,
-    directory: Option<TempDir>,
+    /// Removed when this is dropped.
+    _directory: Option<TempDir>,
 }
 
 impl Target {
@@ -42,7 +43,7 @@ impl Target {
         let path = path.unwrap_or(Some("")).context("the temporary directory is not UTF-8")?;
         let url = registry(None, 0).parse(&text.replace(DIRECTORY, path))?;
         let kinds: Vec<Kind> = url.levels().iter().map(kind_of).collect::<Result<_>>()?;
-        Ok(Self { url, kinds, directory })
+        Ok(Self { url, kinds, _directory: directory })
     }
 
     /// Returns the canonical URL.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::Result as Fallible;
 use haypile::url::CacheUrl;
-use haypile::{Cache, Durability, Error, Ttl};
+use haypile::{Cache, Durability, Error, MAX_KEY_BYTES, Ttl};
 
 use super::Plan;
 use super::counts::Counts;
@@ -258,7 +258,7 @@ impl Run {
             Error::KeyTooLong { key_bytes, limit_bytes, .. } => {
                 *key_bytes == key.length()
                     && key.length() > *limit_bytes
-                    && *limit_bytes <= limits.max_key_bytes
+                    && *limit_bytes <= MAX_KEY_BYTES
             }
             Error::ValueTooLarge { limit_bytes, .. } => {
                 value_bytes.is_some_and(|bytes| bytes as u64 > *limit_bytes)
@@ -284,7 +284,10 @@ impl Run {
     ) -> Checked {
         let limits = self.cache(at).store().limits();
         let key_bytes = key.length();
-        if key_bytes > limits.max_key_bytes {
+        // A small store in memory answers about keys that it could not hold.
+        let longest_bytes =
+            if value_bytes.is_some() { limits.max_key_bytes } else { MAX_KEY_BYTES };
+        if key_bytes > longest_bytes {
             return wrong!(key, "a key of {key_bytes} bytes was accepted: {limits:?}");
         }
         if let Some(bytes) = value_bytes

@@ -121,7 +121,8 @@ impl Checker {
             .iter()
             .all(|entry| entry.attempted == acknowledged && entry.acknowledged == acknowledged);
         let until_us = before.entry.expires_until_us.max(after.expires_until_us);
-        if is_settled && until_us != NEVER_US && before.us > until_us + SLACK_US {
+        let is_latest = is_settled && sequence == acknowledged.sequence;
+        if is_latest && until_us != NEVER_US && before.us > until_us + SLACK_US {
             return Judgement::Wrong(format!("sequence {sequence}, which has expired"));
         }
         self.seen[index(key)].fetch_max(sequence, Ordering::SeqCst);

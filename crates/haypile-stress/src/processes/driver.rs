@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -114,8 +114,9 @@ struct Driver<'a> {
 /// A process, or its successors.
 struct Process {
     child: Child,
+    /// Passes on what the process writes, until its output ends.
+    reader: Option<JoinHandle<()>>,
     life: u64,
-    is_done: bool,
     /// Counts of this life, as far as they were heard.
     tally: Tally,
     heard_at: Instant,
@@ -158,7 +159,7 @@ impl<'a> Driver<'a> {
         let mut child = command.spawn().context("cannot start a process")?;
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
         let sender = self.sender.clone();
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 if let Some(line) = Line::parse(&line)
                     && sender.send(Heard { process: number, life, line }).is_err()
@@ -167,29 +168,27 @@ impl<'a> Driver<'a> {
                 }
             }
         });
-        let heard_at = Instant::now();
-        let tally = Tally::default();
-        Ok(Process { child, life, is_done: false, tally, heard_at, stopped_until: None })
+        let (heard_at, tally) = (Instant::now(), Tally::default());
+        Ok(Process { child, reader: Some(reader), life, tally, heard_at, stopped_until: None })
     }
 
-    /// Kills and stops processes until the time is over or all have performed their steps.
+    /// Kills and stops processes until the time is over, or enough was done.
     fn run(&mut self, watch: &mut Watch) -> Result<()> {
-        let mut next_kill = self.next(self.plan.kills_per_second);
-        let mut next_stop = self.next(self.plan.stops_per_second);
-        while self.begin.elapsed() < self.plan.time
-            && !watch.is_interrupted()
-            && !self.processes.iter().all(|process| process.is_done)
-        {
+        let mut kills = self.schedule(self.plan.kills);
+        let mut stops = self.schedule(self.plan.stops);
+        loop {
             thread::sleep(PAUSE);
             self.listen();
             self.go_on(false);
             self.look_after()?;
-            if next_kill.is_some_and(|at| Instant::now() >= at) {
-                next_kill = self.next(self.plan.kills_per_second);
+            let progress = self.progress();
+            if progress >= 1.0 || watch.is_interrupted() {
+                return Ok(());
+            }
+            if kills.pop_if(|at| *at <= progress).is_some() {
                 self.kill_one()?;
             }
-            if next_stop.is_some_and(|at| Instant::now() >= at) {
-                next_stop = self.next(self.plan.stops_per_second);
+            if stops.pop_if(|at| *at <= progress).is_some() {
                 self.stop_one();
             }
             watch.progress(|| {
@@ -206,30 +205,39 @@ impl<'a> Driver<'a> {
                 )
             });
         }
-        Ok(())
     }
 
-    /// Returns when the next of events of this rate happens; their intervals are random.
-    fn next(&mut self, per_second: f64) -> Option<Instant> {
-        let unit = self.random.random_range(f64::MIN_POSITIVE..1.0);
-        (per_second > 0.0)
-            .then(|| Instant::now() + Duration::from_secs_f64((-unit.ln() / per_second).min(3600.0)))
+    /// Returns instants, as parts of the test, the last one first.
+    fn schedule(&mut self, events: u64) -> Vec<f64> {
+        let mut instants: Vec<f64> = (0..events).map(|_| self.random.random_range(0.0..1.0)).collect();
+        instants.sort_by(|one, other| other.total_cmp(one));
+        instants
+    }
+
+    /// Returns the part of the test that is done, by its time or by its operations.
+    #[expect(clippy::cast_precision_loss, reason = "a part")]
+    fn progress(&self) -> f64 {
+        let by_time = self.begin.elapsed().as_secs_f64() / self.plan.time.as_secs_f64().max(1e-9);
+        let by_steps = self.plan.steps.map_or(0.0, |steps| {
+            self.sum().operations as f64 / steps.max(1) as f64
+        });
+        by_time.max(by_steps)
     }
 
     /// Takes in what processes have written.
     fn listen(&mut self) {
         while let Ok(Heard { process, life, line }) = self.receiver.try_recv() {
             let process = &mut self.processes[process];
-            if life == process.life {
+            let is_current = life == process.life;
+            if is_current {
                 process.heard_at = Instant::now();
             }
             match line {
-                Line::Tally(tally) if life == process.life => process.tally = tally,
-                // A line of a life whose counts were summed up when it ended.
-                Line::Tally(_) => {}
-                Line::Done => {
-                    process.is_done |= life == process.life;
-                    drop(process.child.stdin.take());
+                // A life's counts were summed up when it ended.
+                Line::Tally(tally) => {
+                    if is_current {
+                        process.tally = tally;
+                    }
                 }
                 Line::Finding(text) => self.report.find(text),
             }
@@ -240,7 +248,7 @@ impl<'a> Driver<'a> {
     fn look_after(&mut self) -> Result<()> {
         for number in 0..self.processes.len() {
             let process = &mut self.processes[number];
-            if process.is_done || process.stopped_until.is_some() {
+            if process.stopped_until.is_some() {
                 continue;
             }
             if let Some(status) = process.child.try_wait()? {
@@ -259,7 +267,7 @@ impl<'a> Driver<'a> {
 
     /// Kills a process at random; the first one is a survivor.
     fn kill_one(&mut self) -> Result<()> {
-        let Some(number) = self.choose() else { return Ok(()) };
+        let number = self.choose();
         let process = &mut self.processes[number];
         // One that is stopped as well.
         process.stopped_until = None;
@@ -275,7 +283,7 @@ impl<'a> Driver<'a> {
     }
 
     fn stop_one(&mut self) {
-        let Some(number) = self.choose() else { return };
+        let number = self.choose();
         let longest = self.plan.longest_stop.as_secs_f64();
         let pause = Duration::from_secs_f64(self.random.random_range(0.0..=longest));
         let process = &mut self.processes[number];
@@ -299,18 +307,19 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns a process to kill or to stop.
-    fn choose(&mut self) -> Option<usize> {
+    fn choose(&mut self) -> usize {
         let first = usize::from(self.processes.len() > 1);
-        let number = self.random.random_range(first..self.processes.len());
-        (!self.processes[number].is_done).then_some(number)
+        self.random.random_range(first..self.processes.len())
     }
 
     /// Starts the successor of a process that has ended.
     fn restart(&mut self, number: usize) -> Result<()> {
-        // What it wrote before its end.
+        let successor = self.spawn(number, self.processes[number].life + 1)?;
+        // What the process wrote before its end still belongs to it.
+        if let Some(reader) = self.processes[number].reader.take() {
+            let _ = reader.join();
+        }
         self.listen();
-        let life = self.processes[number].life + 1;
-        let successor = self.spawn(number, life)?;
         let ended = std::mem::replace(&mut self.processes[number], successor);
         self.report.tally.add(&ended.tally);
         Ok(())
@@ -330,32 +339,28 @@ impl<'a> Driver<'a> {
         self.processes.iter_mut().for_each(|process| drop(process.child.stdin.take()));
         let end = Instant::now() + PATIENCE;
         for number in 0..self.processes.len() {
+            let process = &mut self.processes[number];
             let ended = loop {
-                self.listen();
-                let process = &mut self.processes[number];
                 match process.child.try_wait() {
                     Ok(Some(status)) if status.success() => break None,
                     Ok(Some(status)) => {
                         break Some(describe_end(number, status, &mut process.child));
                     }
                     _ if Instant::now() >= end => {
+                        let _ = process.child.kill();
                         break Some(format!("process {number} does not end"));
                     }
                     _ => thread::sleep(PAUSE),
                 }
             };
+            if let Some(reader) = process.reader.take() {
+                let _ = reader.join();
+            }
             if let Some(text) = ended {
                 self.report.find(text);
             }
         }
-        // Lines that a thread has still to pass on: all of them end with their process.
-        while self.processes.iter().any(|process| !process.is_done) && Instant::now() < end {
-            thread::sleep(PAUSE);
-            self.listen();
-            if self.report.findings.iter().any(|text| text.starts_with("process ")) {
-                break;
-            }
-        }
+        self.listen();
         self.report.tally = self.sum();
         self.report.seconds = seconds;
         std::mem::take(&mut self.report)

@@ -14,8 +14,6 @@ pub(super) enum Line {
     Tally(Tally),
     /// Something wrong, in words.
     Finding(String),
-    /// The process has performed all its steps.
-    Done,
 }
 
 impl Line {

@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// The time after which the processes end.
     pub(crate) time: Duration,
-    /// Operations of a thread after which it ends; `None` for no bound.
+    /// Operations of all processes together after which they end; `None` for no bound.
     pub(crate) steps: Option<u64>,
     /// Processes that write, and read.
     pub(crate) writers: u64,
@@ -38,8 +38,9 @@ pub(crate) struct Plan {
     /// The bound on all live entries, below which nothing may be missing; `None` if entries may be
     /// evicted.
     pub(crate) live_bytes: Option<u64>,
-    pub(crate) kills_per_second: f64,
-    pub(crate) stops_per_second: f64,
+    /// Processes to kill and to stop, at instants that are spread over the test.
+    pub(crate) kills: u64,
+    pub(crate) stops: u64,
     pub(crate) longest_stop: Duration,
     /// The operations to perform; all if there are none.
     pub(crate) operations: Vec<OperationKind>,

@@ -94,7 +94,6 @@ pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
             shared.report();
         }
         shared.report();
-        let _ = Line::Done.write();
     });
     shared.cache.close()?;
     Ok(())

@@ -72,9 +72,7 @@ impl<'a> Worker<'a> {
     /// Those of the ledger.
     pub(super) fn run(&mut self) -> io::Result<()> {
         self.audit()?;
-        let mut steps = 0;
-        while !self.shared.is_over() && self.shared.plan.steps.is_none_or(|most| steps < most) {
-            steps += 1;
+        while !self.shared.is_over() {
             let begin = Instant::now();
             if self.operate()? {
                 count(&self.shared.counters.operations);
@@ -107,7 +105,10 @@ impl<'a> Worker<'a> {
                     continue;
                 }
             };
-            self.judge(key, &before, found.as_deref())?;
+            // Writes that a killed process had deferred are lost, so that older values are right.
+            if !self.shared.target.is_write_back() {
+                self.judge(key, &before, found.as_deref())?;
+            }
             let record = found.and_then(|value| Record::parse(Name::Owned(key), &value).ok());
             let entry = self.settle(&before.entry, record);
             self.shared.ledger.write(key, entry)?;
@@ -127,7 +128,9 @@ impl<'a> Worker<'a> {
             // What waited to be written below died with its process.
             Some(record) if is_write_back => {
                 let state = State { sequence: record.sequence, is_there: true };
-                Entry { attempted: state, acknowledged: state, ..*entry }
+                let entry = Entry { attempted: state, acknowledged: state, ..*entry };
+                // The life of this value is not that of the latest.
+                Entry { expires_from_us: 0, expires_until_us: NEVER_US, ..entry }
             }
             None if is_write_back || (entry.attempted != entry.acknowledged && !entry.attempted.is_there) => {
                 let state = State { is_there: false, ..entry.attempted };

@@ -4,35 +4,42 @@ use crate::daemon::Daemon;
 use crate::program::{output, passes};
 
 /// By operations, so that a slow machine does as much as a fast one; the time is a bound.
-const SHORT: &str = "--steps 1500 --seconds 60";
-
 fn check(url: &str, options: &str) {
-    passes("processes", url, &format!("{SHORT} {options}"));
+    passes("processes", url, &format!("--seconds 120 {options}"));
 }
 
 #[test]
 fn writers_of_a_full_file_are_killed() {
-    check("file:{dir}/cache,size=4MiB", "--writers 3 --kills 10 --values 0-20KB --seed 1");
+    let options = "--writers 3 --kills 20 --values 0-20KB --steps 20000 --seed 1";
+    check("file:{dir}/cache,size=4MiB", options);
+}
+
+#[test]
+fn writers_of_a_file_of_930_segments_are_killed() {
+    let options = "--writers 3 --kills 10 --values 0-200KB --keys 200 --pins 1 --steps 10000 \
+                   --deny full --seed 2";
+    check("file:{dir}/cache,size=63MiB", options);
 }
 
 #[test]
 fn writers_of_a_full_file_are_stopped() {
-    let options = "--writers 3 --stops 3 --stop-time 200 --values 0-100KB --seed 2";
+    let options = "--writers 3 --stops 10 --stop-time 200 --values 0-100KB --steps 10000 --seed 3";
     check("file:{dir}/cache,size=8MiB", options);
 }
 
 #[test]
 fn what_fits_stays() {
-    let options = "--writers 3 --kills 5 --pins 0 --live 50% --values 0-9KB --keys 300 --seed 3";
+    let options = "--writers 3 --kills 10 --pins 0 --live 50% --values 0-9KB --keys 300 \
+                   --steps 20000 --seed 4";
     check("file:{dir}/cache,size=4MiB", options);
-    let options = "--writers 2 --kills 5 --pins 0 --live 40% --values 100KB-300KB --steps 500";
+    let options = "--writers 2 --kills 5 --pins 0 --live 40% --values 100KB-300KB --steps 2000";
     check("file:{dir}/cache,size=16MiB", options);
 }
 
 #[test]
 #[ignore = "issue 34: live entries leave a file while values are pinned"]
 fn what_fits_stays_though_values_are_pinned() {
-    let options = "--writers 4 --pins 6 --live 25% --values 300KB-600KB --steps 500 --deny full";
+    let options = "--writers 4 --pins 6 --live 25% --values 300KB-600KB --steps 4000 --deny full";
     check("file:{dir}/cache,size=16MiB", options);
 }
 
@@ -40,37 +47,38 @@ fn what_fits_stays_though_values_are_pinned() {
 #[ignore = "issue 34: an append recycles a thousand segments and gives up"]
 fn nobody_is_busy_without_a_stopped_process() {
     let options = "--writers 4 --readers 0 --threads 1 --pins 0 --operations set --values 0-60KB \
-                   --steps 20000 --deny busy,full";
+                   --steps 50000 --deny busy,full";
     check("file:{dir}/cache,size=8MiB", options);
 }
 
 #[test]
 #[ignore = "issue 34: readers that pin stop all writers"]
 fn no_pins_stop_writers() {
-    let options = "--writers 2 --readers 8 --threads 1 --pins 8 --values 100KB-200KB --steps 2000 \
+    let options = "--writers 2 --readers 8 --threads 1 --pins 8 --values 100KB-200KB --steps 20000 \
                    --deny full";
     check("file:{dir}/cache,size=16MiB", options);
 }
 
 #[test]
 fn levels_over_a_file() {
-    let options = "--writers 3 --threads 1 --kills 5 --live 40% --pins 0 --seed 4";
+    let options = "--writers 3 --threads 1 --kills 5 --live 40% --pins 0 --steps 10000 --seed 5";
     check("memory:size=1MiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
-    let options = "--writers 3 --threads 1 --kills 5 --values 0-9KB --seed 5";
+    let options = "--writers 3 --threads 1 --kills 5 --values 0-9KB --steps 10000 --seed 6";
     check("memory:size=1MiB,stale=50ms,write=back+file:{dir}/cache,size=8MiB", options);
 }
 
 #[test]
 #[ignore = "issue 34: threads that read through levels go back in time"]
 fn levels_over_a_file_with_threads() {
-    let options = "--writers 3 --threads 4 --operations get,set --keys 10 --values 0-100 --pins 0";
+    let options = "--writers 3 --threads 4 --operations get,set --keys 10 --values 0-100 --pins 0 \
+                   --steps 300000";
     check("memory:size=256KiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
 }
 
 #[test]
 fn servers() {
     for daemon in [Daemon::redis(), Daemon::memcached()].into_iter().flatten() {
-        check(&daemon.url(), "--writers 2 --live 4MB --pins 0 --steps 500");
+        check(&daemon.url(), "--writers 2 --live 4MB --pins 0 --steps 3000");
     }
 }
 
