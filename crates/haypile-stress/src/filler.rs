@@ -29,7 +29,7 @@ pub(crate) fn slice(identity: u64, bytes: usize) -> &'static [u8] {
     &filler[place..place + bytes]
 }
 
-/// Spreads the bits of a number over all bits (the finalizer of SplitMix64).
+/// Spreads the bits of a number over all bits (the finalizer of `SplitMix64`).
 pub(crate) fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

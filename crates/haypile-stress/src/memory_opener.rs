@@ -69,9 +69,22 @@ mod tests {
         let scheme = registry.schemes().find(|scheme| scheme.name == "memory").unwrap();
         // The registry itself applies the last five.
         let known = [
-            "size", "policy", "shards", "ttl", "namespace", "compute_wait", "persist",
-            "persist_max", "persist_age", "persist_load", "allow_shared", "record", "record_max",
-            "record_keys", "compress", "compress_min",
+            "size",
+            "policy",
+            "shards",
+            "ttl",
+            "namespace",
+            "compute_wait",
+            "persist",
+            "persist_max",
+            "persist_age",
+            "persist_load",
+            "allow_shared",
+            "record",
+            "record_max",
+            "record_keys",
+            "compress",
+            "compress_min",
         ];
         let names: Vec<&str> = scheme.options.iter().map(|option| option.name).collect();
         assert_eq!(names, known, "a new option of memory: has to be read here too");
@@ -84,6 +97,9 @@ mod tests {
         let usual = registry.open(url).unwrap().describe();
         SeededMemory::register(&mut registry, 7);
         assert_eq!(registry.open(url).unwrap().describe(), usual);
-        assert_eq!(registry.open("memory:").unwrap().describe(), "memory://?size=64MiB&policy=s3fifo");
+        assert_eq!(
+            registry.open("memory:").unwrap().describe(),
+            "memory://?size=64MiB&policy=s3fifo"
+        );
     }
 }

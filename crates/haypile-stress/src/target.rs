@@ -174,7 +174,7 @@ mod tests {
             Target::new("memory:stale=5s+memory:write=back+file:{dir}/x,ttl=1m,size=1MiB").unwrap();
         assert_eq!(target.kinds(), [Kind::Memory, Kind::Memory, Kind::File]);
         assert_eq!(target.stale(), Duration::from_secs(6));
-        assert_eq!(target.ttl(), Some(Duration::from_secs(60)));
+        assert_eq!(target.ttl(), Some(Duration::from_mins(1)));
         assert!(target.is_write_back() && target.is_shared());
         let other = target.in_namespace("a").unwrap();
         assert_eq!(last_of(&other).levels()[0].option("namespace"), Some("a"));

@@ -9,6 +9,11 @@ const PERIODS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)]
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the user has pressed Ctrl-C.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 /// Shows how far a test is.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -25,19 +30,9 @@ impl Watch {
     /// Those of installing a signal handler.
     pub(crate) fn new() -> anyhow::Result<Self> {
         ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))?;
-        Ok(Self::quiet())
-    }
-
-    /// Returns a watch that leaves Ctrl-C alone.
-    pub(crate) fn quiet() -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let period = PERIODS[usize::from(!is_terminal)];
-        Self { is_terminal, next: Instant::now() + period, period }
-    }
-
-    /// Whether the user has pressed Ctrl-C.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        INTERRUPTED.load(Ordering::Relaxed)
+        Ok(Self { is_terminal, next: Instant::now() + period, period })
     }
 
     /// Prints a line now and then.
@@ -53,13 +48,8 @@ impl Watch {
             eprint!("\r\x1b[2K{}", line());
             let _ = std::io::stderr().flush();
         } else {
-            self.say(&line());
+            eprintln!("{}", line());
         }
-    }
-
-    /// Prints a line.
-    pub(crate) fn say(&self, line: &str) {
-        eprintln!("{line}");
     }
 
     /// Ends the line of progress on a terminal.

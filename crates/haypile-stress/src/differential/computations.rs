@@ -73,7 +73,7 @@ impl Run {
             };
         };
         self.judge_due(at, key, life, now)?;
-        let held = self.model(at).get(key).map(|entry| Rc::clone(&entry.value));
+        let was_there = self.model(at).get(key).is_some();
         let may_land = self.judge_happened(at, key, incident, happened, happened_at)?;
         match (incident, computed) {
             (Incident::Panic, Err(_)) => Ok("panicked".to_owned()),
@@ -89,7 +89,7 @@ impl Run {
             }
             (_, Ok(Ok(found))) if *found == *value => {
                 if may_land {
-                    self.land(at, key, value, life, held, is_refused, now)?;
+                    self.land(at, key, value, life, was_there, is_refused, now)?;
                 }
                 Ok(format!("computed{}", if may_land { "" } else { " and not stored" }))
             }
@@ -110,7 +110,8 @@ impl Run {
         self.counts(at).add(Event::Hit);
         self.model(at).judge(key, Some(found), now)?;
         self.seen(at, key);
-        let (ComputedLife::Fresh { stale, early, .. }, Some(entry)) = (life, self.model(at).get(key))
+        let (ComputedLife::Fresh { stale, early, .. }, Some(entry)) =
+            (life, self.model(at).get(key))
         else {
             return Ok("found".to_owned());
         };
@@ -207,7 +208,7 @@ impl Run {
         key: Key,
         value: Rc<[u8]>,
         life: ComputedLife,
-        held: Option<Rc<[u8]>>,
+        was_there: bool,
         is_refused: bool,
         now: Moment,
     ) -> Checked {
@@ -226,7 +227,7 @@ impl Run {
         };
         let expiry = self.expiry(now, ttl);
         self.stored(at, key, value, expiry);
-        if held.is_none() {
+        if !was_there {
             self.counts(at).add(Event::Set);
             self.tally.stored += 1;
             return Ok(());

@@ -23,7 +23,7 @@ const LIVES: [Duration; 18] = [
     Duration::from_micros(400),
     Duration::from_nanos(999_999),
     Duration::from_millis(1),
-    Duration::from_nanos(1_500_000),
+    Duration::from_micros(1_500),
     Duration::from_millis(7),
     Duration::from_millis(40),
     Duration::from_millis(900),
@@ -205,9 +205,7 @@ impl Draw {
             }
             620..640 => Operation::Commit { is_dropped: self.one_in(3) },
             640..680 => Operation::Delete { key: self.key() },
-            680..710 => {
-                Operation::DeleteVersion { key: self.key(), version: self.known_version() }
-            }
+            680..710 => Operation::DeleteVersion { key: self.key(), version: self.known_version() },
             710..725 => Operation::DeleteMany { keys: self.keys() },
             725..765 => Operation::Touch { key: self.key(), ttl: self.ttl() },
             765..820 => {
@@ -254,8 +252,9 @@ mod tests {
 
     #[test]
     fn a_run_has_every_operation() {
-        let mut kinds: Vec<_> =
-            (0..20_000).map(|number| std::mem::discriminant(&step(SHAPE, 3, number).operation)).collect();
+        let mut kinds: Vec<_> = (0..20_000)
+            .map(|number| std::mem::discriminant(&step(SHAPE, 3, number).operation))
+            .collect();
         kinds.sort_by_key(|kind| format!("{kind:?}"));
         kinds.dedup();
         assert_eq!(kinds.len(), 21, "Read, ReadMany, … Reopen");

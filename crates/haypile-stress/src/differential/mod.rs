@@ -53,7 +53,7 @@ pub(crate) use tally::Tally;
 
 use crate::filler::LONGEST_SLICE_BYTES;
 use crate::target::Target;
-use crate::watch::Watch;
+use crate::watch::{Watch, is_interrupted};
 
 /// The settings of a test.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ pub(crate) fn test(plan: &Plan, watch: &mut Watch) -> Result<Report> {
             break;
         }
         let is_over = plan.time.is_none_or(|time| begin.elapsed() >= time);
-        if is_over || watch.is_interrupted() {
+        if is_over || is_interrupted() {
             break;
         }
     }
@@ -192,14 +192,14 @@ fn attempt(
             Err(mismatch) => format!("{step} -> WRONG: {mismatch}"),
         };
         if plan.is_verbose {
-            watch.say(&text);
+            eprintln!("{text}");
         }
         history.note(&step, &text);
         if let Err(mismatch) = outcome {
             return Ok((run.tally, Some(fail(number, &mismatch, &history))));
         }
         watch.progress(|| format!("seed {seed}, step {number} of {}", plan.steps));
-        if watch.is_interrupted() {
+        if is_interrupted() {
             break;
         }
     }

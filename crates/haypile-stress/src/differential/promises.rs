@@ -128,7 +128,9 @@ impl Promises {
         match self.last {
             Kind::Memory => charge(key_bytes, value_bytes),
             // The words of a record, an expiry, and the longest name of a namespace here.
-            Kind::File => 24 + 8 + (key_bytes + 8).next_multiple_of(8) + value_bytes.next_multiple_of(8),
+            Kind::File => {
+                24 + 8 + (key_bytes + 8).next_multiple_of(8) + value_bytes.next_multiple_of(8)
+            }
             _ => key_bytes + value_bytes,
         }
     }
@@ -142,14 +144,12 @@ impl Promises {
         }
         let capacity_bytes = capacity_bytes.unwrap_or(u64::MAX);
         match self.last {
-            Kind::Nothing => 0,
-            // A shard that makes room may evict while others have room left.
             Kind::Memory => capacity_bytes,
             // What fits half of the file stays, less the quarter that may be pinned.
             Kind::File if has_pins => capacity_bytes / 4,
             Kind::File => capacity_bytes / 2,
-            // Its memory is divided among classes of sizes.
-            Kind::Memcached => 0,
+            // The memory of memcached is divided among classes of sizes.
+            Kind::Nothing | Kind::Memcached => 0,
             Kind::Redis => u64::MAX,
         }
     }

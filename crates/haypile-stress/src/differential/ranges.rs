@@ -25,7 +25,8 @@ pub(crate) fn parse(text: &str) -> Result<Ranges, String> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is not a step"));
+        let number =
+            |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is not a step"));
         numbers.extend(number(first)?..=number(last)?);
     }
     Ok(Ranges(numbers))
@@ -37,11 +38,9 @@ mod tests {
 
     #[test]
     fn what_is_formatted_is_parsed() {
-        for (numbers, text) in [
-            (vec![3], "3"),
-            (vec![3, 4], "3-4"),
-            (vec![1, 3, 4, 5, 9], "1,3-5,9"),
-        ] {
+        for (numbers, text) in
+            [(vec![3], "3"), (vec![3, 4], "3-4"), (vec![1, 3, 4, 5, 9], "1,3-5,9")]
+        {
             assert_eq!(format(&numbers), text);
             assert_eq!(parse(text), Ok(Ranges(numbers)));
         }

@@ -265,9 +265,7 @@ impl Run {
                     && *limit_bytes <= limits.max_value_bytes
             }
             Error::ZeroTtl => ttl.is_some_and(is_zero),
-            Error::Unsupported { .. } => {
-                self.promises.last == Kind::Memcached && key.length() == 0
-            }
+            Error::Unsupported { .. } => self.promises.last == Kind::Memcached && key.length() == 0,
             Error::Busy { .. } => self.allows.busy,
             Error::Full { .. } => self.allows.full,
             _ => false,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::{Failure, Plan, attempt, generator};
-use crate::watch::Watch;
+use crate::watch::{Watch, is_interrupted};
 
 /// Leaves out steps of a failing run as long as it still fails: first those about other keys, then
 /// ever smaller parts of the rest (delta debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
@@ -20,7 +20,7 @@ pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Resul
         shortest = failure;
     }
     let mut part = shortest.only.len().div_ceil(2);
-    while part > 0 && !watch.is_interrupted() {
+    while part > 0 && !is_interrupted() {
         let mut start = 0;
         while start < shortest.only.len() {
             if Instant::now() >= end {

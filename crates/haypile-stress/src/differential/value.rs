@@ -24,8 +24,11 @@ pub(super) const HEADS: [&[u8]; 12] = [
 ];
 
 /// Last bytes with a meaning: trailers of copies in upper levels, whose mark is `hpt`.
-pub(super) const TAILS: [&[u8]; 3] =
-    [b"hpt", b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01hpt", b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x06hpt"];
+pub(super) const TAILS: [&[u8]; 3] = [
+    b"hpt",
+    b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01hpt",
+    b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x06hpt",
+];
 
 /// The description of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -154,11 +154,12 @@ impl Run {
         let is_current = model.get(key).is_some_and(|entry| Some(entry.write) == *expected_write);
         let is_right = match (options.mode, written) {
             (WriteMode::Set, Written::Stored) => true,
-            (WriteMode::Add, Written::Stored) => presence.may_be_absent(),
-            (WriteMode::Replace, Written::Stored) => presence.may_be_there(),
+            (WriteMode::Add, Written::Stored)
+            | (WriteMode::Replace | WriteMode::Cas(_), Written::Absent) => presence.may_be_absent(),
+            (WriteMode::Add, Written::Exists) | (WriteMode::Replace, Written::Stored) => {
+                presence.may_be_there()
+            }
             (WriteMode::Cas(_), Written::Stored) => presence.may_be_there() && is_current,
-            (WriteMode::Add, Written::Exists) => presence.may_be_there(),
-            (WriteMode::Replace | WriteMode::Cas(_), Written::Absent) => presence.may_be_absent(),
             (WriteMode::Cas(_), Written::Changed) => presence.may_be_there() && !is_current,
             _ => false,
         };
@@ -314,9 +315,9 @@ impl Run {
         if self.promises.last == Kind::Memcached && held.as_deref().is_some_and(is_odd_number) {
             return Ok("left out: memcached reads numbers that others do not".to_owned());
         }
-        let (counted, now) = self.time.of(|| {
-            if is_up { cache.incr(&bytes, delta) } else { cache.decr(&bytes, delta) }
-        });
+        let (counted, now) = self
+            .time
+            .of(|| if is_up { cache.incr(&bytes, delta) } else { cache.decr(&bytes, delta) });
         let number = held.as_deref().and_then(haypile::counter::parse);
         let presence = self.model(at).presence(key, now);
         match counted {
@@ -358,6 +359,8 @@ impl Run {
 fn is_odd_number(value: &[u8]) -> bool {
     match haypile::counter::parse(value) {
         Some(number) => number >= 1 << 63 || value.len() > number.to_string().len(),
-        None => value.first().is_none_or(|byte| byte.is_ascii_digit() || b"+- \t\r\n\x0b\x0c\0".contains(byte)),
+        None => value
+            .first()
+            .is_none_or(|byte| byte.is_ascii_digit() || b"+- \t\r\n\x0b\x0c\0".contains(byte)),
     }
 }

@@ -138,13 +138,7 @@ impl Checker {
         self.is_write_back || before.us <= superseded_us + self.stale_us + SLACK_US
     }
 
-    fn judge_absence(
-        &self,
-        key: u64,
-        before: &Before,
-        after: &Entry,
-        after_us: u64,
-    ) -> Judgement {
+    fn judge_absence(&self, key: u64, before: &Before, after: &Entry, after_us: u64) -> Judgement {
         let acknowledged = before.entry.acknowledged;
         let from_us = before.entry.expires_from_us.min(after.expires_from_us);
         let operations = after.attempted.sequence.saturating_sub(acknowledged.sequence);

@@ -22,13 +22,13 @@ use super::plan::{Plan, SHARED_KEYS};
 use super::record::{Name, Record};
 use super::tally::Tally;
 use crate::target::{self, Kind, Target, new_directory};
-use crate::watch::Watch;
+use crate::watch::{Watch, is_interrupted};
 
 /// The time between two looks at the processes.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The silence of a process that is taken for a hang. Each writes a line 20 times a second.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The findings that a report has in full.
 const MOST_FINDINGS: usize = 20;
@@ -68,11 +68,8 @@ pub(crate) fn test(plan: Plan, watch: &mut Watch) -> Result<Report> {
     );
     ensure!(plan.writing_threads() > 0, "at least one process and thread has to write");
     let directory = new_directory()?;
-    let plan = Plan {
-        url: target.url().to_string(),
-        directory: directory.path().to_owned(),
-        ..plan
-    };
+    let plan =
+        Plan { url: target.url().to_string(), directory: directory.path().to_owned(), ..plan };
     prepare(&plan, &target)?;
     let mut driver = Driver::start(&plan)?;
     driver.run(watch)?;
@@ -107,12 +104,12 @@ struct Driver<'a> {
     begin: Instant,
     sender: Sender<Heard>,
     receiver: Receiver<Heard>,
-    processes: Vec<Process>,
+    processes: Vec<ChildProcess>,
     report: Report,
 }
 
 /// A process, or its successors.
-struct Process {
+struct ChildProcess {
     child: Child,
     /// Passes on what the process writes, until its output ends.
     reader: Option<JoinHandle<()>>,
@@ -150,7 +147,7 @@ impl<'a> Driver<'a> {
         Ok(driver)
     }
 
-    fn spawn(&self, number: usize, life: u64) -> Result<Process> {
+    fn spawn(&self, number: usize, life: u64) -> Result<ChildProcess> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.arg("work").arg(serde_json::to_string(self.plan)?);
@@ -169,7 +166,7 @@ impl<'a> Driver<'a> {
             }
         });
         let (heard_at, tally) = (Instant::now(), Tally::default());
-        Ok(Process { child, reader: Some(reader), life, tally, heard_at, stopped_until: None })
+        Ok(ChildProcess { child, reader: Some(reader), life, tally, heard_at, stopped_until: None })
     }
 
     /// Kills and stops processes until the time is over, or enough was done.
@@ -182,7 +179,7 @@ impl<'a> Driver<'a> {
             self.go_on(false);
             self.look_after()?;
             let progress = self.progress();
-            if progress >= 1.0 || watch.is_interrupted() {
+            if progress >= 1.0 || is_interrupted() {
                 return Ok(());
             }
             if kills.pop_if(|at| *at <= progress).is_some() {
@@ -209,7 +206,8 @@ impl<'a> Driver<'a> {
 
     /// Returns instants, as parts of the test, the last one first.
     fn schedule(&mut self, events: u64) -> Vec<f64> {
-        let mut instants: Vec<f64> = (0..events).map(|_| self.random.random_range(0.0..1.0)).collect();
+        let mut instants: Vec<f64> =
+            (0..events).map(|_| self.random.random_range(0.0..1.0)).collect();
         instants.sort_by(|one, other| other.total_cmp(one));
         instants
     }
@@ -218,9 +216,8 @@ impl<'a> Driver<'a> {
     #[expect(clippy::cast_precision_loss, reason = "a part")]
     fn progress(&self) -> f64 {
         let by_time = self.begin.elapsed().as_secs_f64() / self.plan.time.as_secs_f64().max(1e-9);
-        let by_steps = self.plan.steps.map_or(0.0, |steps| {
-            self.sum().operations as f64 / steps.max(1) as f64
-        });
+        let by_steps =
+            self.plan.steps.map_or(0.0, |steps| self.sum().operations as f64 / steps.max(1) as f64);
         by_time.max(by_steps)
     }
 
@@ -459,8 +456,9 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { operations, sets, gets, pins_compared, busy, full, failed, wrong, lost, .. } =
-            self.tally;
+        let Tally {
+            operations, sets, gets, pins_compared, busy, full, failed, wrong, lost, ..
+        } = self.tally;
         writeln!(
             f,
             "{}, seed {}: {operations} operations in {:.1} s, {} kills, {} stops",

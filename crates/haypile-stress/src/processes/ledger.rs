@@ -136,7 +136,8 @@ impl Ledger {
     /// Creates the ledger of a test, or opens it.
     pub(super) fn open(plan: &Plan) -> io::Result<Self> {
         let path = plan.directory.join("ledger");
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+        let file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
         let (owned_keys, writing_threads) = (plan.owned_keys(), plan.writing_threads());
         Ok(Self { file, owned_keys, writing_threads })
     }
@@ -258,7 +259,8 @@ mod tests {
     #[test]
     fn an_entry_is_what_was_written() {
         let attempted = State { sequence: 7, is_there: true };
-        let entry = Entry { attempted, expires_from_us: 5, expires_until_us: 6, ..Entry::default() };
+        let entry =
+            Entry { attempted, expires_from_us: 5, expires_until_us: 6, ..Entry::default() };
         assert_eq!(Entry::decode(&entry.encode()), entry);
         assert!(is_sealed(&entry.encode()));
         let acknowledged = entry.acknowledge();

@@ -18,15 +18,18 @@
 //! keys finds out which.
 
 mod checker;
+mod contested;
 mod driver;
 mod ledger;
 mod lines;
+mod owned;
 mod plan;
+mod process;
+mod reads;
 mod record;
 mod tally;
-mod worker;
-mod writer;
+mod thread;
 
 pub(crate) use driver::test;
 pub(crate) use plan::{OperationKind, Plan};
-pub(crate) use worker::work;
+pub(crate) use process::work;

@@ -103,9 +103,9 @@ impl Record {
         let Some((header, body)) = value.split_at_checked(HEADER_BYTES) else {
             return Err(format!("a value of {} bytes, which nobody wrote", value.len()));
         };
-        let mut numbers = header.chunks_exact(8).map(|bytes| {
-            u64::from_le_bytes(bytes.try_into().expect("the chunks have 8 bytes"))
-        });
+        let mut numbers = header
+            .chunks_exact(8)
+            .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("the chunks have 8 bytes")));
         let mut next = || numbers.next().expect("the header has three");
         let (number, sequence, bytes) = (next(), next(), next());
         if number != name.number() {

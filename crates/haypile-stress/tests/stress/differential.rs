@@ -106,7 +106,8 @@ fn a_run_repeats_and_is_shortened() {
     let fail = |options: &str| {
         let url = "memory:size=64KiB,shards=1,policy=lru";
         let options: Vec<&str> = options.split_whitespace().collect();
-        let arguments = [vec!["differential", url, "--json", "--missing", "none"], options].concat();
+        let arguments =
+            [vec!["differential", url, "--json", "--missing", "none"], options].concat();
         let output = output(&arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -96,7 +96,8 @@ impl Sample {
         let path = self.path("sample");
         let store = open(&path, "").expect("a store");
         for number in 0..self.bytes.len() as u64 / 7_000 {
-            let (key, value) = (format!("filler-{number}").into_bytes(), work::value(number, 6_500));
+            let (key, value) =
+                (format!("filler-{number}").into_bytes(), work::value(number, 6_500));
             assert!(store.set(&key, &value, &SetOptions::set()).expect("a write").is_stored());
             self.known.note(&key, value);
         }

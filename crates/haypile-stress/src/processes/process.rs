@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use super::lines::Line;
 use super::plan::{ELECTIONS, Plan};
 use super::tally::{Counters, count};
-use super::writer::Worker;
+use super::thread::Thread;
 use crate::filler::mix;
 use crate::target::{self, Target};
 
@@ -82,8 +82,8 @@ pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
             let seed = mix(mix(plan.seed) ^ number) ^ life;
             let (shared, running) = (&shared, &running);
             scope.spawn(move || {
-                let mut worker = Worker::new(shared, number, seed);
-                if let Err(error) = worker.run() {
+                let mut thread = Thread::new(shared, number, seed);
+                if let Err(error) = thread.run() {
                     shared.finding(&format!("the ledger cannot be used: {error}"));
                 }
                 running.fetch_sub(1, Ordering::Release);
