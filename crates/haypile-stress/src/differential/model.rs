@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub(super) write: u64,
     /// Whether the entry has to be there: nothing could have evicted it.
     pub(super) is_certain: bool,
+    /// Whether the entry is in a snapshot that may not be loaded yet.
+    is_loading: bool,
 }
 
 /// The model's knowledge of a key.
@@ -74,7 +76,7 @@ impl Model {
                 Presence::Absent
             }
             Some(expiry) if expiry.may_be_over(now) => Presence::Possible,
-            _ if entry.is_certain => Presence::Certain,
+            _ if entry.is_certain && !entry.is_loading => Presence::Certain,
             _ => Presence::Possible,
         }
     }
@@ -117,11 +119,14 @@ impl Model {
         Ok(())
     }
 
-    /// Judges that a key was not found; from then on it must not be.
+    /// Judges that a key was not found; from then on it must not be, unless it is loaded.
     fn judge_absence(&mut self, key: Key, presence: Presence) -> Checked {
         if presence == Presence::Certain {
             let value = &self.entries[&key].value;
             return wrong!(key, "nothing was found, and {} must be there", describe(value));
+        }
+        if self.entries.get(&key).is_some_and(|entry| entry.is_loading) {
+            return Ok(());
         }
         let removed = self.entries.remove(&key);
         self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
@@ -131,7 +136,8 @@ impl Model {
     /// Notes a write.
     pub(super) fn put(&mut self, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.writes += 1;
-        let entry = Entry { value, expiry, write: self.writes, is_certain: true };
+        let write = self.writes;
+        let entry = Entry { value, expiry, write, is_certain: true, is_loading: false };
         self.entries.insert(key, entry);
     }
 
@@ -162,6 +168,14 @@ impl Model {
     pub(super) fn trust(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = true;
+            entry.is_loading = false;
+        }
+    }
+
+    /// Notes that the entries come from a snapshot, which is loaded from now on or has been.
+    pub(super) fn load(&mut self, is_done: bool) {
+        for entry in self.entries.values_mut() {
+            entry.is_loading = !is_done;
         }
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::Result as Fallible;
 use haypile::url::CacheUrl;
-use haypile::{Cache, Durability, Error, MAX_KEY_BYTES, Ttl};
+use haypile::{Cache, Error, MAX_KEY_BYTES, Ttl};
 
 use super::Plan;
 use super::counts::Counts;
@@ -116,10 +116,6 @@ impl Run {
         }
         let limits = self.tenants[0].handles[0].cache.store().limits();
         self.opened_bytes = limits.capacity_bytes;
-        if self.promises.loads_later {
-            // Saving waits until all is loaded.
-            self.tenants[0].handles[0].cache.flush(Durability::Disk)?;
-        }
         self.was_full = false;
         Ok(())
     }

@@ -7,14 +7,21 @@ use anyhow::Result;
 use super::{Failure, Plan, attempt, generator};
 use crate::watch::{Watch, is_interrupted};
 
-/// Leaves out steps of a failing run as long as it still fails: first those about other keys, then
-/// ever smaller parts of the rest (delta debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
+/// Leaves out steps of a failing run as long as it still fails: first all but the last few, then those
+/// about other keys, then ever smaller parts of the rest (delta debugging: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
 /// Transactions on Software Engineering 2002). It ends when no single step can be left out, or when
 /// the plan's time for it is over.
 pub(super) fn shorten(plan: &Plan, failure: Failure, watch: &mut Watch) -> Result<Failure> {
     let end = Instant::now() + plan.shrink_time;
     let plan = Plan { is_verbose: false, ..plan.clone() };
     let mut shortest = failure;
+    for last in std::iter::successors(Some(16), |last| Some(last * 4)) {
+        let Some(start) = shortest.only.len().checked_sub(last) else { break };
+        if let Some(failure) = attempt(&plan, shortest.seed, &shortest.only[start..], watch)?.1 {
+            shortest = failure;
+            break;
+        }
+    }
     let about_it = steps_about(&shortest);
     if let Some(failure) = attempt(&plan, shortest.seed, &about_it, watch)?.1 {
         shortest = failure;

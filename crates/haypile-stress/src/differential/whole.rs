@@ -13,6 +13,10 @@ use crate::target::Kind;
 impl Run {
     /// Looks for every key, and compares with what the cache lists, counts and sums up.
     pub(super) fn census(&mut self, at: At, page: usize) -> Checked<String> {
+        if self.promises.loads_later {
+            // Nothing can be counted before all is loaded.
+            self.flush(at, Durability::Disk)?;
+        }
         let (cache, now) = (self.cache(at), self.time.now());
         let store = cache.store();
         self.model(at).expire(now);
@@ -107,7 +111,13 @@ impl Run {
     pub(super) fn flush(&mut self, at: At, durability: Durability) -> Checked<String> {
         let flushed = self.cache(at).flush(durability);
         match flushed {
-            Ok(()) => Ok("done".to_owned()),
+            Ok(()) => {
+                // Saving waits until all is loaded.
+                if durability == Durability::Disk {
+                    self.model(at).load(true);
+                }
+                Ok("done".to_owned())
+            }
             Err(Error::Unsupported { .. })
                 if durability == Durability::Disk && self.promises.last != Kind::File =>
             {
@@ -168,6 +178,7 @@ impl Run {
                 tenant.model.clear();
             } else if !self.promises.keeps_versions() {
                 tenant.model.renumber();
+                tenant.model.load(!self.promises.loads_later);
             }
         }
         if !self.fits() {

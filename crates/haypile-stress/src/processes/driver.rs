@@ -21,7 +21,7 @@ use super::lines::Line;
 use super::plan::{Plan, SHARED_KEYS};
 use super::record::{Name, Record};
 use super::tally::Tally;
-use crate::target::{self, Kind, Target, new_directory};
+use crate::target::{self, Target, new_directory};
 use crate::watch::{Watch, is_interrupted};
 
 /// The time between two looks at the processes.
@@ -62,34 +62,46 @@ pub(crate) struct Report {
 pub(crate) fn test(plan: Plan, watch: &mut Watch) -> Result<Report> {
     let target = Target::new(&plan.url)?;
     ensure!(
-        target.is_shared(),
-        "{} belongs to one process; name a cache that several can open",
+        target.is_shared() || (plan.processes() == 1 && plan.kills == 0),
+        "{} belongs to one process; name a cache that several can open, or use --writers 1 \
+         --readers 0 without kills",
         target.url()
     );
     ensure!(plan.writing_threads() > 0, "at least one process and thread has to write");
     let directory = new_directory()?;
     let plan =
         Plan { url: target.url().to_string(), directory: directory.path().to_owned(), ..plan };
-    prepare(&plan, &target)?;
+    Ledger::create(&plan).context("cannot create the ledger")?;
+    if target.is_shared() {
+        let cache = open(&plan, &target)?;
+        prepare(&cache)?;
+        cache.close()?;
+    }
     let mut driver = Driver::start(&plan)?;
     driver.run(watch)?;
     let mut report = driver.finish();
-    audit(&plan, &target, &mut report)?;
+    if target.is_shared() {
+        let cache = open(&plan, &target)?;
+        let findings = audit(&plan, &target, &cache)?;
+        cache.close()?;
+        report.tally.wrong += findings.len() as u64;
+        for text in findings {
+            report.find(text);
+        }
+        check_file(&target, &mut report)?;
+    }
     report.judge(&plan);
     Ok(report)
 }
 
 /// Empties the cache, and writes what all share.
-fn prepare(plan: &Plan, target: &Target) -> Result<()> {
-    Ledger::create(plan).context("cannot create the ledger")?;
-    let cache = open(plan, target)?;
+pub(super) fn prepare(cache: &Cache) -> Result<()> {
     cache.clear()?;
     for number in 0..SHARED_KEYS {
         cache.set(Name::Counter(number).key(), "0")?;
         let name = Name::Swapped(number);
         cache.set(name.key(), Record::shared(name, 0).to_vec())?;
     }
-    cache.close()?;
     Ok(())
 }
 
@@ -382,43 +394,42 @@ fn describe_end(number: usize, status: ExitStatus, child: &mut Child) -> String 
     format!("process {number} ended by itself ({status}): {}", text.trim())
 }
 
-/// Compares everything in the cache with what was acknowledged and attempted, when nobody uses it.
-fn audit(plan: &Plan, target: &Target, report: &mut Report) -> Result<()> {
-    let cache = open(plan, target)?;
+/// Compares everything in the cache with what was acknowledged and attempted, when nobody changes
+/// it; returns what is wrong.
+pub(super) fn audit(plan: &Plan, target: &Target, cache: &Cache) -> Result<Vec<String>> {
     let (ledger, checker) = (Ledger::open(plan)?, Checker::new(plan, target, None));
+    let mut findings = Vec::new();
     for key in 0..plan.owned_keys() {
         let before = checker.before(&ledger, key)?;
         let found = cache.get(Name::Owned(key).key())?;
         match checker.judge(&ledger, key, &before, found.as_deref())? {
             Judgement::Right => {}
-            Judgement::Wrong(text) => {
-                report.tally.wrong += 1;
-                report.find(format!("wrong at the end: {text}"));
-            }
-            Judgement::Lost(text) => {
-                report.tally.lost += 1;
-                report.find(format!("lost at the end: {text}"));
-            }
+            Judgement::Wrong(text) => findings.push(format!("wrong at the end: {text}")),
+            Judgement::Lost(text) => findings.push(format!("lost at the end: {text}")),
         }
     }
     for counted in Counted::all() {
-        let (sum, count) = (ledger.sum(counted)?, count_of(&cache, counted)?);
+        let (sum, count) = (ledger.sum(counted)?, count_of(cache, counted)?);
         let is_right = count.map_or(!plan.keeps_all(), |count| {
             count <= sum.attempted && (count >= sum.acknowledged || !plan.keeps_all())
         });
         if !is_right {
-            report.tally.wrong += 1;
-            report.find(format!("wrong at the end: {counted:?} is {count:?}, and it is {sum:?}"));
+            findings.push(format!("wrong at the end: {counted:?} is {count:?}, and it is {sum:?}"));
         }
     }
-    cache.close()?;
+    Ok(findings)
+}
+
+/// Checks the file of the last level as `haypile check` does.
+fn check_file(target: &Target, report: &mut Report) -> Result<()> {
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-    if let (Kind::File, Some(path)) = (target.last_kind(), target.file()) {
+    if let Some(path) = target.file() {
         let check = haypile::file::check(path, |_| {})?;
         if check.damaged > 0 {
             report.find(format!("the file is damaged: {check:?}"));
         }
     }
+    let _ = (target, report);
     Ok(())
 }
 

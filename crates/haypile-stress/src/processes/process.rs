@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use haypile::{Cache, Error};
 
 use super::checker::{Checker, Judgement};
+use super::driver::{audit, prepare};
 use super::ledger::Ledger;
 use super::lines::Line;
 use super::plan::{ELECTIONS, Plan};
@@ -70,6 +71,9 @@ pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
         plan,
     };
     let plan = &shared.plan;
+    if !shared.target.is_shared() {
+        prepare(&shared.cache)?;
+    }
     let running = AtomicU64::new(plan.threads);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -93,8 +97,14 @@ pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
             thread::sleep(PERIOD);
             shared.report();
         }
-        shared.report();
     });
+    if !shared.target.is_shared() {
+        let findings = audit(plan, &shared.target, &shared.cache)?;
+        for text in findings {
+            shared.wrong(&text);
+        }
+    }
+    shared.report();
     shared.cache.close()?;
     Ok(())
 }
