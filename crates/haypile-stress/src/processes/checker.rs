@@ -12,6 +12,10 @@ use crate::target::Target;
 /// The time by which clocks and roundings of lives may differ.
 const SLACK_US: u64 = 20_000;
 
+/// The time that the write of a copy into an upper level may take: it comes on top of `stale=`, and a
+/// process can be without a processor in between.
+const STALE_SLACK_US: u64 = 1_000_000;
+
 /// The knowledge of a process about all owned keys.
 #[derive(Debug)]
 pub(super) struct Checker {
@@ -135,7 +139,7 @@ impl Checker {
             return false;
         }
         let superseded_us = before.entry.superseded_us(sequence).unwrap_or(0);
-        self.is_write_back || before.us <= superseded_us + self.stale_us + SLACK_US
+        self.is_write_back || before.us <= superseded_us + self.stale_us + STALE_SLACK_US
     }
 
     fn judge_absence(&self, key: u64, before: &Before, after: &Entry, after_us: u64) -> Judgement {
@@ -157,11 +161,20 @@ impl Checker {
     }
 
     fn tell(&self, key: u64, before: &Before, after: &Entry, text: &str) -> String {
+        let reader = if self.is_of_this_process(key) { "the owner's" } else { "another" };
+        let age_us = |us| before.us.saturating_sub(us);
+        let ages: Vec<String> = before
+            .entry
+            .history
+            .iter()
+            .map(|(sequence, us)| format!("{sequence} {} µs before", age_us(*us)))
+            .collect();
         format!(
-            "key {key} of writer {}: found {text}; acknowledged before: {:?}, attempted after: \
-             {:?}, expires {:?}",
+            "key {key} of writer {}, read by {reader} process: found {text}; acknowledged before: \
+             {:?} ({}), attempted after: {:?}, expires {:?}",
             self.owner(key),
             before.entry.acknowledged,
+            ages.join(", "),
             after.attempted,
             (after.expires_until_us != NEVER_US).then_some(after.expires_until_us),
         )

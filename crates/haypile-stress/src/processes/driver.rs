@@ -450,7 +450,7 @@ fn count_of(cache: &Cache, counted: Counted) -> Result<Option<u64>> {
 
 impl Report {
     fn find(&mut self, text: String) {
-        if self.findings.len() < MOST_FINDINGS {
+        if self.findings.len() < MOST_FINDINGS && !self.findings.contains(&text) {
             self.findings.push(text);
         }
     }

@@ -1,6 +1,7 @@
 //! One process of a test.
 
 use std::io::{self, Read};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::target::{self, Target};
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The findings that a process writes out; it counts the others.
-const MOST_FINDINGS: u64 = 10;
+const MOST_FINDINGS: usize = 10;
 
 /// What the threads of a process share.
 pub(super) struct Shared {
@@ -36,7 +37,7 @@ pub(super) struct Shared {
     pub(super) added: Vec<AtomicU64>,
     pub(super) computed: Vec<AtomicU64>,
     pub(super) is_over: AtomicBool,
-    findings: AtomicU64,
+    findings: Mutex<Vec<String>>,
 }
 
 /// The outcome of an operation that was not refused.
@@ -66,7 +67,7 @@ pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
         added: elections(),
         computed: elections(),
         is_over: AtomicBool::new(false),
-        findings: AtomicU64::new(0),
+        findings: Mutex::default(),
         target,
         plan,
     };
@@ -118,9 +119,11 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Writes a finding out.
+    /// Writes a finding out, once.
     pub(super) fn finding(&self, text: &str) {
-        if self.findings.fetch_add(1, Ordering::Relaxed) < MOST_FINDINGS {
+        let mut findings = self.findings.lock().expect("no thread panics with it");
+        if findings.len() < MOST_FINDINGS && !findings.iter().any(|finding| finding == text) {
+            findings.push(text.to_owned());
             let _ = Line::Finding(text.to_owned()).write();
         }
     }

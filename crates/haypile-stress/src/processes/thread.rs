@@ -93,26 +93,26 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Returns the entry of a key whose operation in progress was cut off: it has happened if its
-    /// value was found, and will not happen any more otherwise.
+    /// Returns the entry of a key whose operations in progress were cut off by a kill, as they turned
+    /// out: what was found is what happened last, and nothing else will happen any more.
     fn settle(&self, entry: &Entry, found: Option<Record>) -> Entry {
+        let (attempted, acknowledged) = (entry.attempted, entry.acknowledged);
+        let settled = |state| Entry { attempted: state, acknowledged: state, ..*entry };
         let is_write_back = self.shared.target.is_write_back();
-        match found {
-            Some(record) if record.sequence == entry.attempted.sequence => entry.acknowledge(),
-            // What waited to be written below died with its process.
-            Some(record) if is_write_back => {
-                let state = State { sequence: record.sequence, is_there: true };
-                let entry = Entry { attempted: state, acknowledged: state, ..*entry };
-                // The life of this value is not that of the latest.
+        match found.map(|record| record.sequence) {
+            Some(sequence) if sequence == attempted.sequence => entry.acknowledge(),
+            // One of several writes of the key in one call, or an older value that uncovers a deferred
+            // write that was lost. Its life is not that of the latest.
+            Some(sequence) if sequence > acknowledged.sequence || is_write_back => {
+                let entry = settled(State { sequence, is_there: true });
                 Entry { expires_from_us: 0, expires_until_us: NEVER_US, ..entry }
             }
-            None if is_write_back
-                || (entry.attempted != entry.acknowledged && !entry.attempted.is_there) =>
-            {
-                let state = State { is_there: false, ..entry.attempted };
-                Entry { attempted: state, acknowledged: state, ..*entry }
+            Some(_) => settled(acknowledged),
+            // A deletion happened, or what was there has been evicted or has expired.
+            None if attempted != acknowledged || is_write_back => {
+                settled(State { is_there: false, ..attempted })
             }
-            _ => Entry { attempted: entry.acknowledged, ..*entry },
+            None => *entry,
         }
     }
 
