@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::ledger::{Entry, Ledger, NEVER_US, now_us};
 use super::plan::Plan;
 use super::record::{Name, Record};
-use crate::target::Target;
+use crate::target::{Kind, Target};
 
-/// The time by which clocks and roundings of lives may differ.
+/// The time by which clocks and roundings of lives may differ; memcached counts whole seconds by a
+/// clock that ticks once a second.
 const SLACK_US: u64 = 20_000;
+const MEMCACHED_SLACK_US: u64 = 2_000_000;
 
 /// The time that the write of a copy into an upper level may take: it comes on top of `stale=`, and a
 /// process can be without a processor in between.
@@ -25,6 +27,7 @@ pub(super) struct Checker {
     /// Whether other processes see a write only some time after its acknowledgement.
     is_write_back: bool,
     keeps_all: bool,
+    slack_us: u64,
     writing_threads: u64,
     /// The writing threads of this process.
     own: Range<u64>,
@@ -62,6 +65,10 @@ impl Checker {
             has_levels: target.kinds().len() > 1,
             is_write_back: target.is_write_back(),
             keeps_all: plan.keeps_all(),
+            slack_us: match target.last_kind() {
+                Kind::Memcached => MEMCACHED_SLACK_US,
+                _ => SLACK_US,
+            },
             writing_threads: plan.writing_threads(),
             own,
             seen: (0..plan.owned_keys()).map(|_| AtomicU64::new(0)).collect(),
@@ -103,6 +110,11 @@ impl Checker {
         })
     }
 
+    /// Whether an entry may have expired.
+    pub(super) fn may_have_expired(&self, entry: &Entry) -> bool {
+        now_us().saturating_add(self.slack_us) >= entry.expires_from_us
+    }
+
     fn judge_value(&self, key: u64, before: &Before, after: &Entry, value: &[u8]) -> Judgement {
         let sequence = match Record::parse(Name::Owned(key), value) {
             Ok(record) => record.sequence,
@@ -126,7 +138,7 @@ impl Checker {
             .all(|entry| entry.attempted == acknowledged && entry.acknowledged == acknowledged);
         let until_us = before.entry.expires_until_us.max(after.expires_until_us);
         let is_latest = is_settled && sequence == acknowledged.sequence;
-        if is_latest && until_us != NEVER_US && before.us > until_us + SLACK_US {
+        if is_latest && until_us != NEVER_US && before.us > until_us + self.slack_us {
             return Judgement::Wrong(format!("sequence {sequence}, which has expired"));
         }
         self.seen[index(key)].fetch_max(sequence, Ordering::SeqCst);
@@ -155,7 +167,7 @@ impl Checker {
         let may_be_absent = !self.keeps_all
             || !acknowledged.is_there
             || may_be_deleted
-            || after_us.saturating_add(SLACK_US) >= from_us
+            || after_us.saturating_add(self.slack_us) >= from_us
             || (self.is_write_back && !self.is_of_this_process(key));
         if may_be_absent { Judgement::Right } else { Judgement::Lost("nothing".to_owned()) }
     }
@@ -183,9 +195,4 @@ impl Checker {
 
 fn index(key: u64) -> usize {
     usize::try_from(key).expect("a vector has the keys")
-}
-
-/// Whether an entry may have expired.
-pub(super) fn may_have_expired(entry: &Entry) -> bool {
-    now_us().saturating_add(SLACK_US) >= entry.expires_from_us
 }

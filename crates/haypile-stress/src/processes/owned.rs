@@ -7,7 +7,6 @@ use std::time::Duration;
 use haypile::{Error, Result, SetOptions, Version, Written};
 use rand::RngExt;
 
-use super::checker::may_have_expired;
 use super::ledger::{Entry, NEVER_US, State, now_us};
 use super::process::Refused;
 use super::reads::MOST_KEYS;
@@ -177,7 +176,7 @@ impl Thread<'_> {
 
     /// Whether an own entry that was just read may be gone.
     pub(super) fn may_be_gone(&self, entry: &Entry) -> bool {
-        !self.shared.plan.keeps_all() || may_have_expired(entry)
+        !self.shared.plan.keeps_all() || self.shared.checker.may_have_expired(entry)
     }
 
     /// Reads an own key with its version; `None` without one.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::checker::{Before, Judgement, may_have_expired};
+use super::checker::{Before, Judgement};
 use super::ledger::{Entry, NEVER_US, State};
 use super::plan::OperationKind;
 use super::process::Shared;
@@ -196,7 +196,7 @@ impl<'a> Thread<'a> {
     ) -> io::Result<bool> {
         let shared = self.shared;
         count(&shared.counters.gets);
-        if before.entry.acknowledged.is_there && !may_have_expired(&before.entry) {
+        if before.entry.acknowledged.is_there && !shared.checker.may_have_expired(&before.entry) {
             count(&shared.counters.expected_hits);
             if found.is_some() {
                 count(&shared.counters.hits);

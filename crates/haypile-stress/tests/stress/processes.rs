@@ -1,5 +1,11 @@
 //! Processes on one cache, killed and stopped.
 
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::daemon::Daemon;
 use crate::program::{output, passes};
 
@@ -60,6 +66,17 @@ fn no_pins_stop_writers() {
 }
 
 #[test]
+fn threads_on_memory() {
+    let one_process = "--writers 1 --readers 0 --threads 4 --steps 10000";
+    check(
+        "memory:size=1MiB,shards=4,policy=lru",
+        &format!("{one_process} --values 0-20KB --seed 7"),
+    );
+    let options = format!("{one_process} --live 50% --pins 0 --values 0-20KB --seed 8");
+    check("memory:size=16MiB,shards=4", &options);
+}
+
+#[test]
 fn levels_over_a_file() {
     let options = "--writers 3 --threads 1 --kills 5 --live 40% --pins 0 --steps 10000 --seed 5";
     check("memory:size=1MiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
@@ -85,4 +102,23 @@ fn servers() {
 #[test]
 fn a_cache_of_one_process_is_an_error_of_use() {
     assert_eq!(output(&["processes", "memory:"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_process_that_is_interrupted_leaves_nothing_behind() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haypile-stress"));
+    command.args(["processes", "file:{dir}/cache,size=1MiB", "--seconds", "600", "--json"]);
+    let child = command.env("TMPDIR", place.path()).stdout(Stdio::piped()).spawn();
+    let child = child.expect("the program starts");
+    let is_empty = || fs::read_dir(place.path()).expect("it is there").next().is_none();
+    while is_empty() {
+        thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("its end");
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["wrong"], 0, "{report}");
+    assert!(is_empty(), "{:?}", fs::read_dir(place.path()));
 }
