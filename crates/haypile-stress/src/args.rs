@@ -114,7 +114,7 @@ struct Processes {
     /// Time after which the processes end, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     seconds: f64,
-    /// Operations of all processes together after which they end
+    /// Operations of the writing processes together after which all end
     #[arg(long)]
     steps: Option<u64>,
     /// Processes that write

@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::time::Duration;
 
-use haypile::{Cache, ComputeError, Error, Event, Freshness, Result, Ttl};
+use haypile::{Cache, ComputeError, Error, Event, Freshness, Result, SetOptions, Ttl};
 
 use super::key::Key;
 use super::mismatch::{Checked, wrong};
@@ -17,7 +17,7 @@ use super::value::{Value, describe};
 /// The error of a computation that fails, and the panic of one that panics.
 struct Planned;
 
-/// What happened while a computation ran.
+/// An event while a computation ran, with its outcome.
 enum Happened {
     Nothing,
     Written(Result<()>),
@@ -164,7 +164,7 @@ impl Run {
         now: Moment,
     ) -> Checked<bool> {
         match (happened, incident) {
-            (Happened::Written(written), Incident::Write(value)) => {
+            (Happened::Written(written), Incident::Write(value) | Incident::WriteMany(value)) => {
                 let value = value.build();
                 match written {
                     Ok(()) => {
@@ -245,7 +245,12 @@ impl Run {
 fn happen(cache: &Cache, key: &[u8], incident: Incident) -> Happened {
     match incident {
         Incident::Write(value) => Happened::Written(cache.set(key, value.build())),
+        Incident::WriteMany(value) => {
+            let mut written = cache.set_many(&[(key, value.build())], SetOptions::set());
+            Happened::Written(written.remove(0).map(drop))
+        }
         Incident::Delete => Happened::Deleted(cache.delete(key)),
+        Incident::DeleteMany => Happened::Deleted(cache.delete_many(&[key]).remove(0)),
         Incident::Clear => Happened::Cleared(cache.clear()),
         Incident::Recurse => {
             Happened::Recursed(cache.get_or_compute(key, None, || b"not this".to_vec()))

@@ -153,9 +153,11 @@ impl Draw {
 
     fn computation(&mut self) -> Operation {
         let incident = match self.below(16) {
-            0 | 1 => Incident::Write(self.value()),
+            0 => Incident::Write(self.value()),
+            1 => Incident::WriteMany(self.value()),
             2 => Incident::Delete,
-            3 if self.one_in(6) => Incident::Clear,
+            3 => Incident::DeleteMany,
+            7 if self.one_in(6) => Incident::Clear,
             4 => Incident::Recurse,
             5 => Incident::Fail,
             6 if self.one_in(3) => Incident::Panic,
@@ -230,7 +232,10 @@ impl Draw {
             }
             982..994 => Operation::ReadBelow { key: self.key() },
             994 => Operation::Clear,
-            995 | 996 => Operation::Reopen,
+            995 | 996 => {
+                let writes = (0..self.below(4)).map(|_| self.write()).collect();
+                Operation::Reopen { writes }
+            }
             _ => Operation::Resize { percent: self.of(&[25, 50, 80, 100, 100, 100]) },
         }
     }
@@ -257,6 +262,6 @@ mod tests {
             .collect();
         kinds.sort_by_key(|kind| format!("{kind:?}"));
         kinds.dedup();
-        assert_eq!(kinds.len(), 21, "Read, ReadMany, … Reopen");
+        assert_eq!(kinds.len(), 21, "from Read to Reopen");
     }
 }

@@ -49,9 +49,16 @@ pub(super) struct Model {
     writes: u64,
     /// Entries that expired and may still be counted, until something removes them.
     expired: u64,
+    /// Whether upper levels may have copies of what was evicted from the last one: then a read of the
+    /// last level alone can miss what another read finds.
+    has_copies: bool,
 }
 
 impl Model {
+    pub(super) fn new(has_copies: bool) -> Self {
+        Self { has_copies, ..Self::default() }
+    }
+
     /// Returns the entry of a key, if it may be there.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.entries.get(&key)
@@ -125,11 +132,12 @@ impl Model {
             let value = &self.entries[&key].value;
             return wrong!(key, "nothing was found, and {} must be there", describe(value));
         }
-        if self.entries.get(&key).is_some_and(|entry| entry.is_loading) {
+        let may_come_back =
+            |entry: &Entry| entry.is_loading || (self.has_copies && !entry.is_certain);
+        if self.entries.get(&key).is_some_and(may_come_back) {
             return Ok(());
         }
-        let removed = self.entries.remove(&key);
-        self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
+        self.remove(key);
         Ok(())
     }
 
@@ -148,8 +156,10 @@ impl Model {
         }
     }
 
+    /// Drops an entry, which may have expired and still be counted.
     pub(super) fn remove(&mut self, key: Key) {
-        self.entries.remove(&key);
+        let removed = self.entries.remove(&key);
+        self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
     }
 
     pub(super) fn clear(&mut self) {

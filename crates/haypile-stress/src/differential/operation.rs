@@ -91,8 +91,10 @@ pub(super) enum Operation {
     Resize {
         percent: u64,
     },
-    /// Closes all handles and opens the cache again.
-    Reopen,
+    /// Writes some values, and at once closes all handles and opens the cache again.
+    Reopen {
+        writes: Vec<Write>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,13 +160,16 @@ pub(super) enum ComputedLife {
     Fresh { fresh: Duration, stale: Duration, early: Duration },
 }
 
-/// What a computation does before it returns its value.
+/// An event during a computation, before it returns its value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Incident {
     None,
     /// Another value is written under the same key.
     Write(Value),
+    /// The same by `set_many`.
+    WriteMany(Value),
     Delete,
+    DeleteMany,
     Clear,
     /// The computation asks for its own key.
     Recurse,
@@ -187,7 +192,9 @@ impl Operation {
             | Self::ReadBelow { key } => vec![*key],
             Self::Write { write, .. } => vec![write.key],
             Self::ReadMany { keys } | Self::DeleteMany { keys } => keys.clone(),
-            Self::WriteMany { writes } => writes.iter().map(|write| write.key).collect(),
+            Self::WriteMany { writes } | Self::Reopen { writes } => {
+                writes.iter().map(|write| write.key).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -197,7 +204,7 @@ impl Operation {
         matches!(
             self,
             Self::Clear
-                | Self::Reopen
+                | Self::Reopen { .. }
                 | Self::Resize { .. }
                 | Self::Commit { .. }
                 | Self::Advance { .. }
@@ -261,7 +268,8 @@ impl fmt::Display for Operation {
             Self::ReadBelow { key } => write!(f, "get {key} from the last level"),
             Self::Clear => f.write_str("clear"),
             Self::Resize { percent } => write!(f, "resize to {percent} %"),
-            Self::Reopen => f.write_str("close and open again"),
+            Self::Reopen { writes } if writes.is_empty() => f.write_str("close and open again"),
+            Self::Reopen { writes } => write!(f, "set {}, close and open again", List(writes)),
         }
     }
 }
@@ -287,7 +295,9 @@ impl fmt::Display for Incident {
         match self {
             Self::None => f.write_str("nothing"),
             Self::Write(value) => write!(f, "set the key to {value}"),
+            Self::WriteMany(value) => write!(f, "set_many the key to {value}"),
             Self::Delete => f.write_str("delete the key"),
+            Self::DeleteMany => f.write_str("delete_many the key"),
             Self::Clear => f.write_str("clear"),
             Self::Recurse => f.write_str("compute the same key"),
             Self::Fail => f.write_str("fail"),

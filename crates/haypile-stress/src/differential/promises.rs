@@ -1,4 +1,4 @@
-//! What the documents promise of each kind of cache, as far as the kinds differ.
+//! The promises of the documents, as far as the kinds of caches differ in them.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) struct Promises {
     pub(super) retention: Option<Retention>,
 }
 
-/// What may be missing.
+/// A rule for the entries that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retention {
     /// Nothing, whatever its size.
@@ -143,6 +143,8 @@ impl Promises {
             None => {}
         }
         let capacity_bytes = capacity_bytes.unwrap_or(u64::MAX);
+        // Until a deferred write replaces them, older values stay in the last level.
+        let capacity_bytes = if self.is_write_back { capacity_bytes / 8 } else { capacity_bytes };
         match self.last {
             Kind::Memory => capacity_bytes,
             // What fits half of the file stays, less the quarter that may be pinned.

@@ -15,7 +15,7 @@ use crate::target::Kind;
 /// The time by which a store may round a remaining life.
 const LIFE_SLACK_NS: u64 = 1_000_000;
 
-/// What a read has found: the value, and its properties where the form has them.
+/// A value that was found, and its properties where the form of the read has them.
 type Found = Option<(Vec<u8>, Hit)>;
 
 impl Run {

@@ -77,7 +77,8 @@ impl Run {
                 .map(|number| target.in_namespace(&format!("n{number}")))
                 .collect::<Fallible<_>>()?,
         };
-        let tenants = urls.into_iter().map(Tenant::of).collect();
+        let has_copies = promises.levels() > 1;
+        let tenants = urls.into_iter().map(|url| Tenant::of(url, has_copies)).collect();
         let mut run = Self {
             keys: plan.keys,
             handles: plan.handles(&target),
@@ -149,7 +150,7 @@ impl Run {
             Operation::Flush { durability } => self.flush(at, *durability),
             Operation::Clear => self.clear(at),
             Operation::Resize { percent } => self.resize(at, *percent),
-            Operation::Reopen => self.reopen(),
+            Operation::Reopen { writes } => self.reopen(at, writes),
         }?;
         self.check_a_pin(step.number)?;
         self.tally.operations += 1;
@@ -201,7 +202,8 @@ impl Run {
 
     /// Notes that an entry was seen.
     pub(super) fn seen(&mut self, at: At, key: Key) {
-        if self.fits() {
+        // An upper level may have what is not in the last one any more.
+        if self.promises.levels() == 1 && self.fits() {
             self.model(at).trust(key);
         }
     }
@@ -297,12 +299,12 @@ impl Run {
 }
 
 impl Tenant {
-    fn of(url: CacheUrl) -> Self {
+    fn of(url: CacheUrl, has_copies: bool) -> Self {
         Self {
             url,
             handles: Vec::new(),
             below: None,
-            model: Model::default(),
+            model: Model::new(has_copies),
             versions: Versions::default(),
         }
     }

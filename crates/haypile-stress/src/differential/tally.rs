@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a run has done.
+/// Operations of a run, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
     /// Steps performed on the cache and on the model.

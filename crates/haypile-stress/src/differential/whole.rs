@@ -6,6 +6,7 @@ use haypile::{Cursor, Durability, Error, Result, SetOptions, Store};
 
 use super::key::Key;
 use super::mismatch::{Checked, wrong};
+use super::operation::{Write, WriteForm};
 use super::reads::kind_of;
 use super::run::{At, Run};
 use crate::target::Kind;
@@ -37,7 +38,13 @@ impl Run {
             Err(error) => return wrong!(-, "len failed: {error}"),
         };
         if self.promises.counts_entries() {
-            let least = if self.promises.clock_is_ours() { present } else { 0 };
+            let least = match (self.promises.clock_is_ours(), self.promises.levels()) {
+                (false, _) => 0,
+                (true, 1) => present,
+                (true, _) => {
+                    self.model(at).entries().filter(|(_, it)| it.is_certain).count() as u64
+                }
+            };
             if len < least || len > most {
                 return wrong!(-, "len is {len}, and there are {least} to {most} entries");
             }
@@ -89,12 +96,14 @@ impl Run {
         };
         let listed: BTreeSet<Vec<u8>> = listed.into_iter().collect();
         let now = self.time.now();
-        let is_ours = self.promises.clock_is_ours();
+        let (is_ours, levels) = (self.promises.clock_is_ours(), self.promises.levels());
         let mut known = BTreeSet::new();
         for (key, entry) in self.model(at).entries() {
             let may_be_over = entry.expiry.is_some_and(|expiry| expiry.may_be_over(now));
             let bytes = key.bytes();
-            if !listed.contains(&bytes) && !may_be_over {
+            // An upper level may have what was evicted from the last.
+            let is_below = levels == 1 || entry.is_certain;
+            if !listed.contains(&bytes) && is_below && !may_be_over {
                 return wrong!(key, "it was found, and keys does not list it");
             }
             known.insert(bytes);
@@ -157,7 +166,10 @@ impl Run {
     }
 
     /// Closes all handles, checks that they are closed, and opens the cache again.
-    pub(super) fn reopen(&mut self) -> Checked<String> {
+    pub(super) fn reopen(&mut self, at: At, writes: &[Write]) -> Checked<String> {
+        for write in writes {
+            self.write(at, write, WriteForm::Set)?;
+        }
         for tenant in &mut self.tenants {
             for handle in tenant.handles.drain(..) {
                 if let Err(error) = handle.cache.close().and_then(|()| handle.cache.close()) {

@@ -35,7 +35,7 @@ pub(super) struct Checker {
     seen: Vec<AtomicU64>,
 }
 
-/// What was known before a read began.
+/// The knowledge of a key before a read begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) entry: Entry,

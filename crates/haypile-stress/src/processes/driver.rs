@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::checker::{Checker, Judgement};
 use super::ledger::{Counted, Ledger};
-use super::lines::Line;
+use super::lines::{self, Line};
 use super::plan::{Plan, SHARED_KEYS};
 use super::record::{Name, Record};
 use super::tally::Tally;
@@ -30,8 +30,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The silence of a process that is taken for a hang. Each writes a line 20 times a second.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The findings that a report has in full.
-const MOST_FINDINGS: usize = 20;
+/// The findings of a kind that a report has.
+const MOST_FINDINGS: usize = 10;
 
 /// The bytes of a crashed process's standard error that a finding shows.
 const SHOWN_BYTES: u64 = 2_000;
@@ -84,8 +84,9 @@ pub(crate) fn test(plan: Plan, watch: &mut Watch) -> Result<Report> {
         let cache = open(&plan, &target)?;
         let findings = audit(&plan, &target, &cache)?;
         cache.close()?;
-        report.tally.wrong += findings.len() as u64;
         for text in findings {
+            let tally = &mut report.tally;
+            *(if text.starts_with("lost") { &mut tally.lost } else { &mut tally.wrong }) += 1;
             report.find(text);
         }
         check_file(&target, &mut report)?;
@@ -117,6 +118,8 @@ struct Driver<'a> {
     sender: Sender<Heard>,
     receiver: Receiver<Heard>,
     processes: Vec<ChildProcess>,
+    /// Operations of the writing processes, as far as they were heard.
+    writers_operations: u64,
     report: Report,
 }
 
@@ -150,6 +153,7 @@ impl<'a> Driver<'a> {
             sender,
             receiver,
             processes: Vec::new(),
+            writers_operations: 0,
             report: Report { url: plan.url.clone(), seed: plan.seed, ..Report::default() },
         };
         for number in 0..plan.processes() {
@@ -228,15 +232,15 @@ impl<'a> Driver<'a> {
     #[expect(clippy::cast_precision_loss, reason = "a part")]
     fn progress(&self) -> f64 {
         let by_time = self.begin.elapsed().as_secs_f64() / self.plan.time.as_secs_f64().max(1e-9);
-        let by_steps =
-            self.plan.steps.map_or(0.0, |steps| self.sum().operations as f64 / steps.max(1) as f64);
+        let operations = self.writers_operations as f64;
+        let by_steps = self.plan.steps.map_or(0.0, |steps| operations / steps.max(1) as f64);
         by_time.max(by_steps)
     }
 
     /// Takes in what processes have written.
     fn listen(&mut self) {
-        while let Ok(Heard { process, life, line }) = self.receiver.try_recv() {
-            let process = &mut self.processes[process];
+        while let Ok(Heard { process: number, life, line }) = self.receiver.try_recv() {
+            let process = &mut self.processes[number];
             let is_current = life == process.life;
             if is_current {
                 process.heard_at = Instant::now();
@@ -245,6 +249,9 @@ impl<'a> Driver<'a> {
                 // A life's counts were summed up when it ended.
                 Line::Tally(tally) => {
                     if is_current {
+                        if (number as u64) < self.plan.writers {
+                            self.writers_operations += tally.operations - process.tally.operations;
+                        }
                         process.tally = tally;
                     }
                 }
@@ -410,11 +417,15 @@ pub(super) fn audit(plan: &Plan, target: &Target, cache: &Cache) -> Result<Vec<S
     }
     for counted in Counted::all() {
         let (sum, count) = (ledger.sum(counted)?, count_of(cache, counted)?);
-        let is_right = count.map_or(!plan.keeps_all(), |count| {
-            count <= sum.attempted && (count >= sum.acknowledged || !plan.keeps_all())
-        });
-        if !is_right {
-            findings.push(format!("wrong at the end: {counted:?} is {count:?}, and it is {sum:?}"));
+        match count {
+            None if plan.keeps_all() => findings.push(format!("lost at the end: {counted:?}")),
+            None => {}
+            Some(count) => {
+                let least = if plan.keeps_all() { sum.acknowledged } else { 0 };
+                if count < least || count > sum.attempted {
+                    findings.push(format!("wrong at the end: {counted:?} is {count} of {sum:?}"));
+                }
+            }
         }
     }
     Ok(findings)
@@ -450,7 +461,7 @@ fn count_of(cache: &Cache, counted: Counted) -> Result<Option<u64>> {
 
 impl Report {
     fn find(&mut self, text: String) {
-        if self.findings.len() < MOST_FINDINGS && !self.findings.contains(&text) {
+        if lines::is_news(&self.findings, &text, MOST_FINDINGS) {
             self.findings.push(text);
         }
     }

@@ -1,4 +1,4 @@
-//! What the writers attempt, and what was acknowledged.
+//! The writes that were attempted, and those that were acknowledged.
 //!
 //! The ledger is a file. What a process has written into it is there for all others at once, and
 //! survives its kill. Each part has a checksum, because a read may meet a write half done.

@@ -98,7 +98,12 @@ impl Thread<'_> {
                 self.shared.ledger.write(*key, entry.acknowledge())
             }
             Ok(other) => {
-                self.shared.wrong(&format!("a set of key {key} had the outcome {other:?}"));
+                let text = format!("key {key}, a write of which had the outcome {other:?}");
+                if other == Written::Absent {
+                    self.shared.lost(&text);
+                } else {
+                    self.shared.wrong(&text);
+                }
                 self.shared.ledger.write(*key, *before)
             }
             Err(error) => {

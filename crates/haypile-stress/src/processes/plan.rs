@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// The time after which the processes end.
     pub(crate) time: Duration,
-    /// Operations of all processes together after which they end; `None` for no bound.
+    /// Operations of the writing processes together after which all end; `None` for no bound.
     pub(crate) steps: Option<u64>,
     /// Processes that write, and read.
     pub(crate) writers: u64,

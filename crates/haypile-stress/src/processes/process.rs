@@ -12,7 +12,7 @@ use haypile::{Cache, Error};
 use super::checker::{Checker, Judgement};
 use super::driver::{audit, prepare};
 use super::ledger::Ledger;
-use super::lines::Line;
+use super::lines::{self, Line};
 use super::plan::{ELECTIONS, Plan};
 use super::tally::{Counters, count};
 use super::thread::Thread;
@@ -22,10 +22,10 @@ use crate::target::{self, Target};
 /// The time between two lines with counts.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The findings that a process writes out; it counts the others.
+/// The findings of a kind that a process writes out; it counts the others.
 const MOST_FINDINGS: usize = 10;
 
-/// What the threads of a process share.
+/// The part of a process that its threads share.
 pub(super) struct Shared {
     pub(super) plan: Plan,
     pub(super) target: Target,
@@ -122,7 +122,7 @@ impl Shared {
     /// Writes a finding out, once.
     pub(super) fn finding(&self, text: &str) {
         let mut findings = self.findings.lock().expect("no thread panics with it");
-        if findings.len() < MOST_FINDINGS && !findings.iter().any(|finding| finding == text) {
+        if lines::is_news(&findings, text, MOST_FINDINGS) {
             findings.push(text.to_owned());
             let _ = Line::Finding(text.to_owned()).write();
         }

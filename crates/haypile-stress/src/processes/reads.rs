@@ -14,6 +14,9 @@ use super::thread::Thread;
 /// The most keys of one call.
 pub(super) const MOST_KEYS: usize = 8;
 
+/// Of this number of chances, a thread that keeps all the values it may takes one to release a value.
+const ONE_IS_RELEASED_IN: u64 = 64;
+
 /// A value that is kept in place.
 pub(super) struct Pin {
     record: Record,
@@ -66,7 +69,12 @@ impl Thread<'_> {
     }
 
     /// Reads a value in place and keeps it.
-    pub(super) fn pin(&mut self) -> io::Result<()> {
+    pub(super) fn pin(&mut self) -> io::Result<bool> {
+        // Most values are kept for long, as by a program that shows pictures.
+        let most = self.shared.plan.pins;
+        if most > 0 && self.pins.len() >= most && !self.one_in(ONE_IS_RELEASED_IN) {
+            return Ok(false);
+        }
         let key = self.any_key();
         let name = Name::Owned(key).key();
         let before = self.shared.checker.before(&self.shared.ledger, key)?;
@@ -79,18 +87,18 @@ impl Thread<'_> {
             Ok(kept) => kept,
             Err(error) => {
                 self.shared.refused(&error);
-                return Ok(());
+                return Ok(true);
             }
         };
         let is_right = self.judge(key, &before, kept.as_deref())?;
-        if let Some(kept) = kept.filter(|_| is_right && self.shared.plan.pins > 0) {
+        if let Some(kept) = kept.filter(|_| is_right && most > 0) {
             let record = Record::parse(Name::Owned(key), &kept).expect("it was judged");
             self.pins.push_back(Pin { record, kept });
-            if self.pins.len() > self.shared.plan.pins {
+            if self.pins.len() > most {
                 self.unpin();
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn unpin(&mut self) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Makes the counts and their sums of one list.
 macro_rules! counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// What processes have done and found.
+        /// Operations of processes, by their outcomes.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub(crate) struct Tally {
             $($(#[doc = $doc])+ pub(crate) $name: u64,)+

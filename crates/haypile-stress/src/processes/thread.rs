@@ -146,7 +146,7 @@ impl<'a> Thread<'a> {
             OperationKind::Set => self.set()?,
             OperationKind::Delete => self.delete()?,
             OperationKind::Touch => self.touch()?,
-            OperationKind::Pin => self.pin()?,
+            OperationKind::Pin => return self.pin(),
             OperationKind::Count => self.increment()?,
             OperationKind::Cas => self.swap()?,
             OperationKind::Add => self.add(),

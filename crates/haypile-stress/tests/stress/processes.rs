@@ -45,7 +45,8 @@ fn what_fits_stays() {
 #[test]
 #[ignore = "issue 34: live entries leave a file while values are pinned"]
 fn what_fits_stays_though_values_are_pinned() {
-    let options = "--writers 4 --pins 6 --live 25% --values 300KB-600KB --steps 4000 --deny full";
+    let options = "--writers 4 --readers 4 --threads 1 --operations set,pin --pins 6 --live 25% \
+                   --values 300KB-600KB --steps 3000 --deny full";
     check("file:{dir}/cache,size=16MiB", options);
 }
 
@@ -53,16 +54,16 @@ fn what_fits_stays_though_values_are_pinned() {
 #[ignore = "issue 34: an append recycles a thousand segments and gives up"]
 fn nobody_is_busy_without_a_stopped_process() {
     let options = "--writers 4 --readers 0 --threads 1 --pins 0 --operations set --values 0-60KB \
-                   --steps 50000 --deny busy,full";
+                   --steps 20000 --deny busy,full";
     check("file:{dir}/cache,size=8MiB", options);
 }
 
 #[test]
-#[ignore = "issue 34: readers that pin stop all writers"]
+#[ignore = "issue 34: a write gives up after 64 segments that are read in place"]
 fn no_pins_stop_writers() {
-    let options = "--writers 2 --readers 8 --threads 1 --pins 8 --values 100KB-200KB --steps 20000 \
-                   --deny full";
-    check("file:{dir}/cache,size=16MiB", options);
+    let options = "--writers 2 --readers 4 --threads 1 --operations set,pin --pins 60 --keys 500 \
+                   --values 40KB-60KB --steps 4000 --deny full";
+    check("file:{dir}/cache,size=63MiB", options);
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn levels_over_a_file() {
 #[ignore = "issue 34: threads that read through levels go back in time"]
 fn levels_over_a_file_with_threads() {
     let options = "--writers 3 --threads 4 --operations get,set --keys 10 --values 0-100 --pins 0 \
-                   --steps 300000";
+                   --steps 100000";
     check("memory:size=256KiB,stale=50ms+file:{dir}/cache,size=8MiB", options);
 }
 
