@@ -75,6 +75,9 @@ PROPTEST_CASES ?= 4096
 FUZZ_SECONDS ?= 60
 FLAKES_TIMES ?= 30
 
+# How long each part of `make stress` goes on; there are about twenty.
+STRESS_SECONDS ?= 15
+
 # Where `make install-capi` installs. DESTDIR, for those who make packages, comes before each path.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -82,7 +85,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points mutants lint fmt clippy docs deny \
+.PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed workers-bench install install-capi clean build
 
@@ -152,6 +155,12 @@ interleavings: ## the threads of both stores in many orders, by the Shuttle mode
 crash-points: ## the file store, with a writer killed at every step
 	cargo test --locked -p haypile --features crash-points --test file
 
+# A failure prints the steps that repeat it.
+stress: ## search for wrong values for some minutes: operations against a model, processes that are killed (STRESS_SECONDS=)
+	@echo "Set-up: cargo builds into $(TARGET)/release."
+	cargo build --release --locked -p haypile-stress
+	scripts/stress $(TARGET)/release/haypile-stress $(STRESS_SECONDS)
+
 mutants: ## named defects of the engine, one at a time: do the tests notice each? (MUTANTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
 	scripts/mutants --strict $(MUTANTS)
@@ -211,10 +220,11 @@ scripts:
 	scripts/http-conformance --help >/dev/null
 	scripts/http-speed --self-test
 	scripts/instructions self-test
+	scripts/stress --help >/dev/null
 	scripts/prove-verdicts --self-test
 	scripts/startup-overhead --help >/dev/null
 	traces/record-build --self-test
-	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report \
+	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report scripts/stress \
 		scripts/test-full
 
 # Needs valgrind on Linux on x86-64, and counts of the toolchain; elsewhere it is skipped, and a line says why;

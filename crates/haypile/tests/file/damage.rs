@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
 use crate::child;
-use crate::work::{self, Known};
+use crate::work::{self, Known, LARGE};
 
 const HEADER_BYTES: usize = 4096;
 const PLACE_BYTES: usize = 320;
@@ -28,7 +28,11 @@ const DEATHS: usize = 960;
 const LONG: Duration = Duration::from_mins(5);
 
 fn open(path: &Path, options: &str) -> Result<Arc<dyn Store>, OpenError> {
-    let url = format!("file://{}?size=1MiB&entry_size=4KiB{options}", path.display());
+    open_sized(path, "1MiB", options)
+}
+
+fn open_sized(path: &Path, size: &str, options: &str) -> Result<Arc<dyn Store>, OpenError> {
+    let url = format!("file://{}?size={size}&entry_size=4KiB{options}", path.display());
     Registry::new().open(&url)
 }
 
@@ -47,6 +51,10 @@ impl Sample {
 
     /// One that is opened with these options as well.
     fn with(options: &str) -> Self {
+        Self::sized("1MiB", options)
+    }
+
+    fn sized(size: &str, options: &str) -> Self {
         println!("files have the seed {}", hooks::hash_seed());
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("sample");
@@ -60,7 +68,7 @@ impl Sample {
             assert!(store.set(&key, &value, options).expect("a write").is_stored());
             known.note(&key, value);
         };
-        let store = open(&path, options).expect("a store");
+        let store = open_sized(&path, size, options).expect("a store");
         for number in 0..260 {
             let ttl = (number % 4 == 0).then_some(Duration::from_secs(100 + number * 1_000));
             put(&mut known, &*store, number, &SetOptions::set().with_ttl(ttl));
@@ -81,6 +89,20 @@ impl Sample {
         drop((store, apart));
         let bytes = fs::read(&path).expect("its bytes");
         Self { directory, bytes, known, in_namespace }
+    }
+
+    /// Fills the file with entries.
+    fn fill(&mut self) {
+        let path = self.path("sample");
+        let store = open(&path, "").expect("a store");
+        for number in 0..self.bytes.len() as u64 / 7_000 {
+            let (key, value) =
+                (format!("filler-{number}").into_bytes(), work::value(number, 6_500));
+            assert!(store.set(&key, &value, &SetOptions::set()).expect("a write").is_stored());
+            self.known.note(&key, value);
+        }
+        drop(store);
+        self.bytes = fs::read(&path).expect("its bytes");
     }
 
     /// Where segments begin: everything before is words that something depends on.
@@ -324,6 +346,34 @@ fn whole_lines_and_pages_may_be_garbage_or_another_s() {
                 }
             }
         });
+    }
+}
+
+/// Damage to what leads to values, in a file of hundreds of segments: writes fill a third of them
+/// again, and none may be refused.
+#[test]
+fn writes_go_on_in_a_damaged_file_of_930_segments() {
+    let mut sample = Sample::sized(LARGE, "");
+    sample.fill();
+    let end = sample.segments_at();
+    for round in 0..3 {
+        let mut random = ChaCha8Rng::seed_from_u64(round);
+        let mut bytes = sample.bytes.clone();
+        for at in (SEALED_BYTES + 8 * round as usize..end).step_by(8 * 40) {
+            match round {
+                0 => bytes[at] ^= 1 << random.random_range(0..8),
+                1 => bytes[at..at + 8].fill(0),
+                _ => random.fill_bytes(&mut bytes[at..at + 8]),
+            }
+        }
+        let path = sample.path("damaged");
+        fs::write(&path, &bytes).expect("written");
+        let store = open(&path, "").expect("the header is sound");
+        let mut known = sample.known.clone();
+        work::read_all(&*store, &mut known);
+        work::fill_a_third(&*store, &mut known, round);
+        drop(store);
+        fs::remove_file(&path).expect("removed");
     }
 }
 

@@ -7,7 +7,11 @@ use std::sync::Arc;
 
 use haypile::{Durability, Error, Pinned, Registry, SetOptions, Store};
 
+use crate::work::LARGE;
 use crate::{child, work};
+
+/// The length of values that take about a segment of a large file each.
+const LARGE_VALUE_BYTES: usize = 60_000;
 
 const LONG_BYTES: usize = 70 << 10;
 
@@ -320,6 +324,38 @@ fn a_handle_that_only_reads_copies_all_values() {
     let read = reader.get_in_place(b"long").expect("a read").expect("it is there");
     assert!(!is_in_place(&read) && *read == value);
     assert!(matches!(reader.delete(b"long"), Err(Error::Unsupported { .. })));
+}
+
+/// Fills a large file with values of about a segment each.
+fn fill_large(store: &dyn Store, values: u64) {
+    for number in 0..values {
+        set(store, &number.to_le_bytes(), &work::value(number, LARGE_VALUE_BYTES));
+    }
+}
+
+/// Writes values of about a segment each; returns the refusals.
+fn refusals(store: &dyn Store, writes: u64) -> Vec<String> {
+    let write = |number: u64| {
+        let value = work::value(number, LARGE_VALUE_BYTES);
+        store.set(&(1 << 40 | number).to_le_bytes(), &value, &SetOptions::set()).err()
+    };
+    (0..writes).filter_map(write).map(|error| error.to_string()).collect()
+}
+
+#[test]
+fn the_pins_of_sixteen_users_of_930_segments_stop_no_write() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let url = format!("file://{}?size={LARGE}", path.display());
+    let writer = Registry::new().open(&url).expect("a store");
+    fill_large(&*writer, 800);
+    let readers: Vec<Arc<dyn Store>> =
+        (0..16).map(|_| Registry::new().open(&url).expect("a store")).collect();
+    let pinned: Vec<Vec<Pinned<'_>>> =
+        readers.iter().map(|reader| read_in_place(&**reader, 0..800).collect()).collect();
+    let refused = refusals(&*writer, 2_000);
+    let pins = pinned.iter().flatten().filter(|value| is_in_place(value)).count();
+    assert!(refused.is_empty(), "{} of 2000, {pins} pins: {}", refused.len(), refused[0]);
 }
 
 #[test]

@@ -9,6 +9,10 @@ use std::time::Duration;
 
 use haypile::{Cursor, Durability, SetOptions, Store, Ttl, Written};
 
+/// The size of a file with 930 segments. A bound on attempts that is below the number of segments
+/// shows in such a file, and not in one of 1 MiB, which has some fourteen.
+pub(crate) const LARGE: &str = "63MiB";
+
 /// The known state of the keys of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
@@ -207,13 +211,23 @@ pub(crate) fn set(store: &dyn Store, known: &mut Known, key: &[u8], number: u64,
 
 /// Writes enough to fill every segment again, twice.
 fn fill(store: &dyn Store, known: &mut Known, seed: u64) {
+    let capacity_bytes = store.limits().capacity_bytes.expect("a file has one");
+    fill_bytes(store, known, seed, 2 * capacity_bytes);
+}
+
+/// Writes enough to fill a third of the segments: of a large file, hundreds.
+pub(crate) fn fill_a_third(store: &dyn Store, known: &mut Known, seed: u64) {
+    let capacity_bytes = store.limits().capacity_bytes.expect("a file has one");
+    fill_bytes(store, known, seed, capacity_bytes / 3);
+}
+
+fn fill_bytes(store: &dyn Store, known: &mut Known, seed: u64, most_bytes: u64) {
     if known.keys().is_empty() {
         set(store, known, b"first", seed, 100);
     }
     let keys = known.keys();
-    let capacity_bytes = store.limits().capacity_bytes.expect("a file has one");
     let (mut written_bytes, mut number) = (0, seed << 20);
-    while written_bytes < 2 * capacity_bytes {
+    while written_bytes < most_bytes {
         number += 1;
         let key = match number % 4 {
             0 => keys[(number / 4 % keys.len() as u64) as usize].clone(),

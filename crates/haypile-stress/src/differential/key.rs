@@ -1,0 +1,57 @@
+//! Keys of all sorts, by number.
+
+use std::fmt;
+
+/// A key of a run. Its bytes depend on its number alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key(pub(super) u16);
+
+impl Key {
+    /// Returns the key's bytes. Every sixth number is an unusual key: empty, binary, with the
+    /// separators of protocols, at a limit of memcached or of the engine, and beyond the latter.
+    pub(super) fn bytes(self) -> Vec<u8> {
+        match self.0 {
+            11 => vec![0, 13, 10, 255],
+            17 => b"two words\r\n".to_vec(),
+            number => {
+                let name = format!("key-{number}-").into_bytes();
+                name.into_iter().cycle().take(self.length()).collect()
+            }
+        }
+    }
+
+    /// Returns the number of the key's bytes.
+    pub(super) fn length(self) -> usize {
+        match self.0 {
+            5 => 0,
+            11 => 4,
+            17 => 11,
+            23 => 250,
+            29 => 251,
+            35 => 65_000,
+            41 => 65_535,
+            47 => 65_536,
+            number => 12 + usize::from(number) * 7 % 60,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn keys_differ_and_have_their_lengths() {
+        let keys: HashSet<Vec<u8>> = (0..200).map(|number| Key(number).bytes()).collect();
+        assert_eq!(keys.len(), 200);
+        assert!((0..200).map(Key).all(|key| key.bytes().len() == key.length()));
+    }
+}

@@ -1,0 +1,50 @@
+//! An answer that no correct cache gives.
+
+use std::any::Any;
+use std::fmt;
+
+use super::key::Key;
+use super::operation::Step;
+use crate::panics;
+
+/// The difference between the cache and the model, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// The key that it is about, if it is about one.
+    pub(super) key: Option<Key>,
+    pub(super) text: String,
+}
+
+impl Mismatch {
+    /// Returns the mismatch of a step that panicked.
+    pub(super) fn of_panic(step: &Step, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        let place = panics::last_place().unwrap_or_default();
+        let text = format!("a panic{place}: {text}");
+        Self { key: step.operation.keys().first().copied(), text }
+    }
+}
+
+/// The outcome of a check.
+pub(super) type Checked<T = ()> = Result<T, Mismatch>;
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key {
+            Some(key) => write!(f, "{key}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Returns a mismatch about a key, or about the cache (`-`), with a formatted text.
+macro_rules! wrong {
+    (-, $($text:tt)+) => {
+        Err($crate::differential::mismatch::Mismatch { key: None, text: format!($($text)+) })
+    };
+    ($key:expr, $($text:tt)+) => {
+        Err($crate::differential::mismatch::Mismatch { key: Some($key), text: format!($($text)+) })
+    };
+}
+pub(super) use wrong;

@@ -1,0 +1,322 @@
+//! One run: the cache under test, the model, and the steps that both perform.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use anyhow::Result as Fallible;
+use haypile::url::CacheUrl;
+use haypile::{Cache, Error, MAX_KEY_BYTES, Ttl};
+
+use super::Plan;
+use super::counts::Counts;
+use super::key::Key;
+use super::mismatch::{Checked, wrong};
+use super::model::Model;
+use super::operation::{Operation, Step};
+use super::pins::Pin;
+use super::promises::Promises;
+use super::tally::Tally;
+use super::time::{Expiry, Moment, Time};
+use super::versions::Versions;
+use super::writes::KeptReservation;
+use crate::target::{self, Kind, Target};
+
+/// A run on a cache of its own.
+pub(super) struct Run {
+    pub(super) keys: u16,
+    pub(super) promises: Promises,
+    pub(super) time: Time,
+    pub(super) hash_seed: u64,
+    pub(super) allows: Allowed,
+    pub(super) handles: usize,
+    pub(super) tenants: Vec<Tenant>,
+    pub(super) pins: VecDeque<Pin>,
+    pub(super) most_pins: usize,
+    pub(super) reservations: VecDeque<KeptReservation>,
+    /// Size of the cache as its URL states it.
+    pub(super) opened_bytes: Option<u64>,
+    /// Whether something had to be evicted since the cache was opened.
+    pub(super) was_full: bool,
+    pub(super) tally: Tally,
+    /// Dropped last, because it removes the directory.
+    pub(super) target: Target,
+}
+
+/// The refusals that do not fail a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allowed {
+    pub(crate) busy: bool,
+    pub(crate) full: bool,
+}
+
+/// A user of the cache who sees no entries of others.
+pub(super) struct Tenant {
+    url: CacheUrl,
+    pub(super) handles: Vec<Handle>,
+    /// The last level of several, opened by itself.
+    pub(super) below: Option<Cache>,
+    pub(super) model: Model,
+    pub(super) versions: Versions,
+}
+
+/// The cache, opened once.
+pub(super) struct Handle {
+    pub(super) cache: Cache,
+    pub(super) counts: Counts,
+}
+
+impl Run {
+    /// Opens a cache of the plan and empties it.
+    pub(super) fn new(plan: &Plan, seed: u64) -> Fallible<Self> {
+        let target = Target::new(&plan.url)?;
+        let promises = Promises::of(&target, plan.retention);
+        let time = if promises.clock_is_ours() { Time::manual() } else { Time::system() };
+        let urls = match plan.namespaces {
+            0 => vec![target.url().clone()],
+            count => (0..count)
+                .map(|number| target.in_namespace(&format!("n{number}")))
+                .collect::<Fallible<_>>()?,
+        };
+        let has_copies = promises.levels() > 1;
+        let tenants = urls.into_iter().map(|url| Tenant::of(url, has_copies)).collect();
+        let mut run = Self {
+            keys: plan.keys,
+            handles: plan.handles(&target),
+            target,
+            promises,
+            time,
+            hash_seed: seed,
+            allows: plan.allows,
+            tenants,
+            pins: VecDeque::new(),
+            most_pins: plan.pins,
+            reservations: VecDeque::new(),
+            opened_bytes: None,
+            was_full: false,
+            tally: Tally::default(),
+        };
+        run.open()?;
+        for tenant in &run.tenants {
+            tenant.handles[0].cache.clear()?;
+        }
+        Ok(run)
+    }
+
+    /// Opens all handles.
+    pub(super) fn open(&mut self) -> Fallible<()> {
+        let (clock, seed) = (self.time.for_caches(), self.hash_seed);
+        let open = |url: &CacheUrl| target::open(url, clock.clone(), seed).map(Cache::new);
+        for tenant in &mut self.tenants {
+            for _ in 0..self.handles {
+                let cache = open(&tenant.url)?;
+                tenant.handles.push(Handle { cache, counts: Counts::default() });
+            }
+            if self.promises.levels() > 1 && self.target.is_shared() {
+                tenant.below = Some(open(&target::last_of(&tenant.url))?);
+            }
+        }
+        let limits = self.tenants[0].handles[0].cache.store().limits();
+        self.opened_bytes = limits.capacity_bytes;
+        self.was_full = false;
+        Ok(())
+    }
+
+    /// Performs a step on the cache and on the model; returns the outcome in words.
+    pub(super) fn perform(&mut self, step: &Step) -> Checked<String> {
+        let at = At { tenant: step.tenant, handle: step.handle };
+        let outcome = match &step.operation {
+            Operation::Read { key, form } => self.read(at, *key, *form),
+            Operation::ReadMany { keys } => self.read_many(at, keys),
+            Operation::Contains { key } => self.contains(at, *key),
+            Operation::ReadBelow { key } => self.read_below(at, *key),
+            Operation::Pin { key, form } => self.pin(at, *key, *form),
+            Operation::Unpin => self.unpin(),
+            Operation::Write { write, form } => self.write(at, write, *form),
+            Operation::WriteMany { writes } => self.write_many(at, writes),
+            Operation::Commit { is_dropped } => self.commit(*is_dropped),
+            Operation::Delete { key } => self.delete(at, *key),
+            Operation::DeleteVersion { key, version } => self.delete_version(at, *key, *version),
+            Operation::DeleteMany { keys } => self.delete_many(at, keys),
+            Operation::Touch { key, ttl } => self.touch(at, *key, *ttl),
+            Operation::Count { key, delta, is_up } => self.count(at, *key, *delta, *is_up),
+            Operation::Compute { key, value, freshness, incident } => {
+                self.compute(at, *key, *value, *freshness, *incident)
+            }
+            Operation::Advance { by } => {
+                self.time.advance(*by);
+                Ok("done".to_owned())
+            }
+            Operation::Census { page } => self.census(at, *page),
+            Operation::Flush { durability } => self.flush(at, *durability),
+            Operation::Clear => self.clear(at),
+            Operation::Resize { percent } => self.resize(at, *percent),
+            Operation::Reopen { writes } => self.reopen(at, writes),
+        }?;
+        self.check_a_pin(step.number)?;
+        self.tally.operations += 1;
+        Ok(outcome)
+    }
+
+    /// Checks, at the end of a run, what no step has checked since it was written.
+    pub(super) fn finish(&mut self) -> Checked {
+        self.check_all_pins()?;
+        for tenant in 0..self.tenants.len() {
+            for handle in 0..self.handles {
+                self.census(At { tenant, handle }, 100)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the cache of a handle.
+    pub(super) fn cache(&self, at: At) -> Cache {
+        self.tenants[at.tenant].handles[at.handle].cache.clone()
+    }
+
+    pub(super) fn counts(&mut self, at: At) -> &mut Counts {
+        &mut self.tenants[at.tenant].handles[at.handle].counts
+    }
+
+    pub(super) fn model(&mut self, at: At) -> &mut Model {
+        &mut self.tenants[at.tenant].model
+    }
+
+    /// Returns the bounds of the expiry of what is written at this moment.
+    pub(super) fn expiry(&self, now: Moment, ttl: Ttl) -> Option<Expiry> {
+        let ttl = match ttl {
+            Ttl::Default => self.promises.ttl,
+            Ttl::Never => None,
+            Ttl::After(ttl) => Some(ttl),
+        };
+        self.promises.expiry(now, ttl)
+    }
+
+    /// Notes a value that was stored.
+    pub(super) fn stored(&mut self, at: At, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
+        self.model(at).put(key, value, expiry);
+        if !self.fits() {
+            self.was_full = true;
+            self.tenants.iter_mut().for_each(|tenant| tenant.model.doubt_all());
+        }
+    }
+
+    /// Notes that an entry was seen.
+    pub(super) fn seen(&mut self, at: At, key: Key) {
+        // An upper level may have what is not in the last one any more.
+        if self.promises.levels() == 1 && self.fits() {
+            self.model(at).trust(key);
+        }
+    }
+
+    /// Whether everything that may be in the cache is so little that nothing may be missing.
+    pub(super) fn fits(&self) -> bool {
+        let capacity_bytes = self.tenants[0].handles[0].cache.store().limits().capacity_bytes;
+        let kept_bytes = self.promises.kept_bytes(capacity_bytes, !self.pins.is_empty());
+        if kept_bytes == u64::MAX {
+            return true;
+        }
+        let cost = |key: Key, value: &[u8]| self.promises.cost_bytes(key.length(), value.len());
+        let entries = self.tenants.iter().flat_map(|tenant| tenant.model.entries());
+        let entries_bytes: u64 = entries.map(|(key, entry)| cost(key, &entry.value)).sum();
+        let pins_bytes: u64 = self.pins.iter().map(|pin| cost(pin.key, &pin.value)).sum();
+        entries_bytes + pins_bytes <= kept_bytes
+    }
+
+    /// Judges a refusal. `value_bytes` and `ttl` are those of a write.
+    pub(super) fn judge_refusal(
+        &mut self,
+        at: At,
+        key: Key,
+        value_bytes: Option<usize>,
+        ttl: Option<Ttl>,
+        error: &Error,
+    ) -> Checked {
+        match error {
+            Error::Busy { .. } => self.tally.busy += 1,
+            Error::Full { .. } => self.tally.full += 1,
+            _ => {}
+        }
+        if self.may_refuse(at, key, value_bytes, ttl, error) {
+            return Ok(());
+        }
+        wrong!(key, "it was refused: {error}")
+    }
+
+    /// Whether the documents name a reason for this refusal.
+    pub(super) fn may_refuse(
+        &self,
+        at: At,
+        key: Key,
+        value_bytes: Option<usize>,
+        ttl: Option<Ttl>,
+        error: &Error,
+    ) -> bool {
+        let limits = self.cache(at).store().limits();
+        match error {
+            Error::KeyTooLong { key_bytes, limit_bytes, .. } => {
+                *key_bytes == key.length()
+                    && key.length() > *limit_bytes
+                    && *limit_bytes <= MAX_KEY_BYTES
+            }
+            Error::ValueTooLarge { limit_bytes, .. } => {
+                value_bytes.is_some_and(|bytes| bytes as u64 > *limit_bytes)
+                    && *limit_bytes <= limits.max_value_bytes
+            }
+            Error::ZeroTtl => ttl.is_some_and(is_zero),
+            Error::Unsupported { .. } => self.promises.last == Kind::Memcached && key.length() == 0,
+            Error::Busy { .. } => self.allows.busy,
+            Error::Full { .. } => self.allows.full,
+            _ => false,
+        }
+    }
+
+    /// Judges that a call was accepted, whose arguments may be beyond a limit.
+    pub(super) fn judge_acceptance(
+        &mut self,
+        at: At,
+        key: Key,
+        value_bytes: Option<usize>,
+        ttl: Option<Ttl>,
+    ) -> Checked {
+        let limits = self.cache(at).store().limits();
+        let key_bytes = key.length();
+        // A small store in memory answers about keys that it could not hold.
+        let longest_bytes =
+            if value_bytes.is_some() { limits.max_key_bytes } else { MAX_KEY_BYTES };
+        if key_bytes > longest_bytes {
+            return wrong!(key, "a key of {key_bytes} bytes was accepted: {limits:?}");
+        }
+        if let Some(bytes) = value_bytes
+            && bytes as u64 > limits.max_value_bytes
+        {
+            return wrong!(key, "a value of {bytes} bytes was accepted: {limits:?}");
+        }
+        if ttl.is_some_and(is_zero) {
+            return wrong!(key, "a TTL of zero was accepted");
+        }
+        Ok(())
+    }
+}
+
+impl Tenant {
+    fn of(url: CacheUrl, has_copies: bool) -> Self {
+        Self {
+            url,
+            handles: Vec::new(),
+            below: None,
+            model: Model::new(has_copies),
+            versions: Versions::default(),
+        }
+    }
+}
+
+/// The handle that performs a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) tenant: usize,
+    pub(super) handle: usize,
+}
+
+fn is_zero(ttl: Ttl) -> bool {
+    matches!(ttl, Ttl::After(ttl) if ttl.is_zero())
+}

@@ -1,0 +1,62 @@
+//! The lines that processes write for the driver, in JSON.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Line {
+    /// Counts since the process began; each line replaces the one before.
+    Tally(Tally),
+    /// Something wrong, in words.
+    Finding(String),
+}
+
+/// Whether a finding is not among others yet, and fewer than `most` of its kind are: those of another
+/// kind may be the more important ones. The kind is the text before the first colon.
+pub(super) fn is_news(findings: &[String], text: &str, most: usize) -> bool {
+    let kind = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let of_its_kind = findings.iter().filter(|finding| kind(finding) == kind(text)).count();
+    of_its_kind < most && !findings.iter().any(|finding| finding == text)
+}
+
+impl Line {
+    /// Writes the line with one system call, so that a kill leaves it whole or out.
+    pub(super) fn write(&self) -> io::Result<()> {
+        let mut text = serde_json::to_vec(self).map_err(io::Error::other)?;
+        text.push(b'\n');
+        let mut output = io::stdout().lock();
+        output.write_all(&text)?;
+        output.flush()
+    }
+
+    /// Reads a line; `None` for one that a kill has cut.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_findings_of_one_kind_do_not_hide_another() {
+        let findings = ["lost: a".to_owned(), "lost: b".to_owned()];
+        assert!(!is_news(&findings, "lost: c", 2));
+        assert!(is_news(&findings, "lost: c", 3));
+        assert!(!is_news(&findings, "lost: b", 3));
+        assert!(is_news(&findings, "wrong: a", 2));
+    }
+
+    #[test]
+    fn a_line_that_was_cut_is_none() {
+        let text = serde_json::to_string(&Line::Finding("x".to_owned())).unwrap();
+        assert_eq!(Line::parse(&text), Some(Line::Finding("x".to_owned())));
+        assert_eq!(Line::parse(&text[..text.len() - 1]), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! The settings of a test, which the driver hands to each process.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// Counters that all writers increment, and keys that all compare and swap.
+pub(super) const SHARED_KEYS: u64 = 4;
+/// Keys that all writers add or compute.
+pub(super) const ELECTIONS: u64 = 16;
+
+/// The settings of a test.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// URL of the cache; `{dir}` stands for the directory of the test.
+    pub(crate) url: String,
+    /// The directory, which has the ledger; the driver sets it.
+    pub(crate) directory: PathBuf,
+    pub(crate) seed: u64,
+    /// The time after which the processes end.
+    pub(crate) time: Duration,
+    /// Operations of the writing processes together after which all end; `None` for no bound.
+    pub(crate) steps: Option<u64>,
+    /// Processes that write, and read.
+    pub(crate) writers: u64,
+    /// Processes that only read.
+    pub(crate) readers: u64,
+    /// Threads of each process.
+    pub(crate) threads: u64,
+    /// Keys that each writing thread owns.
+    pub(crate) keys: u64,
+    pub(crate) least_value_bytes: u64,
+    pub(crate) most_value_bytes: u64,
+    /// Values that each thread keeps in place.
+    pub(crate) pins: usize,
+    /// The bound on all live entries, below which nothing may be missing; `None` if entries may be
+    /// evicted.
+    pub(crate) live_bytes: Option<u64>,
+    /// Processes to kill and to stop, at instants that are spread over the test.
+    pub(crate) kills: u64,
+    pub(crate) stops: u64,
+    pub(crate) longest_stop: Duration,
+    /// The operations to perform; all if there are none.
+    pub(crate) operations: Vec<OperationKind>,
+    pub(crate) denies_busy: bool,
+    pub(crate) denies_full: bool,
+}
+
+/// Kinds of operations that a test can be limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OperationKind {
+    /// Writes: plain, many at once, reserved, compared.
+    Set,
+    /// Deletions, also of a version.
+    Delete,
+    /// New times to live.
+    Touch,
+    /// Reads of keys of all writers, one and many at once.
+    Get,
+    /// Values that are kept in place.
+    Pin,
+    /// Increments of counters of all.
+    Count,
+    /// Compare-and-swap on keys of all.
+    Cas,
+    /// Additions of keys that all want to add.
+    Add,
+    /// Computations of values that all want to compute.
+    Compute,
+    /// `len`, `bytes`, `stats` and iteration over keys.
+    Census,
+}
+
+impl Plan {
+    /// Returns the number of threads that write, of all processes.
+    pub(super) fn writing_threads(&self) -> u64 {
+        self.writers * self.threads
+    }
+
+    /// Returns the number of keys with an owner.
+    pub(super) fn owned_keys(&self) -> u64 {
+        self.writing_threads() * self.keys
+    }
+
+    pub(super) fn processes(&self) -> u64 {
+        self.writers + self.readers
+    }
+
+    /// Whether nothing may be missing.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.live_bytes.is_some()
+    }
+
+    pub(super) fn does(&self, kind: OperationKind) -> bool {
+        self.operations.is_empty() || self.operations.contains(&kind)
+    }
+
+    /// Returns the bytes of live entries that one writing thread may have.
+    pub(super) fn budget_bytes(&self) -> Option<u64> {
+        let shared_bytes = (2 * SHARED_KEYS + 2 * ELECTIONS) * LARGEST_SHARED_BYTES;
+        let live_bytes = self.live_bytes?.saturating_sub(shared_bytes);
+        Some(live_bytes / self.writing_threads().max(1))
+    }
+}
+
+/// At least the bytes of an entry that all writers share.
+const LARGEST_SHARED_BYTES: u64 = 320;

@@ -1,0 +1,72 @@
+//! Counts of a process, and of all.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+/// Makes the counts and their sums of one list.
+macro_rules! counts {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Operations of processes, by their outcomes.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub(crate) struct Tally {
+            $($(#[doc = $doc])+ pub(crate) $name: u64,)+
+            /// The longest operation, in microseconds.
+            pub(crate) longest_us: u64,
+        }
+
+        impl Tally {
+            /// Adds the counts of another process.
+            pub(super) fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)+
+                self.longest_us = self.longest_us.max(other.longest_us);
+            }
+        }
+
+        /// The counts of a process, which its threads raise.
+        #[derive(Debug, Default)]
+        pub(super) struct Counters {
+            $(pub(super) $name: AtomicU64,)+
+            pub(super) longest_us: AtomicU64,
+        }
+
+        impl Counters {
+            pub(super) fn tally(&self) -> Tally {
+                Tally {
+                    $($name: self.$name.load(Ordering::Relaxed),)+
+                    longest_us: self.longest_us.load(Ordering::Relaxed),
+                }
+            }
+        }
+    };
+}
+
+counts! {
+    /// Operations that ended.
+    operations,
+    /// Values that were stored.
+    sets,
+    /// Reads.
+    gets,
+    /// Reads of keys that should have a value.
+    expected_hits,
+    /// Those that found it.
+    hits,
+    /// Comparisons of values that were kept in place.
+    pins_compared,
+    /// Operations that were refused because another process was in the way.
+    busy,
+    /// Operations that were refused because there was no room.
+    full,
+    /// Operations that failed otherwise.
+    failed,
+    /// Wrong answers.
+    wrong,
+    /// Entries that were missing though all fit.
+    lost,
+}
+
+/// Adds one to a counter.
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,194 @@
+//! The cache under test: its URL, opened as often as a test needs it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use haypile::tier::DEFAULT_STALE;
+use haypile::url::{CacheUrl, Level};
+use haypile::{Clock, Registry, Store};
+use tempfile::TempDir;
+
+use crate::memory_opener::SeededMemory;
+
+/// The part of a URL that stands for a directory of the test's own.
+const DIRECTORY: &str = "{dir}";
+
+/// The kind of a level, as far as tests distinguish them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Nothing,
+    Memory,
+    File,
+    Redis,
+    Memcached,
+}
+
+/// The URL of a cache under test, and the directory that it names by `{dir}`.
+#[derive(Debug)]
+pub(crate) struct Target {
+    url: CacheUrl,
+    kinds: Vec<Kind>,
+    /// Removed when this is dropped.
+    _directory: Option<TempDir>,
+}
+
+impl Target {
+    /// Checks a URL, and creates the directory that it names, if it does; dropping the target
+    /// removes the directory.
+    pub(crate) fn new(text: &str) -> Result<Self> {
+        let directory = text.contains(DIRECTORY).then(new_directory).transpose()?;
+        let path = directory.as_ref().map(|directory| directory.path().to_str());
+        let path = path.unwrap_or(Some("")).context("the temporary directory is not UTF-8")?;
+        let url = registry(None, 0).parse(&text.replace(DIRECTORY, path))?;
+        let kinds: Vec<Kind> = url.levels().iter().map(kind_of).collect::<Result<_>>()?;
+        Ok(Self { url, kinds, _directory: directory })
+    }
+
+    /// Returns the canonical URL.
+    pub(crate) fn url(&self) -> &CacheUrl {
+        &self.url
+    }
+
+    /// Returns the path of the file of the last level.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        (self.last_kind() == Kind::File).then(|| Path::new(self.last_level().path()))
+    }
+
+    /// Returns the kinds of the levels, the fastest first.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// Returns the kind of the last level, which is the truth.
+    pub(crate) fn last_kind(&self) -> Kind {
+        *self.kinds.last().expect("a URL has a level")
+    }
+
+    /// Whether other handles and processes can open the last level.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.last_kind(), Kind::File | Kind::Redis | Kind::Memcached)
+    }
+
+    /// Whether the entries are there after all users have closed the cache.
+    pub(crate) fn outlives_its_users(&self) -> bool {
+        self.is_shared() || self.last_level().option("persist").is_some()
+    }
+
+    /// Whether the cache serves before it has loaded its snapshot.
+    pub(crate) fn loads_later(&self) -> bool {
+        self.last_level().option("persist_load") == Some("background")
+    }
+
+    /// Whether some level defers writes.
+    pub(crate) fn is_write_back(&self) -> bool {
+        self.url.levels().iter().any(|level| level.option("write") == Some("back"))
+    }
+
+    /// Returns the longest time that the upper levels may serve what another process has changed
+    /// below; zero for one level.
+    pub(crate) fn stale(&self) -> Duration {
+        let upper = &self.url.levels()[..self.kinds.len() - 1];
+        upper.iter().map(|level| duration(level, "stale").unwrap_or(DEFAULT_STALE)).sum()
+    }
+
+    /// Returns the life of entries that are written without one.
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        duration(self.last_level(), "ttl")
+    }
+
+    /// Returns this URL with a namespace in its last level.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Result<CacheUrl> {
+        ensure!(
+            self.is_shared(),
+            "only caches that several programs share have namespaces with other content; this \
+             one is {}",
+            self.url
+        );
+        let (last, upper) = self.url.levels().split_last().expect("a URL has a level");
+        let last = last.clone().with_option("namespace", namespace)?;
+        Ok(CacheUrl::new([upper, &[last]].concat())?)
+    }
+
+    fn last_level(&self) -> &Level {
+        self.url.levels().last().expect("a URL has a level")
+    }
+}
+
+/// Creates a directory for a test.
+pub(crate) fn new_directory() -> Result<TempDir> {
+    let directory = tempfile::Builder::new().prefix("haypile-stress-").tempdir();
+    directory.context("cannot create a temporary directory")
+}
+
+/// Returns the last level of a URL as a URL of its own.
+pub(crate) fn last_of(url: &CacheUrl) -> CacheUrl {
+    url.levels().last().expect("a URL has a level").clone().into()
+}
+
+/// Opens a cache on this clock, with a hash seed that repeats what it evicts.
+pub(crate) fn open(
+    url: &CacheUrl,
+    clock: Option<Arc<dyn Clock>>,
+    hash_seed: u64,
+) -> Result<Arc<dyn Store>> {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+    haypile::file::hooks::set_hash_seed(Some(hash_seed));
+    registry(clock, hash_seed).open_url(url).with_context(|| format!("cannot open {url}"))
+}
+
+fn registry(clock: Option<Arc<dyn Clock>>, hash_seed: u64) -> Registry {
+    let mut registry = Registry::new();
+    haypile_remote::register(&mut registry);
+    SeededMemory::register(&mut registry, hash_seed);
+    match clock {
+        Some(clock) => registry.with_clock(clock),
+        None => registry,
+    }
+}
+
+fn kind_of(level: &Level) -> Result<Kind> {
+    Ok(match level.scheme() {
+        "none" => Kind::Nothing,
+        "memory" => Kind::Memory,
+        "file" => Kind::File,
+        "redis" | "redis+unix" | "redis+cluster" => Kind::Redis,
+        "memcached" => Kind::Memcached,
+        other => anyhow::bail!("no test knows what caches of the scheme '{other}' promise"),
+    })
+}
+
+fn duration(level: &Level, option: &str) -> Option<Duration> {
+    let text = level.option(option)?;
+    Some(humantime::parse_duration(text).expect("the registry has checked it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_knows_its_levels_and_removes_its_directory() {
+        let target =
+            Target::new("memory:stale=5s+memory:write=back+file:{dir}/x,ttl=1m,size=1MiB").unwrap();
+        assert_eq!(target.kinds(), [Kind::Memory, Kind::Memory, Kind::File]);
+        assert_eq!(target.stale(), Duration::from_secs(6));
+        assert_eq!(target.ttl(), Some(Duration::from_mins(1)));
+        assert!(target.is_write_back() && target.is_shared());
+        let other = target.in_namespace("a").unwrap();
+        assert_eq!(last_of(&other).levels()[0].option("namespace"), Some("a"));
+        let file = target.file().unwrap().to_owned();
+        drop(open(target.url(), None, 1).unwrap());
+        assert!(file.exists());
+        drop(target);
+        assert!(!file.parent().unwrap().exists());
+    }
+
+    #[test]
+    fn a_url_that_is_wrong_is_an_error() {
+        assert!(Target::new("memory:size=1").is_err());
+        assert!(Target::new("nothing:").is_err());
+        assert!(Target::new("memory:").unwrap().in_namespace("a").is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! Progress on standard error, and Ctrl-C.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The time between two lines of progress, on a terminal and elsewhere.
+const PERIODS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user has pressed Ctrl-C.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Shows how far a test is.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    is_terminal: bool,
+    next: Instant,
+    period: Duration,
+}
+
+impl Watch {
+    /// Returns a watch, and has Ctrl-C end the test in order.
+    ///
+    /// # Errors
+    ///
+    /// Those of installing a signal handler.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))?;
+        let is_terminal = std::io::stderr().is_terminal();
+        let period = PERIODS[usize::from(!is_terminal)];
+        Ok(Self { is_terminal, next: Instant::now() + period, period })
+    }
+
+    /// Prints a line now and then.
+    pub(crate) fn progress(&mut self, line: impl FnOnce() -> String) {
+        // Reading the clock costs less than any operation under test.
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + self.period;
+        if self.is_terminal {
+            // Over the line before.
+            eprint!("\r\x1b[2K{}", line());
+            let _ = std::io::stderr().flush();
+        } else {
+            eprintln!("{}", line());
+        }
+    }
+
+    /// Ends the line of progress on a terminal.
+    pub(crate) fn finish(&self) {
+        if self.is_terminal {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
