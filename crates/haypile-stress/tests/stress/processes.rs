@@ -43,7 +43,6 @@ fn what_fits_stays() {
 }
 
 #[test]
-#[ignore = "issue 34: live entries leave a file while values are pinned"]
 fn what_fits_stays_though_values_are_pinned() {
     let options = "--writers 4 --readers 4 --threads 1 --operations set,pin --pins 6 --live 25% \
                    --values 300KB-600KB --steps 3000 --deny full";
@@ -51,7 +50,6 @@ fn what_fits_stays_though_values_are_pinned() {
 }
 
 #[test]
-#[ignore = "issue 34: an append recycles a thousand segments and gives up"]
 fn nobody_is_busy_without_a_stopped_process() {
     let options = "--writers 4 --readers 0 --threads 1 --pins 0 --operations set --values 0-60KB \
                    --steps 20000 --deny busy,full";
@@ -59,7 +57,6 @@ fn nobody_is_busy_without_a_stopped_process() {
 }
 
 #[test]
-#[ignore = "issue 34: a write gives up after 64 segments that are read in place"]
 fn no_pins_stop_writers() {
     let options = "--writers 2 --readers 4 --threads 1 --operations set,pin --pins 60 --keys 500 \
                    --values 40KB-60KB --steps 4000 --deny full";
