@@ -55,6 +55,7 @@
 mod address;
 mod counts;
 mod deadline;
+mod fence;
 mod invalidations;
 pub mod memcached;
 mod options;

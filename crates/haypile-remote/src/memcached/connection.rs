@@ -1,6 +1,6 @@
 //! Requests in the meta protocol.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 
 use memcache::exp::{
@@ -12,7 +12,7 @@ use crate::address::Resolved;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// A key that is read when a store is opened.
+/// A key that is read to see whether the server answers.
 const HELLO: &str = "haypile:hello";
 
 /// A connection to a memcached.
@@ -61,6 +61,7 @@ impl Connection {
             match self.socket.write(bytes) {
                 Ok(0) => return Err(Lost::because("it no longer accepts data")),
                 Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(deadline.lost(&error)),
             }
         }
@@ -85,6 +86,12 @@ impl Connection {
     }
 }
 
+fn hello() -> MetaCommand {
+    let mut options = GetOptions::default();
+    options.value = false;
+    build_get(HELLO, &options).expect("the options are in range")
+}
+
 /// Connection settings of a memcached.
 #[derive(Debug)]
 pub(super) struct Memcached {
@@ -95,13 +102,10 @@ impl Memcached {
     /// Checks that the server understands the meta protocol, so far that a miss repeats the
     /// request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
-        let mut options = GetOptions::default();
-        options.value = false;
-        let hello = build_get(HELLO, &options).expect("the options are in range");
         let old = |why: &dyn std::fmt::Display| {
             Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))
         };
-        match self.connect(deadline)?.ask(hello, deadline) {
+        match self.connect(deadline)?.ask(hello(), deadline) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(why)) => Err(old(&why)),
             Err(lost) if lost.is_late => Err(lost),
@@ -117,6 +121,14 @@ impl Connect for Memcached {
         let socket = self.address.connect(deadline)?;
         let meta = socket.try_clone().map_err(|error| Lost::new(&error))?;
         Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0 })
+    }
+
+    fn greet(&self, connection: &mut Connection, deadline: Deadline) -> Result<(), Lost> {
+        connection.ask(hello(), deadline)?.map(drop).map_err(Lost::because)
+    }
+
+    fn into_socket(connection: Connection) -> TcpStream {
+        connection.socket
     }
 
     fn delete_all<'k>(

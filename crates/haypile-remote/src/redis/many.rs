@@ -181,8 +181,8 @@ impl RedisStore {
         node: &Node,
         command: &Cmd,
     ) -> Result<T> {
-        let answer =
-            node.ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
+        let answer = node
+            .ask(Repeat::Harmless, &[], |connection, deadline| ask(command, connection, deadline));
         let reply = answer.map_err(|error| self.backend(operation, error))?;
         self.accepted(operation, reply)
     }

@@ -379,6 +379,7 @@ impl Store for RedisStore {
 
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.counts.stats();
+        stats.unfenced = self.nodes.fences().unfenced();
         if self.common.is_whole() {
             stats.entries = self.len().unwrap_or(0);
         }

@@ -1,6 +1,7 @@
 //! Real servers that live as long as a test.
 
 use std::io;
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -30,12 +31,16 @@ impl Kind {
         }
     }
 
-    fn command(self, program: &str, socket: &Path) -> Command {
+    fn command(self, program: &str, socket: &Path, port: Option<u16>) -> Command {
         let mut command = Command::new(program);
         match self {
             Self::Memcached => {
                 // Started by root, memcached needs the name of a user.
-                command.args(["-u", "root", "-m", "64", "-t", "2", "-s"]).arg(socket);
+                command.args(["-u", "root", "-m", "64", "-t", "2"]);
+                match port {
+                    Some(port) => command.args(["-l", "127.0.0.1", "-p", &port.to_string()]),
+                    None => command.arg("-s").arg(socket),
+                };
             }
             Self::Redis => {
                 command.args(["--port", "0", "--save", "", "--appendonly", "no", "--dir"]);
@@ -54,6 +59,8 @@ pub(crate) struct Daemon {
     program: &'static str,
     directory: TempDir,
     extra: Vec<String>,
+    /// The port that a memcached listens on in the place of its socket.
+    port: Option<u16>,
     child: Option<Child>,
 }
 
@@ -65,6 +72,22 @@ impl Daemon {
 
     /// Starts a server with more arguments.
     pub(crate) fn start_with(kind: Kind, extra: &[&str]) -> Option<Self> {
+        Self::start_at(kind, None, extra)
+    }
+
+    /// Starts a server on a port of this machine. A memcached has no socket then.
+    pub(crate) fn start_on(kind: Kind, port: u16, extra: &[&str]) -> Option<Self> {
+        let number = port.to_string();
+        match kind {
+            Kind::Memcached => Self::start_at(kind, Some(port), extra),
+            Kind::Redis => {
+                let place = ["--bind", "127.0.0.1", "--port", &number];
+                Self::start_at(kind, None, &[&place, extra].concat())
+            }
+        }
+    }
+
+    fn start_at(kind: Kind, port: Option<u16>, extra: &[&str]) -> Option<Self> {
         let extra: Vec<String> = extra.iter().map(|&text| text.to_owned()).collect();
         for &program in kind.programs() {
             let mut daemon = Self {
@@ -72,6 +95,7 @@ impl Daemon {
                 program,
                 directory: tempfile::tempdir().unwrap(),
                 extra: extra.clone(),
+                port,
                 child: None,
             };
             match daemon.spawn() {
@@ -88,10 +112,14 @@ impl Daemon {
 
     fn spawn(&mut self) -> io::Result<()> {
         let socket = self.socket();
-        let mut command = self.kind.command(self.program, &socket);
+        let mut command = self.kind.command(self.program, &socket, self.port);
         self.child = Some(command.args(&self.extra).spawn()?);
         let start = Instant::now();
-        while UnixStream::connect(&socket).is_err() {
+        let is_open = || match self.port {
+            Some(port) => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            None => UnixStream::connect(&socket).is_ok(),
+        };
+        while !is_open() {
             let child = self.child.as_mut().unwrap();
             assert_eq!(child.try_wait().unwrap(), None, "{command:?} ended at once");
             assert!(start.elapsed() < PATIENCE, "{command:?} does not open its socket");

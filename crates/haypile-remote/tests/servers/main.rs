@@ -11,10 +11,13 @@ mod daemon;
 mod failure;
 mod false_cluster;
 mod false_node;
+mod fence;
 mod garbage;
+mod late;
 mod memcached;
 mod model;
 mod nodes;
+mod proxy;
 mod redis;
 
 use std::sync::Arc;

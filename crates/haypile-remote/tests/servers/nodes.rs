@@ -140,7 +140,7 @@ impl Nodes {
 }
 
 /// Returns a port that nobody listens on, below those that the system assigns to clients.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = u16::try_from(std::process::id() % 10_000).unwrap();
     loop {

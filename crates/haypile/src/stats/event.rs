@@ -121,6 +121,13 @@ events! {
             "haypile_unreachable_total",
             "Operations that were answered without the server, which could not be reached.",
         );
+    /// Connections to a server that were lost while entries were to change, and of which the server
+    /// did not confirm that it had read them to their end. An older value can come back.
+    Unfenced unfenced
+        alone(
+            "haypile_unfenced_total",
+            "Lost connections on which the server may still change entries late.",
+        );
 }
 
 #[cfg(test)]

@@ -25,11 +25,12 @@ pub use opener::RedisClusterOpener;
 
 use self::renew::{Asking, slots};
 use self::topology::{Member, SLOTS, Topology};
-use super::connection::Redis;
 use super::login::Login;
 use super::nodes::{All, Node};
+use super::settings::Redis;
 use crate::address::Address;
-use crate::deadline::{Deadline, Lost};
+use crate::deadline::Deadline;
+use crate::fence::Fences;
 use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
 
@@ -41,6 +42,7 @@ pub(super) struct Cluster {
     login: Login,
     timeout: Duration,
     clock: Arc<dyn Clock>,
+    pub(super) fences: Arc<Fences>,
     /// The nodes that the URL names.
     seeds: Vec<(Address, Arc<Node>)>,
     topology: RwLock<Arc<Topology>>,
@@ -65,10 +67,11 @@ impl Cluster {
         addresses: &[Address],
         timeout: Duration,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, Lost> {
+    ) -> Self {
         let mut cluster = Self {
             login,
             timeout,
+            fences: Arc::new(Fences::new(Arc::clone(&clock))),
             clock,
             seeds: Vec::new(),
             topology: RwLock::default(),
@@ -77,10 +80,10 @@ impl Cluster {
             unrouted: Mutex::default(),
         };
         for address in addresses {
-            let node = cluster.node_at(address)?;
+            let node = cluster.node_at(address);
             cluster.seeds.push((address.clone(), node));
         }
-        Ok(cluster)
+        cluster
     }
 
     /// Checks the cluster when a store is opened: one of the known nodes has to return the slots,
@@ -106,7 +109,7 @@ impl Cluster {
 
     /// Returns the name for messages.
     fn name(&self) -> String {
-        let names: Vec<_> = self.seeds.iter().map(|(_, node)| node.name()).collect();
+        let names: Vec<_> = self.seeds.iter().map(|(_, node)| &**node.name()).collect();
         names.join(",")
     }
 
@@ -131,6 +134,7 @@ impl Cluster {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
         warnings.extend(self.unrouted.lock().warning(&self.name()));
+        warnings.extend(self.fences.warnings());
         warnings
     }
 
@@ -138,6 +142,12 @@ impl Cluster {
     /// connections.
     pub(super) fn end(&self) {
         self.nodes().iter().for_each(|(_, node)| node.end());
+    }
+
+    /// Polls the lost connections. Keys that no longer wait for one become pending for the nodes
+    /// that have their slots.
+    pub(super) fn settle(&self) {
+        self.fences.settle(|key| self.enqueue([key]));
     }
 
     fn topology(&self) -> Arc<Topology> {
@@ -165,16 +175,16 @@ impl Cluster {
     }
 
     /// Returns the node at an address; creates it if it is unknown.
-    fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
+    fn node_at(&self, address: &Address) -> Arc<Node> {
         if let Some(node) = self.topology().node_at(address) {
-            return Ok(Arc::clone(node));
+            return Arc::clone(node);
         }
         if let Some((_, node)) = self.seed_at(address) {
-            return Ok(Arc::clone(node));
+            return Arc::clone(node);
         }
-        let redis = Redis::of_cluster(&self.login, address).map_err(|error| Lost::new(&error))?;
-        let clock = Arc::clone(&self.clock);
-        Ok(Arc::new(Server::new(redis, address.to_string(), self.timeout, clock)))
+        let redis = Redis::of_cluster(self.login.clone(), address.clone());
+        let (clock, fences) = (Arc::clone(&self.clock), Arc::clone(&self.fences));
+        Arc::new(Server::new(redis, address.to_string(), self.timeout, clock, fences))
     }
 
     /// Enqueues these keys for deletion by the nodes that have their slots.
@@ -187,5 +197,12 @@ impl Cluster {
                 None => self.unrouted.lock().add(key),
             }
         }
+    }
+
+    /// Lets the answers of the nodes that have the slots now count for the lost connections.
+    fn assign_fences(&self) {
+        let topology = self.topology();
+        let node_of = |key: &[u8]| Some(Arc::clone(topology.member_of(key)?.node.name()));
+        self.fences.assign(node_of);
     }
 }

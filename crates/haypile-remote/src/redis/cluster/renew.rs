@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use redis::{Connection, Value, cmd};
+use redis::{Value, cmd};
 
 use super::Cluster;
 use super::topology::{Member, Range, Topology, ranges};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
-use crate::redis::connection::ask;
+use crate::redis::connection::{Connection, ask};
 use crate::server::Unreachable;
 
 /// The shortest time between two reads of the slots after nodes that did not answer. Redirections,
@@ -76,7 +76,7 @@ impl Cluster {
             self.is_stale.store(known.uncovered() > 0, Ordering::Relaxed);
             return Ok(());
         }
-        let mut new = Topology::new(ranges, |address| self.node_at(address))?;
+        let mut new = Topology::new(ranges, |address| self.node_at(address));
         new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
@@ -97,6 +97,8 @@ impl Cluster {
         }
         drop(unrouted);
         *current = Arc::new(new);
+        drop(current);
+        self.assign_fences();
         Ok(())
     }
 }

@@ -1,0 +1,190 @@
+//! Changes that arrive at the server after newer ones, because their connection was held up.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haypile::{ManualClock, SetOptions, Store, Ttl};
+
+use crate::daemon::{Daemon, Kind};
+use crate::nodes::Nodes;
+use crate::open_by;
+use crate::proxy::Proxy;
+
+/// Longer than any pause between two attempts.
+const LONG: Duration = Duration::from_secs(6);
+/// The time that something may take that happens soon. No test waits this long if all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A store whose connections to one server go through a proxy.
+struct Held {
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+    proxy: Proxy,
+    /// Keys of the server behind the proxy.
+    keys: Vec<Vec<u8>>,
+    _servers: Servers,
+}
+
+enum Servers {
+    #[expect(dead_code, reason = "it ends when it is dropped")]
+    One(Daemon),
+    #[expect(dead_code, reason = "it ends when it is dropped")]
+    Cluster(Nodes),
+}
+
+impl Held {
+    /// Returns a store on one server; `None`, and a message, if it is not installed.
+    fn alone(kind: Kind, options: &str) -> Option<Self> {
+        let large: &[_] = if kind == Kind::Memcached { &["-I", "8m", "-m", "200"] } else { &[] };
+        let daemon = Daemon::start_with(kind, large)?;
+        let proxy = Proxy::start(&daemon);
+        let scheme = if kind == Kind::Memcached { "memcached" } else { "redis" };
+        let url = format!("{scheme}://127.0.0.1:{}?{options}", proxy.port());
+        let keys = (0..6).map(|number| format!("{number}").into_bytes()).collect();
+        Some(Self::open(&url, proxy, keys, Servers::One(daemon)))
+    }
+
+    /// Returns a store on a cluster whose first node is behind the proxy.
+    fn in_cluster(options: &str) -> Option<Self> {
+        let cluster = Nodes::start(&[])?;
+        let proxy = Proxy::start(&cluster.daemons[0]);
+        let port = proxy.port();
+        cluster.tell(0, &format!("CONFIG SET cluster-announce-port {port}"));
+        for number in 0..3 {
+            cluster.wait_until(number, "CLUSTER NODES", |nodes: &String| {
+                nodes.contains(&format!("127.0.0.1:{port}@"))
+            });
+        }
+        let keys = (0..6).map(|number| cluster.key(0, number)).collect();
+        let url = format!("redis+cluster://127.0.0.1:{}?{options}", cluster.ports[1]);
+        Some(Self::open(&url, proxy, keys, Servers::Cluster(cluster)))
+    }
+
+    /// Returns the store on memcached, the one on Redis and the one on a cluster.
+    fn each(options: &str) -> impl Iterator<Item = Self> {
+        let alone = Kind::ALL.into_iter().filter_map(move |kind| Self::alone(kind, options));
+        alone.chain(std::iter::once_with(move || Self::in_cluster(options)).flatten())
+    }
+
+    fn open(url: &str, proxy: Proxy, keys: Vec<Vec<u8>>, servers: Servers) -> Self {
+        let clock = Arc::new(ManualClock::new());
+        let store = open_by(&clock, url);
+        Self { store, clock, proxy, keys, _servers: servers }
+    }
+
+    fn get(&self, at: usize) -> Option<Vec<u8>> {
+        self.store.get(&self.keys[at]).unwrap()
+    }
+
+    fn set(&self, at: usize, value: &[u8]) {
+        assert!(self.store.set(&self.keys[at], value, &SetOptions::set()).unwrap().is_stored());
+    }
+
+    fn unreachable(&self) -> u64 {
+        self.store.stats().unwrap().unreachable
+    }
+
+    /// Writes a value until a read finds it. Every read must find it or nothing.
+    fn set_until_found(&self, at: usize, value: &[u8]) {
+        let start = Instant::now();
+        loop {
+            self.clock.advance(LONG);
+            self.set(at, value);
+            match self.get(at) {
+                Some(found) if found == value => return,
+                Some(older) => panic!("{}", String::from_utf8_lossy(&older[..older.len().min(9)])),
+                None => assert!(start.elapsed() < PATIENCE, "{:?}", self.store.warnings()),
+            }
+        }
+    }
+
+    /// Makes a change whose bytes are held back until it is given up.
+    fn change_late(&self, change: impl Fn(&dyn Store)) {
+        // The statistics of Redis include the number of its entries, which it is asked for.
+        let before = self.unreachable();
+        self.proxy.hold();
+        change(&*self.store);
+        assert!(self.unreachable() > before);
+        self.clock.advance(LONG);
+    }
+}
+
+fn a_value_is_not_read(held: &Held) {
+    for (size, many) in [(3, false), (3, true), (100_000, false), (4_000_000, false)] {
+        let late: Vec<u8> = b"mid".iter().copied().cycle().take(size).collect();
+        for at in 0..3 {
+            held.set_until_found(at, b"old");
+        }
+        held.change_late(|store| {
+            if many {
+                let late = [0, 1].map(|at| (&*held.keys[at], late.as_slice(), SetOptions::set()));
+                assert!(store.set_many(&late).into_iter().all(|written| written.is_ok()));
+            } else {
+                held.set(0, &late);
+            }
+        });
+        // Other keys go on.
+        held.set_until_found(2, b"new");
+        held.set(0, b"new");
+        let early = held.get(0);
+        assert_ne!(early.as_deref(), Some(&b"old"[..]));
+        held.proxy.release();
+        assert!(held.get(0).is_none_or(|value| value == b"new"), "{size} {many} {early:?}");
+        assert!(held.get(1).is_none_or(|value| value == b"old"), "{size} {many}");
+        assert_eq!(held.get(2).as_deref(), Some(&b"new"[..]));
+        held.set_until_found(0, b"new");
+        held.set_until_found(1, b"new");
+    }
+}
+
+fn a_ttl_leaves_that_of_a_newer_value(held: &Held) {
+    let long = Duration::from_secs(10_000);
+    held.set_until_found(0, b"old");
+    held.change_late(|store| {
+        store.touch(&held.keys[0], Ttl::Never).unwrap();
+    });
+    held.set_until_found(2, b"new");
+    let options = SetOptions::set().with_ttl(long);
+    assert!(held.store.set(&held.keys[0], b"new", &options).unwrap().is_stored());
+    held.proxy.release();
+    let hit = held.store.get_into(&held.keys[0], &mut Vec::new()).unwrap();
+    assert!(hit.is_none_or(|hit| hit.expires_in.is_some()));
+    held.set_until_found(0, b"new");
+}
+
+fn a_deletion_leaves_what_was_read(held: &Held) {
+    held.set_until_found(0, b"old");
+    held.change_late(|store| {
+        store.delete(&held.keys[0]).unwrap();
+    });
+    held.set_until_found(2, b"new");
+    held.set(0, b"new");
+    let read = held.get(0);
+    assert_ne!(read.as_deref(), Some(&b"old"[..]));
+    held.proxy.release();
+    assert!(read.is_none() || held.get(0) == read);
+    held.set_until_found(0, b"new");
+}
+
+/// Runs each test of a change that arrives late.
+fn check(held: Option<Held>) {
+    let Some(held) = held else { return };
+    a_value_is_not_read(&held);
+    a_ttl_leaves_that_of_a_newer_value(&held);
+    a_deletion_leaves_what_was_read(&held);
+}
+
+#[test]
+fn what_arrives_late_at_memcached_has_no_effect() {
+    check(Held::alone(Kind::Memcached, "timeout=500ms"));
+}
+
+#[test]
+fn what_arrives_late_at_redis_has_no_effect() {
+    check(Held::alone(Kind::Redis, "timeout=500ms"));
+}
+
+#[test]
+fn what_arrives_late_at_a_node_of_a_cluster_has_no_effect() {
+    check(Held::in_cluster("timeout=500ms"));
+}
