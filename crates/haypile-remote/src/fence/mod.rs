@@ -371,3 +371,6 @@ fn nanoseconds(duration: Duration) -> u64 {
 fn bytes(key: &[u8]) -> usize {
     key.len() + KEY_OVERHEAD_BYTES
 }
+
+#[cfg(test)]
+mod tests;
