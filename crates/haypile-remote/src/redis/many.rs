@@ -1,5 +1,6 @@
 //! Batches of changes, and scans of all keys.
 
+use std::iter;
 use std::sync::Arc;
 
 use haypile::{Cursor, Error, Result};
@@ -147,10 +148,16 @@ impl RedisStore {
         Err(self.backend(operation, Unsettled))
     }
 
-    /// Deletes these entries, named as the server knows them.
+    /// Deletes these entries, named as the server knows them. Those that are set apart are deleted
+    /// later anyway.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
+        let apart = self.nodes.fences().set_apart(keys.iter().map(Vec::as_slice));
+        let mut apart = apart.unwrap_or_default().into_iter().chain(iter::repeat(false));
         for key in keys {
+            if apart.next() == Some(true) {
+                continue;
+            }
             let command = unlink(&key);
             batch.push(key, [command]);
         }

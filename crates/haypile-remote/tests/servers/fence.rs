@@ -188,3 +188,49 @@ fn what_arrives_late_at_redis_has_no_effect() {
 fn what_arrives_late_at_a_node_of_a_cluster_has_no_effect() {
     check(Held::in_cluster("timeout=500ms"));
 }
+
+#[test]
+fn a_lost_connection_is_given_up_after_a_second_in_which_the_server_answers() {
+    for held in Held::each("timeout=500ms") {
+        held.set_until_found(0, b"old");
+        held.change_late(|_| held.set(0, b"mid"));
+        held.set_until_found(2, b"new");
+        let start = Instant::now();
+        while held.get(0).is_none() {
+            held.clock.advance(Duration::from_millis(50));
+            held.set(0, b"new");
+            held.set(2, b"new");
+            assert!(start.elapsed() < PATIENCE, "{:?}", held.store.warnings());
+        }
+        assert_eq!(held.store.stats().unwrap().unfenced, 1);
+        let says = "did not confirm within a second";
+        let warnings = held.store.warnings();
+        assert!(warnings.iter().any(|warning| warning.contains(says)), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_namespace_is_cleared_while_a_value_for_it_is_under_way() {
+    let Some(held) = Held::alone(Kind::Redis, "timeout=500ms&namespace=n") else { return };
+    held.set_until_found(0, b"old");
+    held.set_until_found(1, b"old");
+    held.change_late(|_| held.set(0, b"mid"));
+    held.set_until_found(2, b"new");
+    held.store.clear().unwrap();
+    held.proxy.release();
+    for at in 0..3 {
+        assert_eq!(held.get(at), None, "{at}");
+    }
+    held.set_until_found(0, b"new");
+    assert_eq!(held.store.len().unwrap(), 1);
+}
+
+#[test]
+fn a_store_that_is_closed_does_not_wait_for_lost_connections() {
+    for held in Held::each("timeout=500ms") {
+        held.set_until_found(0, b"old");
+        held.change_late(|_| held.set(0, b"mid"));
+        held.store.close().unwrap();
+        held.store.close().unwrap();
+    }
+}

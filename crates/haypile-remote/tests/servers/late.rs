@@ -3,6 +3,7 @@
 //! `HAYPILE_LATE_ROUNDS=1000` runs that many rounds on each kind of server; a few are the default.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use haypile::{ManualClock, SetOptions, Store};
@@ -49,19 +50,22 @@ fn run(url: &str, key: impl Fn(usize) -> Vec<u8>, daemon: &Daemon) {
     let store = open_by(&clock, url);
     let (start, mut found, mut slowest) = (Instant::now(), Found::default(), Duration::ZERO);
     for round in 0..rounds() {
-        let key = key(round % 5);
+        let key = key(round / 5 % 5);
         let mut late = name("mid", round);
-        late.resize(SIZES[round / 5 % SIZES.len()].max(late.len()), b'm');
+        late.resize(SIZES[round % SIZES.len()].max(late.len()), b'm');
         set(&*store, &key, &name("old", round));
         daemon.stop();
-        if round % 3 == 0 {
-            let more = [b"more".as_slice(), &key].map(|key| (key, &*late, SetOptions::set()));
-            store
-                .set_many(&more)
-                .into_iter()
-                .for_each(|written| assert!(written.unwrap().is_stored()));
-        } else {
-            set(&*store, &key, &late);
+        match round % 4 {
+            0 => {
+                let more = [b"more".as_slice(), &key].map(|key| (key, &*late, SetOptions::set()));
+                assert!(store.set_many(&more).iter().all(|written| written.is_ok()));
+            }
+            1 => thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| set(&*store, &key, &late));
+                }
+            }),
+            _ => set(&*store, &key, &late),
         }
         if round % 7 == 0 {
             clock.advance(LONG);

@@ -87,11 +87,6 @@ impl Proxy {
             self.shared.changed.wait_timeout_while(state, PATIENCE, is_open).unwrap();
         assert!(!waited.timed_out(), "the client has not ended what it sent, or the server hangs");
     }
-
-    /// Returns the number of clients' connections so far.
-    pub(crate) fn connections(&self) -> usize {
-        self.shared.state.lock().unwrap().connections.len()
-    }
 }
 
 impl Drop for Proxy {
