@@ -1,5 +1,6 @@
 //! The servers that have a store's keys, and requests to them.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd};
@@ -184,6 +185,19 @@ impl Nodes {
         match self {
             Self::One(node) => Ok(All { nodes: vec![(0, Arc::clone(node))], generation: 0 }),
             Self::Cluster(cluster) => cluster.all(is_fresh),
+        }
+    }
+
+    /// Calls `visit` with the server of each key, also while keys move between servers. `failed`
+    /// converts errors of a cluster.
+    pub(super) fn visit_all<E>(
+        &self,
+        mut visit: impl FnMut(&Node) -> Result<(), E>,
+        failed: impl Fn(Box<dyn Error + Send + Sync>) -> E,
+    ) -> Result<(), E> {
+        match self {
+            Self::One(node) => visit(node),
+            Self::Cluster(cluster) => cluster.visit_all(visit, failed),
         }
     }
 

@@ -345,9 +345,9 @@ impl Store for RedisStore {
     fn clear(&self) -> Result<()> {
         self.check_open()?;
         if self.common.is_whole() {
-            return self.whole::<()>("clear", &cmd("FLUSHDB")).map(drop);
+            return self.flush_all("clear");
         }
-        self.scan_all("clear", |(), keys| self.delete_all("clear", keys))
+        self.scan_all("clear", |keys| self.delete_all("clear", keys))
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
@@ -362,10 +362,10 @@ impl Store for RedisStore {
     fn len(&self) -> Result<u64> {
         self.check_open()?;
         if self.common.is_whole() {
-            let entries = self.whole::<u64>("len", &cmd("DBSIZE"))?;
-            return Ok(entries.into_iter().fold(0, u64::saturating_add));
+            return self.count_all("len");
         }
-        let keys = self.scan_all("len", |keys: &mut HashSet<_>, some| {
+        let mut keys = HashSet::new();
+        self.scan_all("len", |some| {
             keys.extend(some);
             Ok(())
         })?;

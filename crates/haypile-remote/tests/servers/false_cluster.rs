@@ -84,7 +84,8 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
             ["CLUSTER", "SLOTS"] => slots(&[(0, ports[turn.fetch_add(1, Ordering::SeqCst) % 2])]),
             ["FLUSHDB"] => line("+OK"),
             ["DBSIZE"] => line(":1"),
-            _ => line("*2\r\n$1\r\n0\r\n*0"),
+            ["SCAN", ..] => page(&[]),
+            _ => line("-ERR"),
         });
     }
     for options in ["timeout=30s", "timeout=30s&namespace=n"] {
@@ -92,6 +93,84 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
         for error in [store.clear().unwrap_err(), store.len().unwrap_err()] {
             assert!(error.to_string().contains("when the cluster has settled"), "{error}");
         }
+    }
+}
+
+/// Returns the answer to a `SCAN` that ends with these keys.
+fn page(keys: &[&str]) -> Said {
+    let keys: String = keys.iter().map(|key| format!("${}\r\n{key}\r\n", key.len())).collect();
+    Said::Wire(format!("*2\r\n$1\r\n0\r\n*{}\r\n{keys}", keys.matches('$').count()))
+}
+
+fn scans(node: &FalseNode) -> usize {
+    node.asked().iter().filter(|asked| asked.starts_with("SCAN")).count()
+}
+
+#[test]
+fn only_nodes_that_slots_move_to_are_visited_again() {
+    let [one, two, three] = std::array::from_fn(|_| FalseNode::start());
+    let ports = [&one, &two, &three].map(FalseNode::port);
+    let was_scanned = Arc::new(AtomicUsize::new(0));
+    for (number, node) in [&one, &two, &three].into_iter().enumerate() {
+        let was_scanned = Arc::clone(&was_scanned);
+        node.answers(move |words| match words {
+            ["CLUSTER", "SLOTS"] => {
+                // Some slots move while the first node is visited.
+                let first = if was_scanned.load(Ordering::SeqCst) > 0 { 10 } else { HALF };
+                slots(&[(0, ports[0]), (first, ports[1]), (9_000, ports[2])])
+            }
+            ["SCAN", ..] if number == 0 => {
+                was_scanned.store(1, Ordering::SeqCst);
+                page(&["n:a"])
+            }
+            ["SCAN", ..] => page(&["n:a"]),
+            _ => like_an_owner(words),
+        });
+    }
+    let store = open(&one.url("timeout=30s&namespace=n")).unwrap();
+    store.clear().unwrap();
+    let visits = [&one, &two, &three].map(scans);
+    assert!(visits == [1, 1, 1] || visits == [1, 2, 1], "{visits:?}");
+    was_scanned.store(0, Ordering::SeqCst);
+    assert_eq!(store.len().unwrap(), 1);
+}
+
+/// A slot is moving, and its key has gone to the other node before the first one is visited.
+#[test]
+fn keys_of_a_slot_that_is_moving_are_cleared_and_counted() {
+    // One of them is visited first.
+    for (source, slot) in [(0, 7), (1, HALF)] {
+        let nodes = [FalseNode::start(), FalseNode::start()];
+        let ports = [nodes[0].port(), nodes[1].port()];
+        let was_scanned = Arc::new(AtomicUsize::new(0));
+        for (number, node) in nodes.iter().enumerate() {
+            let was_scanned = Arc::clone(&was_scanned);
+            node.answers(move |words| match words {
+                ["CLUSTER", "SLOTS"] => slots(&[(0, ports[0]), (HALF, ports[1])]),
+                ["CLUSTER", "NODES"] if number == source => {
+                    let lines = format!(
+                        "a 127.0.0.1:{}@1 myself,master - 0 0 1 connected [{slot}->-b]\n\
+                         b 127.0.0.1:{}@1 master - 0 0 2 connected",
+                        ports[source],
+                        ports[1 - source]
+                    );
+                    bulk(Some(&lines))
+                }
+                ["SCAN", ..] if number == source => {
+                    was_scanned.store(1, Ordering::SeqCst);
+                    page(&[])
+                }
+                ["SCAN", ..] if was_scanned.load(Ordering::SeqCst) == 1 => page(&["n:a"]),
+                ["SCAN", ..] => page(&[]),
+                _ => like_an_owner(words),
+            });
+        }
+        let store = open(&nodes[0].url("timeout=30s&namespace=n")).unwrap();
+        assert_eq!(store.len().unwrap(), 1, "{source}");
+        was_scanned.store(0, Ordering::SeqCst);
+        store.clear().unwrap();
+        let asked: Vec<_> = nodes.iter().flat_map(FalseNode::asked).collect();
+        assert!(asked.contains(&"UNLINK n:a".to_owned()), "{source} {asked:?}");
     }
 }
 

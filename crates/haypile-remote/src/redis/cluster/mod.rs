@@ -12,6 +12,7 @@ mod opener;
 pub(super) mod redirect;
 mod renew;
 mod topology;
+pub(super) mod visit;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,12 +25,11 @@ use parking_lot::{Mutex, RwLock};
 pub use opener::RedisClusterOpener;
 
 use self::renew::{Asking, slots};
-use self::topology::{Member, SLOTS, Topology};
+use self::topology::{Member, Topology};
 use super::login::Login;
 use super::nodes::{All, Node};
 use super::settings::Redis;
 use crate::address::Address;
-use crate::deadline::Deadline;
 use crate::fence::Fences;
 use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
@@ -115,17 +115,7 @@ impl Cluster {
 
     /// Returns all nodes that have slots, and reads the slots again if `is_fresh`.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
-        if is_fresh {
-            self.renew(Deadline::after(self.timeout))?;
-        } else {
-            self.renew_if_due();
-        }
-        let topology = self.topology();
-        let uncovered = topology.uncovered();
-        if uncovered > 0 {
-            let why = format!("no node has {uncovered} of its {SLOTS} slots");
-            return Err(Unreachable::new(self.name(), why));
-        }
+        let topology = self.covered(is_fresh)?;
         let nodes = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
         Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }

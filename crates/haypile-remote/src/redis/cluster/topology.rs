@@ -121,6 +121,11 @@ impl Topology {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
     }
 
+    /// Returns the address of the node that has a slot.
+    pub(super) fn owner_of(&self, slot: u16) -> Option<&Address> {
+        self.slots.get(&Slot::new(slot)?).map(|at| &self.members[usize::from(*at)].address)
+    }
+
     /// Returns the node at an address.
     pub(super) fn node_at(&self, address: &Address) -> Option<&Arc<Node>> {
         self.members.iter().find(|member| member.address == *address).map(|member| &member.node)
