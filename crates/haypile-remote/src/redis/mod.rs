@@ -55,6 +55,7 @@ mod login;
 mod many;
 mod nodes;
 mod opener;
+mod refusal;
 mod settings;
 mod store;
 mod wire;

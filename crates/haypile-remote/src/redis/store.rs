@@ -13,6 +13,7 @@ use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use super::connection::{Reply, value};
 use super::nodes::{Batch, Nodes, Purpose, single};
+use super::refusal::Refusal;
 use super::wire::{unlink, wire_ttl, with_key};
 use crate::counts::{ServerCounts, written_nowhere};
 use crate::deadline::Lost;
@@ -94,7 +95,8 @@ impl RedisStore {
     }
 
     pub(super) fn accepted<T>(&self, operation: &'static str, reply: Reply<T>) -> Result<T> {
-        reply.map_err(|error| self.backend(operation, error))
+        let is_in_cluster = matches!(self.nodes, Nodes::Cluster(_));
+        reply.map_err(|error| self.backend(operation, Refusal::new(error, is_in_cluster)))
     }
 
     /// Asks the servers that have these keys, and counts the requests that they do not answer.

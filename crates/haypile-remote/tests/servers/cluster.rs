@@ -29,6 +29,7 @@ fn a_whole_cluster_is_one_cache() {
     many_keys_of_all_slots(&cluster);
     a_namespace_is_cleared_counted_and_listed_alone(&cluster);
     counting_goes_to_the_node_of_the_key(&cluster);
+    a_node_alone_names_the_url_of_its_cluster(&cluster);
 }
 
 fn many_keys_of_all_slots(cluster: &Nodes) {
@@ -88,6 +89,15 @@ fn counting_goes_to_the_node_of_the_key(cluster: &Nodes) {
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(count))));
     assert!(names.iter().all(|key| store.get(key).unwrap().as_deref() == Some(b"41")));
     assert_eq!(store.decr(b"no", 1).unwrap(), None);
+}
+
+fn a_node_alone_names_the_url_of_its_cluster(cluster: &Nodes) {
+    let alone = open(&cluster.daemons[0].url("timeout=30s")).unwrap();
+    let elsewhere = cluster.key(1, 0);
+    let error = alone.get(&elsewhere).unwrap_err().to_string();
+    assert!(error.contains("redis+cluster://HOST:PORT"), "{error}");
+    let error = alone.set(&elsewhere, b"v", &SetOptions::set()).unwrap_err().to_string();
+    assert!(error.contains("redis+cluster://HOST:PORT"), "{error}");
 }
 
 #[test]

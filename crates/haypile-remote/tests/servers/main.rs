@@ -7,6 +7,7 @@
 
 mod cluster;
 mod cluster_failure;
+mod commands;
 mod daemon;
 mod failure;
 mod false_cluster;
