@@ -1,5 +1,8 @@
 //! Changes that arrive at the server after newer ones, because their connection was held up.
 
+#![expect(unsafe_code, reason = "forks as programs in C and Python do")]
+
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -233,4 +236,43 @@ fn a_store_that_is_closed_does_not_wait_for_lost_connections() {
         held.store.close().unwrap();
         held.store.close().unwrap();
     }
+}
+
+/// A process that forks while it waits for a lost connection; its child uses the store and closes
+/// it.
+#[test]
+#[ignore = "another test starts it"]
+fn forking() {
+    for held in Held::each("timeout=500ms") {
+        held.set_until_found(0, b"old");
+        held.change_late(|_| held.set(0, b"mid"));
+        held.set_until_found(2, b"new");
+        // SAFETY: the threads of the proxy hold no lock that the child takes.
+        let forked = unsafe { libc::fork() };
+        if forked == 0 {
+            held.set(3, b"child");
+            let is_right = held.get(3).as_deref() == Some(b"child") && held.get(0).is_none();
+            let is_closed = held.store.close().is_ok();
+            // SAFETY: ends the child without the handlers of its parent.
+            unsafe { libc::_exit(i32::from(!is_right || !is_closed)) }
+        }
+        let mut status = 0;
+        // SAFETY: the child is this process', and the status is a valid place.
+        assert_eq!(unsafe { libc::waitpid(forked, &raw mut status, 0) }, forked);
+        assert_eq!(status, 0, "the child reads what it writes, and not what is set apart");
+        held.set(0, b"new");
+        assert_eq!(held.get(0), None);
+        held.proxy.release();
+        held.set_until_found(0, b"new");
+        assert_eq!(held.get(3).as_deref(), Some(&b"child"[..]));
+        assert_eq!(held.store.stats().unwrap().unfenced, 0);
+    }
+}
+
+#[test]
+fn a_forked_child_leaves_lost_connections_to_its_parent() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["fence::forking", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
