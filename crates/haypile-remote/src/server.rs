@@ -195,6 +195,14 @@ impl<C: Connect> Server<C> {
         self.exchange(repeat, Subject::Entries, changed, question)
     }
 
+    /// Asks the server for a sign of life.
+    pub(crate) fn probe(&self) {
+        let question = |connection: &mut _, deadline| self.connect.greet(connection, deadline);
+        if let Err(error) = self.exchange(Repeat::Harmless, Subject::Entries, &[], question) {
+            log::debug!("{error}");
+        }
+    }
+
     /// Asks about something other than entries: invalidations stay pending, and a server that has
     /// refused entries is not known to accept them again.
     pub(crate) fn ask_freely<T>(

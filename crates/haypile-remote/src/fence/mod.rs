@@ -104,15 +104,15 @@ impl HalfClosed {
         let mut buffer = [0; 4096];
         for _ in 0..READS_AT_ONCE {
             match self.socket.read(&mut buffer).map_err(|error| error.kind()) {
-                Ok(0) => return Polled::Ended,
-                Ok(_) | Err(io::ErrorKind::Interrupted) => {}
-                Err(io::ErrorKind::WouldBlock) => return Polled::Open,
-                Err(
+                Ok(0)
+                | Err(
                     io::ErrorKind::ConnectionReset
                     | io::ErrorKind::ConnectionAborted
                     | io::ErrorKind::BrokenPipe
                     | io::ErrorKind::NotConnected,
                 ) => return Polled::Ended,
+                Ok(_) | Err(io::ErrorKind::Interrupted) => {}
+                Err(io::ErrorKind::WouldBlock) => return Polled::Open,
                 Err(_) => return Polled::Cut,
             }
         }
@@ -230,6 +230,18 @@ impl Fences {
         apart.contains(&true).then_some(apart)
     }
 
+    /// Whether the server of a key that is set apart has not answered lately. It is then asked
+    /// something, because nobody may ask it about other keys, and a fence waits for answers.
+    pub(crate) fn is_unheard(&self, key: &[u8]) -> bool {
+        let now_ns = self.clock.now_ns();
+        let state = self.state.lock();
+        let Some(numbers) = state.keys.get(key) else { return false };
+        state.fences.iter().any(|fence| {
+            let is_recent = |at_ns| now_ns.saturating_sub(at_ns) < nanoseconds(LONGEST_STEP);
+            numbers.contains(&fence.number) && !fence.last_answer_ns.is_some_and(is_recent)
+        })
+    }
+
     /// Notes that a server has answered a request. A fence is given up when that server has
     /// answered others for a second.
     pub(crate) fn answered(&self, server: &str) {
@@ -343,7 +355,9 @@ impl FencesState {
             }
         });
         self.has_ended |= self.fences.len() < before;
-        cut.iter().for_each(|server| self.unfenced(server, "it broke"));
+        for server in &cut {
+            self.unfenced(server, "it broke");
+        }
     }
 
     fn unfenced(&mut self, server: &Arc<str>, why: &str) {

@@ -125,6 +125,11 @@ impl Nodes {
         let Some(apart) = self.fences().set_apart(batch.borrowed()) else {
             return self.ask_about_all(purpose, batch, read);
         };
+        let is_unheard =
+            |place: &usize| apart[*place] && self.fences().is_unheard(&batch.keys[*place]);
+        if let Some(place) = (0..apart.len()).find(is_unheard) {
+            self.probe(&batch.keys[place]);
+        }
         let places: Vec<_> = (0..apart.len()).filter(|place| !apart[*place]).collect();
         let mut answers: Vec<_> = apart.iter().map(|_| None).collect();
         for (place, answer) in
@@ -170,6 +175,14 @@ impl Nodes {
         match self {
             Self::One(node) => node.fences(),
             Self::Cluster(cluster) => &cluster.fences,
+        }
+    }
+
+    /// Asks the server that has a key for a sign of life.
+    fn probe(&self, key: &[u8]) {
+        match self {
+            Self::One(node) => node.probe(),
+            Self::Cluster(cluster) => cluster.probe(key),
         }
     }
 

@@ -265,7 +265,9 @@ fn reshard(cluster: &Nodes, is_over: &AtomicBool) -> usize {
         }
         begin_move(cluster, slot, 0, 1);
         let keys: Vec<String> = cluster.ask(0, &format!("CLUSTER GETKEYSINSLOT {slot} 1000"));
-        keys.iter().for_each(|key| carry(cluster, key, 0, 1));
+        for key in &keys {
+            carry(cluster, key, 0, 1);
+        }
         end_move(cluster, slot, 0, 1);
         moves += 1;
     }

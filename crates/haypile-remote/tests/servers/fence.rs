@@ -87,11 +87,19 @@ impl Held {
         self.store.stats().unwrap().unreachable
     }
 
+    /// Ends the pause after a failure. The clock stands still otherwise: a connection is given up
+    /// by it.
+    fn end_pause(&self) {
+        if self.store.warnings().iter().any(|warning| warning.contains("does not answer now")) {
+            self.clock.advance(LONG);
+        }
+    }
+
     /// Writes a value until a read finds it. Every read must find it or nothing.
     fn set_until_found(&self, at: usize, value: &[u8]) {
         let start = Instant::now();
         loop {
-            self.clock.advance(LONG);
+            self.end_pause();
             self.set(at, value);
             match self.get(at) {
                 Some(found) if found == value => return,
@@ -108,7 +116,6 @@ impl Held {
         self.proxy.hold();
         change(&*self.store);
         assert!(self.unreachable() > before);
-        self.clock.advance(LONG);
     }
 }
 
@@ -167,6 +174,22 @@ fn a_deletion_leaves_what_was_read(held: &Held) {
     held.proxy.release();
     assert!(read.is_none() || held.get(0) == read);
     held.set_until_found(0, b"new");
+}
+
+#[test]
+fn a_key_that_alone_is_used_does_not_stay_set_apart() {
+    for held in Held::each("timeout=500ms") {
+        held.set_until_found(0, b"old");
+        held.change_late(|_| held.set(0, b"mid"));
+        held.end_pause();
+        let start = Instant::now();
+        while held.get(0).is_none() {
+            held.clock.advance(Duration::from_millis(100));
+            held.set(0, b"new");
+            assert!(start.elapsed() < PATIENCE, "{:?}", held.store.warnings());
+        }
+        assert_eq!(held.store.stats().unwrap().unfenced, 1);
+    }
 }
 
 /// Runs each test of a change that arrives late.

@@ -80,7 +80,9 @@ impl Proxy {
             .filter(|number| state.connections[*number].is_held)
             .collect();
         assert!(!held.is_empty(), "nothing was held back");
-        held.iter().for_each(|number| state.connections[*number].is_held = false);
+        for number in &held {
+            state.connections[*number].is_held = false;
+        }
         self.shared.changed.notify_all();
         let is_open = |state: &mut State| held.iter().any(|at| !state.connections[*at].is_over);
         let (_state, waited) =

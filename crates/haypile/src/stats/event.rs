@@ -115,7 +115,8 @@ events! {
     Corrupt corrupt
         alone("haypile_corrupt_total", "Values that were found damaged and taken for a miss.");
     /// Operations on entries that a remote store answered by itself, as an empty cache would,
-    /// because its server did not. Each is also counted as what it returned.
+    /// because its server did not, or may still do an earlier write of that key. Each is also
+    /// counted as what it returned.
     Unreachable unreachable
         alone(
             "haypile_unreachable_total",

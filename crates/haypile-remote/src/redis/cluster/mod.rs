@@ -16,7 +16,7 @@ pub(super) mod visit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haypile::Clock;
@@ -30,6 +30,7 @@ use super::login::Login;
 use super::nodes::{All, Node};
 use super::settings::Redis;
 use crate::address::Address;
+use crate::deadline::Deadline;
 use crate::fence::Fences;
 use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
@@ -91,7 +92,8 @@ impl Cluster {
     fn try_out(&self) -> Result<(), String> {
         let known = self.seeds.iter().any(|(address, node)| {
             let learned = node.try_out(|redis, deadline| {
-                self.learn(slots(&mut redis.connect(deadline)?, address, deadline)?)
+                self.learn(slots(&mut redis.connect(deadline)?, address, deadline)?);
+                Ok(())
             });
             learned.is_some()
         });
@@ -115,7 +117,12 @@ impl Cluster {
 
     /// Returns all nodes that have slots, and reads the slots again if `is_fresh`.
     pub(super) fn all(&self, is_fresh: bool) -> Result<All, Unreachable> {
-        let topology = self.covered(is_fresh)?;
+        if is_fresh {
+            self.renew(Deadline::after(self.timeout))?;
+        } else {
+            self.renew_if_due();
+        }
+        let topology = self.covered()?;
         let nodes = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
         Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
@@ -185,6 +192,18 @@ impl Cluster {
             match topology.member_of(key) {
                 Some(member) => member.node.enqueue([key]),
                 None => self.unrouted.lock().add(key),
+            }
+        }
+    }
+
+    /// Asks the node that has the slot of a key for a sign of life.
+    pub(super) fn probe(&self, key: &[u8]) {
+        self.renew_if_due();
+        if let Some(member) = self.topology().member_of(key) {
+            member.node.probe();
+            if member.node.is_down() {
+                // Another node may have taken over the slot.
+                self.is_stale.store(true, Ordering::Relaxed);
             }
         }
     }

@@ -121,9 +121,17 @@ impl Topology {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
     }
 
-    /// Returns the address of the node that has a slot.
-    pub(super) fn owner_of(&self, slot: u16) -> Option<&Address> {
-        self.slots.get(&Slot::new(slot)?).map(|at| &self.members[usize::from(*at)].address)
+    /// Returns the address of the node that has the slot with this number.
+    pub(super) fn owner_of(&self, slot: usize) -> Option<&Address> {
+        let has =
+            |range: &&Range| (usize::from(range.first)..=usize::from(range.last)).contains(&slot);
+        self.ranges.iter().find(has).map(|range| &range.address)
+    }
+
+    /// Returns the slots of the node at an address.
+    pub(super) fn slots_of(&self, address: &Address) -> impl Iterator<Item = u16> {
+        let own = self.ranges.iter().filter(move |range| range.address == *address);
+        own.flat_map(|range| range.first..=range.last)
     }
 
     /// Returns the node at an address.

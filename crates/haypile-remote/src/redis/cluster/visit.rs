@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::mem;
 use std::sync::Arc;
 
 use redis::cmd;
@@ -27,13 +28,13 @@ pub(in crate::redis) struct Unsettled {
     visits: usize,
 }
 
-/// The node that has to be visited for a slot.
-#[derive(Clone, Debug, PartialEq)]
-enum Due {
-    /// The one that has it.
-    Owner,
-    /// The one that it moves to: the visit to its owner has missed keys that were there already.
-    Target(Address),
+/// Slots whose nodes have still to be visited.
+struct Unvisited {
+    /// Whether the node that has the slot has to be visited, indexed by slot.
+    by_owner: Vec<bool>,
+    /// Slots that are moving, with the nodes that they move to. The visit to a slot's own node has
+    /// missed the keys that were there already.
+    by_target: BTreeMap<u16, Address>,
 }
 
 impl Cluster {
@@ -44,56 +45,33 @@ impl Cluster {
         mut visit: impl FnMut(&Node) -> Result<(), E>,
         failed: impl Fn(Box<dyn Error + Send + Sync>) -> E,
     ) -> Result<(), E> {
-        let read = || self.covered(true).map_err(|error| failed(error.into()));
-        let mut topology = read()?;
-        let slots = u16::try_from(SLOTS).expect("16 bits number the slots");
-        let mut due: BTreeMap<u16, Due> = (0..slots).map(|slot| (slot, Due::Owner)).collect();
+        let late = |error: Unreachable| failed(error.into());
+        self.renew(Deadline::after(self.timeout)).map_err(late)?;
+        let mut topology = self.covered().map_err(late)?;
+        let mut unvisited = Unvisited { by_owner: vec![true; SLOTS], by_target: BTreeMap::new() };
         let mut visits = 0;
-        while let Some((address, node, own)) = self.next_visit(&topology, &due) {
+        while let Some(address) = unvisited.next(&topology) {
             if visits == MAX_VISITS * topology.members.len() {
                 return Err(failed(Unsettled { visits }.into()));
             }
             visits += 1;
+            let node = self.node_at(&address);
+            unvisited.by_target.retain(|_, target| *target != address);
             visit(&node)?;
-            let moving = moving(&node, &address).map_err(|error| failed(error.into()))?;
-            topology = read()?;
-            for slot in own {
-                match due[&slot] {
-                    Due::Owner if topology.owner_of(slot) != Some(&address) => {}
-                    Due::Owner if moving.contains_key(&slot) => {
-                        due.insert(slot, Due::Target(moving[&slot].clone()));
-                    }
-                    _ => drop(due.remove(&slot)),
-                }
-            }
+            // In this order: a slot that has moved when the slots are read is still due.
+            let moving = moving(&node, &address).map_err(late)?;
+            // A node knows best which slots it has lost, and to whom.
+            self.renew_from(&address, &node)
+                .or_else(|_| self.renew(Deadline::after(self.timeout)))
+                .map_err(late)?;
+            let before = mem::replace(&mut topology, self.covered().map_err(late)?);
+            unvisited.visited(&address, &before, &topology, &moving);
         }
         Ok(())
     }
 
-    /// Returns the node of the first slot that is due, and all slots that are due at that node.
-    fn next_visit(
-        &self,
-        topology: &Topology,
-        due: &BTreeMap<u16, Due>,
-    ) -> Option<(Address, Arc<Node>, Vec<u16>)> {
-        let place = |(slot, due): (&u16, &Due)| match due {
-            Due::Owner => topology.owner_of(*slot).cloned(),
-            Due::Target(address) => Some(address.clone()),
-        };
-        let address = due.iter().find_map(place)?;
-        let is_there = |entry: &(&u16, &Due)| place(*entry).as_ref() == Some(&address);
-        let own = due.iter().filter(is_there).map(|(slot, _)| *slot).collect();
-        let node = self.node_at(&address);
-        Some((address, node, own))
-    }
-
-    /// Returns the slots and their nodes; an error if a slot has no node.
-    pub(super) fn covered(&self, is_fresh: bool) -> Result<Arc<Topology>, Unreachable> {
-        if is_fresh {
-            self.renew(Deadline::after(self.timeout))?;
-        } else {
-            self.renew_if_due();
-        }
+    /// Returns the known slots and their nodes; an error if a slot has no node.
+    pub(super) fn covered(&self) -> Result<Arc<Topology>, Unreachable> {
         let topology = self.topology();
         let uncovered = topology.uncovered();
         if uncovered > 0 {
@@ -101,6 +79,39 @@ impl Cluster {
             return Err(Unreachable::new(self.name(), why));
         }
         Ok(topology)
+    }
+}
+
+impl Unvisited {
+    /// Returns the address of a node to visit.
+    fn next(&self, topology: &Topology) -> Option<Address> {
+        let of_slot = || topology.owner_of(self.by_owner.iter().position(|is_due| *is_due)?);
+        // After the nodes that have the slots: those may be visited for others as well.
+        of_slot().or_else(|| self.by_target.values().next()).cloned()
+    }
+
+    /// Notes a visit to a node that had the slots of `before`. `moving` are those that it was
+    /// moving to others at the end.
+    fn visited(
+        &mut self,
+        address: &Address,
+        before: &Topology,
+        after: &Topology,
+        moving: &BTreeMap<u16, Address>,
+    ) {
+        let mut has_after = vec![false; SLOTS];
+        for slot in after.slots_of(address) {
+            has_after[usize::from(slot)] = true;
+        }
+        for slot in before.slots_of(address) {
+            let at = usize::from(slot);
+            if has_after[at]
+                && mem::take(&mut self.by_owner[at])
+                && let Some(target) = moving.get(&slot)
+            {
+                self.by_target.insert(slot, target.clone());
+            }
+        }
     }
 }
 
