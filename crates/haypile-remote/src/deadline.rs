@@ -87,3 +87,30 @@ impl Lost {
         Self { is_of_answer: true, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_a_connection_are_told_apart() {
+        let lost = |error: io::Error| {
+            let lost = Deadline::after(Duration::from_secs(1)).lost(&error);
+            (lost.is_late, lost.is_cut)
+        };
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            assert_eq!(lost(kind.into()), (true, false), "{kind}");
+        }
+        for kind in [
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::BrokenPipe,
+            io::ErrorKind::UnexpectedEof,
+        ] {
+            assert_eq!(lost(kind.into()), (false, false), "{kind}");
+        }
+        // What the system says of a connection whose other side cannot be reached.
+        for code in [libc::ETIMEDOUT, libc::EHOSTUNREACH, libc::ENETDOWN] {
+            assert_eq!(lost(io::Error::from_raw_os_error(code)), (false, true), "{code}");
+        }
+    }
+}

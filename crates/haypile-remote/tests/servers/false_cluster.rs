@@ -13,14 +13,14 @@ use crate::false_node::{FalseNode, Said, bulk, line, slots};
 use crate::{open, open_by};
 
 /// Keys of the slots 3300, 7365 and 3168, by the specification's CRC16.
-const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
+pub(crate) const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
 /// The first slot of the second node.
-const HALF: u16 = 5_000;
+pub(crate) const HALF: u16 = 5_000;
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
 
 /// Returns the answers of a node that has the slots of all keys; each value is its key.
-fn like_an_owner(words: &[&str]) -> Said {
+pub(crate) fn like_an_owner(words: &[&str]) -> Said {
     match words {
         ["PTTL", _] => line(":-1"),
         ["GET", key] => bulk(Some(key)),
@@ -142,10 +142,10 @@ fn only_nodes_that_slots_move_to_are_visited_again() {
 /// A slot is moving, and its key has gone to the other node before the first one is visited.
 #[test]
 fn keys_of_a_slot_that_is_moving_are_cleared_and_counted() {
+    let nodes = [FalseNode::start(), FalseNode::start()];
+    let ports = [nodes[0].port(), nodes[1].port()];
     // One of them is visited first.
     for (source, slot) in [(0, 7), (1, HALF)] {
-        let nodes = [FalseNode::start(), FalseNode::start()];
-        let ports = [nodes[0].port(), nodes[1].port()];
         let was_scanned = Arc::new(AtomicUsize::new(0));
         for (number, node) in nodes.iter().enumerate() {
             let was_scanned = Arc::clone(&was_scanned);
@@ -179,7 +179,7 @@ fn keys_of_a_slot_that_is_moving_are_cleared_and_counted() {
 }
 
 /// Returns two nodes that agree on the slots: the first has those below [`HALF`].
-fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
+pub(crate) fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
     let nodes = [FalseNode::start(), FalseNode::start()];
     let shares = [(0, nodes[0].port()), (HALF, nodes[1].port())];
     nodes[1].answers(move |words| match words {
@@ -230,6 +230,24 @@ fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
     let keys = [KEYS[0]; 200];
     assert!(store.get_many(&keys).unwrap().iter().all(Option::is_none));
     // All replies together take twenty seconds, and each comes in time.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
+}
+
+#[test]
+fn a_reply_that_comes_by_drops_is_not_waited_for_longer_than_said() {
+    let ([slow, _other], shares) = pair();
+    slow.answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        ["GET", _] => Said::Pieces(Box::new(|number| {
+            thread::sleep(Duration::from_millis(50));
+            (number < 400).then(|| if number == 0 { "$399\r\n" } else { "x" }.to_owned())
+        })),
+        _ => like_an_owner(words),
+    });
+    let store = open(&slow.url("timeout=400ms")).unwrap();
+    let start = Instant::now();
+    assert_eq!(store.get(KEYS[0]).unwrap(), None);
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use haypile::{ManualClock, SetOptions, Store, Ttl};
 
 use crate::daemon::{Daemon, Kind};
+use crate::late::open_soon;
 use crate::nodes::Nodes;
 use crate::open_by;
 use crate::proxy::Proxy;
@@ -176,6 +177,47 @@ fn a_deletion_leaves_what_was_read(held: &Held) {
     held.set_until_found(0, b"new");
 }
 
+fn a_deletion_of_pending_keys_leaves_what_was_read(held: &Held) {
+    held.set_until_found(0, b"old");
+    held.change_late(|_| held.set(0, b"mid"));
+    held.set_until_found(2, b"new");
+    held.proxy.release();
+    // The next request begins with a deletion of the key.
+    held.proxy.hold();
+    assert_eq!(held.get(0), None);
+    held.set_until_found(2, b"newer");
+    held.set(0, b"new");
+    let read = held.get(0);
+    held.proxy.release();
+    assert!(read.is_none() || held.get(0) == read);
+    held.set_until_found(0, b"new");
+}
+
+#[test]
+fn attempts_at_a_server_that_stands_still_are_not_lost_connections() {
+    for kind in Kind::ALL {
+        let Some(daemon) = Daemon::start(kind) else { continue };
+        let clock = Arc::new(ManualClock::new());
+        let store = open_soon(&clock, &daemon.url("timeout=20ms"));
+        daemon.stop();
+        // More than a store keeps.
+        for _ in 0..70 {
+            clock.advance(LONG);
+            assert!(store.set(b"k", b"new", &SetOptions::set()).unwrap().is_stored());
+        }
+        daemon.go_on();
+        let start = Instant::now();
+        while store.get(b"k").unwrap().is_none_or(|value| value != b"newer") {
+            if store.warnings().iter().any(|warning| warning.contains("does not answer now")) {
+                clock.advance(LONG);
+            }
+            assert!(store.set(b"k", b"newer", &SetOptions::set()).unwrap().is_stored());
+            assert!(start.elapsed() < PATIENCE, "{:?}", store.warnings());
+        }
+        assert_eq!(store.stats().unwrap().unfenced, 0, "{:?}", store.warnings());
+    }
+}
+
 #[test]
 fn a_key_that_alone_is_used_does_not_stay_set_apart() {
     for held in Held::each("timeout=500ms") {
@@ -198,6 +240,7 @@ fn check(held: Option<Held>) {
     a_value_is_not_read(&held);
     a_ttl_leaves_that_of_a_newer_value(&held);
     a_deletion_leaves_what_was_read(&held);
+    a_deletion_of_pending_keys_leaves_what_was_read(&held);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::nodes::{Nodes, free_port};
 const LONG: Duration = Duration::from_secs(6);
 /// The time that a server may take to go on. No test waits this long if all is well.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a value is read again and again after it was found.
+/// The time for which a value is read again and again after it was found.
 const WATCHED: Duration = Duration::from_millis(15);
 /// Bytes of the values that are written while the server stands still.
 const SIZES: [usize; 5] = [100, 20_000, 200_000, 900_000, 4_000_000];
@@ -108,7 +108,7 @@ fn run(url: &str, key: impl Fn(usize) -> Vec<u8>, daemon: &Daemon) {
 }
 
 /// Opens a store on a server that may be slow to answer for the first time.
-fn open_soon(clock: &Arc<ManualClock>, url: &str) -> Arc<dyn Store> {
+pub(crate) fn open_soon(clock: &Arc<ManualClock>, url: &str) -> Arc<dyn Store> {
     let mut registry = Registry::new().with_clock(Arc::<ManualClock>::clone(clock));
     haypile_remote::register(&mut registry);
     let start = Instant::now();

@@ -13,6 +13,7 @@ mod failure;
 mod false_cluster;
 mod false_node;
 mod fence;
+mod fence_cluster;
 mod garbage;
 mod late;
 mod memcached;
