@@ -218,10 +218,7 @@ impl Fences {
     }
 
     /// Returns which of these keys are set apart; `None` if none is.
-    pub(crate) fn set_apart<'k>(
-        &self,
-        keys: impl IntoIterator<Item = &'k [u8]>,
-    ) -> Option<Vec<bool>> {
+    pub(crate) fn apart<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<Vec<bool>> {
         if !self.has_any.load(Ordering::Acquire) {
             return None;
         }

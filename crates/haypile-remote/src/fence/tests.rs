@@ -59,7 +59,7 @@ impl Setup {
     }
 
     fn is_apart(&self, key: &[u8]) -> bool {
-        self.fences.set_apart([key]).is_some()
+        self.fences.apart([key]).is_some()
     }
 }
 
@@ -87,11 +87,11 @@ fn error_soon(server: &TcpStream) -> io::ErrorKind {
 #[test]
 fn keys_are_set_apart_until_the_server_ends_the_connection() {
     let setup = Setup::new();
-    assert_eq!(setup.fences.set_apart([b"a".as_slice()]), None);
+    assert_eq!(setup.fences.apart([b"a".as_slice()]), None);
     let (mut client, mut server) = pair();
     client.write_all(b"late").unwrap();
     setup.fences.watch(client, false, &setup.server, [b"a".as_slice(), b"b"]);
-    let apart = setup.fences.set_apart([b"a".as_slice(), b"c", b"b"]);
+    let apart = setup.fences.apart([b"a".as_slice(), b"c", b"b"]);
     assert_eq!(apart, Some(vec![true, false, true]));
     assert_eq!(setup.settled(), [b""; 0]);
 
@@ -259,6 +259,7 @@ fn a_forked_child_leaves_the_connections_to_its_parent() {
     assert_eq!(setup.settled(), [b""; 0]);
     assert_eq!(SockRef::from(&parents).linger().unwrap(), None);
     parents.set_nonblocking(false).unwrap();
+    parents.set_read_timeout(Some(LONG)).unwrap();
     parents.read_exact(&mut [0; 6]).unwrap();
     // The child waits for as long as the parent would.
     drop(server);

@@ -23,7 +23,7 @@ impl MemcachedStore {
     ) -> Vec<Option<Reply>> {
         let mut replies: Vec<Option<Reply>> = commands.iter().map(|_| None).collect();
         let keys: Vec<_> = commands.iter().map(|(key, _)| key).collect();
-        let apart = self.set_apart(&keys).unwrap_or_default();
+        let apart = self.apart(&keys).unwrap_or_default();
         let is_apart = |at: usize| apart.get(at).is_some_and(|is_apart| *is_apart);
         apart.iter().filter(|is_apart| **is_apart).for_each(|_| self.counts.unreachable());
         for (number, server) in self.servers.iter().enumerate() {

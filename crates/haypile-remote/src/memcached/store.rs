@@ -125,9 +125,9 @@ impl MemcachedStore {
 
     /// Polls the lost connections, and returns which of these keys are set apart; `None` if none
     /// is. No server is asked about those.
-    pub(super) fn set_apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
+    pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
         self.settle();
-        let apart = self.fences.set_apart(keys.iter().map(|key| key.bytes.as_slice()))?;
+        let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;
         let is_unheard =
             |place: &usize| apart[*place] && self.fences.is_unheard(&keys[*place].bytes);
         if let Some(place) = (0..keys.len()).find(is_unheard) {
@@ -170,7 +170,7 @@ impl MemcachedStore {
         key: &ServerKey,
         ask: impl FnOnce() -> Result<T, Unreachable>,
     ) -> Option<T> {
-        let answer = if self.set_apart(&[key]).is_some() { None } else { ask().ok() };
+        let answer = if self.apart(&[key]).is_some() { None } else { ask().ok() };
         if answer.is_none() {
             self.counts.unreachable();
         }

@@ -142,7 +142,7 @@ impl RedisStore {
     /// later anyway.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
-        let apart = self.nodes.fences().set_apart(keys.iter().map(Vec::as_slice));
+        let apart = self.nodes.fences().apart(keys.iter().map(Vec::as_slice));
         let mut apart = apart.unwrap_or_default().into_iter().chain(iter::repeat(false));
         for key in keys {
             if apart.next() == Some(true) {

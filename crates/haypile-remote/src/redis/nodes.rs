@@ -122,7 +122,7 @@ impl Nodes {
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Vec<Option<R>> {
         self.settle();
-        let Some(apart) = self.fences().set_apart(batch.borrowed()) else {
+        let Some(apart) = self.fences().apart(batch.borrowed()) else {
             return self.ask_about_all(purpose, batch, read);
         };
         let is_unheard =

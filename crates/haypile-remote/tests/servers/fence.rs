@@ -11,8 +11,8 @@ use haypile::{ManualClock, SetOptions, Store, Ttl};
 use crate::daemon::{Daemon, Kind};
 use crate::late::open_soon;
 use crate::nodes::Nodes;
-use crate::open_by;
 use crate::proxy::Proxy;
+use crate::{open, open_by, put};
 
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
@@ -26,11 +26,10 @@ struct Held {
     proxy: Proxy,
     /// Keys of the server behind the proxy.
     keys: Vec<Vec<u8>>,
-    _servers: Servers,
+    servers: Servers,
 }
 
 enum Servers {
-    #[expect(dead_code, reason = "it ends when it is dropped")]
     One(Daemon),
     #[expect(dead_code, reason = "it ends when it is dropped")]
     Cluster(Nodes),
@@ -73,7 +72,7 @@ impl Held {
     fn open(url: &str, proxy: Proxy, keys: Vec<Vec<u8>>, servers: Servers) -> Self {
         let clock = Arc::new(ManualClock::new());
         let store = open_by(&clock, url);
-        Self { store, clock, proxy, keys, _servers: servers }
+        Self { store, clock, proxy, keys, servers }
     }
 
     fn get(&self, at: usize) -> Option<Vec<u8>> {
@@ -285,6 +284,9 @@ fn a_namespace_is_cleared_while_a_value_for_it_is_under_way() {
     held.set_until_found(1, b"old");
     held.change_late(|_| held.set(0, b"mid"));
     held.set_until_found(2, b"new");
+    let Servers::One(daemon) = &held.servers else { unreachable!("it is alone") };
+    let other = open(&daemon.url("timeout=30s&namespace=n")).unwrap();
+    put(&*other, &held.keys[0], b"other");
     held.store.clear().unwrap();
     held.proxy.release();
     for at in 0..3 {
