@@ -113,6 +113,8 @@ impl Held {
     fn change_late(&self, change: impl Fn(&dyn Store)) {
         // The statistics of Redis include the number of its entries, which it is asked for.
         let before = self.unreachable();
+        // Leaves a connection for the change.
+        self.set_until_found(5, b"ready");
         self.proxy.hold();
         change(&*self.store);
         assert!(self.unreachable() > before);

@@ -66,7 +66,7 @@ fn a_node_that_a_slot_is_moving_to_is_waited_for_while_the_present_one_answers()
         _ => like_an_owner(words),
     });
     let clock = Arc::new(ManualClock::new());
-    let store = open_by(&clock, &nodes[1].url("timeout=500ms"));
+    let store = open_by(&clock, &nodes[1].url("timeout=2s"));
     set(&*store, KEYS[0]);
     assert_eq!(new.asked(), ["ASKING", "SET b new"]);
     check(&*store, &clock, || new.asked());
@@ -84,7 +84,7 @@ fn a_node_that_another_has_replaced_is_waited_for_while_that_one_answers() {
         _ => like_an_owner(words),
     });
     let clock = Arc::new(ManualClock::new());
-    let store = open_by(&clock, &nodes[1].url("timeout=500ms"));
+    let store = open_by(&clock, &nodes[1].url("timeout=2s"));
     set(&*store, KEYS[0]);
     assert_eq!(nodes[0].asked().last().unwrap(), "SET b new");
     let after = [(0, heir.port()), (HALF, nodes[1].port())];

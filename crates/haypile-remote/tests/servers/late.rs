@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use haypile::{ManualClock, Registry, SetOptions, Store};
 
 use crate::daemon::{Daemon, Kind};
-use crate::nodes::{Nodes, free_port};
+use crate::nodes::Nodes;
 
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
@@ -144,8 +144,7 @@ fn memcached_on_a_socket_that_stands_still() {
 
 #[test]
 fn memcached_on_a_port_that_stands_still() {
-    let port = free_port();
-    let Some(daemon) = Daemon::start_on(Kind::Memcached, port, &MEMCACHED) else { return };
+    let Some((daemon, port)) = Daemon::start_on_port(Kind::Memcached, &MEMCACHED) else { return };
     run(&format!("memcached://127.0.0.1:{port}?timeout=50ms"), key, &daemon);
 }
 
@@ -157,15 +156,14 @@ fn redis_on_a_socket_that_stands_still() {
 
 #[test]
 fn redis_on_a_port_that_stands_still() {
-    let port = free_port();
-    let Some(daemon) = Daemon::start_on(Kind::Redis, port, &[]) else { return };
+    let Some((daemon, port)) = Daemon::start_on_port(Kind::Redis, &[]) else { return };
     run(&format!("redis://127.0.0.1:{port}?timeout=50ms"), key, &daemon);
 }
 
 #[test]
 fn redis_with_threads_that_stands_still() {
-    let (port, threads) = (free_port(), ["--io-threads", "4", "--io-threads-do-reads", "yes"]);
-    let Some(daemon) = Daemon::start_on(Kind::Redis, port, &threads) else { return };
+    let threads = ["--io-threads", "4", "--io-threads-do-reads", "yes"];
+    let Some((daemon, port)) = Daemon::start_on_port(Kind::Redis, &threads) else { return };
     run(&format!("redis://127.0.0.1:{port}?timeout=50ms"), key, &daemon);
 }
 
