@@ -50,7 +50,8 @@ impl Deadline {
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::UnexpectedEof => Lost::new(error),
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::Interrupted => Lost::new(error),
             _ => Lost { is_cut: true, ..Lost::new(error) },
         }
     }
@@ -105,6 +106,7 @@ mod tests {
             io::ErrorKind::ConnectionReset,
             io::ErrorKind::BrokenPipe,
             io::ErrorKind::UnexpectedEof,
+            io::ErrorKind::Interrupted,
         ] {
             assert_eq!(lost(kind.into()), (false, false), "{kind}");
         }

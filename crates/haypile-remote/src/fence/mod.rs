@@ -93,8 +93,9 @@ struct HalfClosed {
 
 impl HalfClosed {
     fn new(socket: TcpStream) -> Self {
-        // Both fail only if the connection has ended, which the first poll finds.
+        // Fails only if the connection has ended, which the first poll finds.
         let _ = socket.shutdown(Shutdown::Write);
+        // Fails on no socket.
         let _ = socket.set_nonblocking(true);
         Self { socket, process: process::id() }
     }

@@ -43,15 +43,18 @@ impl Connection {
         deadline: Deadline,
     ) -> Result<Vec<Reply>, Lost> {
         let first = self.next;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut has_values) = (Vec::new(), false);
         for command in commands {
+            let start = bytes.len();
             let tagged = command.flag(format!("O{}", self.next));
             tagged.encode_into(&mut bytes).map_err(|error| Lost::new(&error))?;
+            has_values |= bytes[start..].starts_with(b"mg");
             self.next = self.next.wrapping_add(1);
         }
         self.write(&bytes, deadline)?;
         let count = self.next.wrapping_sub(first);
-        (0..count).map(|number| self.reply(first.wrapping_add(number), deadline)).collect()
+        let tags = (0..count).map(|number| first.wrapping_add(number));
+        tags.map(|tag| self.reply(tag, has_values, deadline)).collect()
     }
 
     fn write(&mut self, mut bytes: &[u8], deadline: Deadline) -> Result<(), Lost> {
@@ -68,14 +71,20 @@ impl Connection {
         Ok(())
     }
 
-    fn reply(&mut self, tag: u32, deadline: Deadline) -> Result<Reply, Lost> {
-        self.meta.set_io_timeout(Some(deadline.left()?));
-        let response = match self.meta.receive() {
-            Ok(response) => response,
-            // An error is a line of its own without a number; the next answer follows it.
-            Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
-            Err(Error::Io(error)) => return Err(deadline.lost(&error)),
-            Err(error) => return Err(Lost::new(&error)),
+    fn reply(&mut self, tag: u32, has_values: bool, deadline: Deadline) -> Result<Reply, Lost> {
+        let response = loop {
+            self.meta.set_io_timeout(Some(deadline.left()?));
+            match self.meta.receive() {
+                Ok(response) => break response,
+                // An error is a line of its own without a number; the next answer follows it.
+                Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
+                // A signal came. What has been read of an answer is gone: a line that lacks its
+                // beginning has not the number, but the rest of a value may look like an answer.
+                Err(Error::Io(error))
+                    if error.kind() == io::ErrorKind::Interrupted && !has_values => {}
+                Err(Error::Io(error)) => return Err(deadline.lost(&error)),
+                Err(error) => return Err(Lost::new(&error)),
+            }
         };
         let result = parse_meta_result(response).map_err(|error| Lost::new(&error))?;
         if result.opaque.as_deref() == Some(tag.to_string().as_bytes()) {

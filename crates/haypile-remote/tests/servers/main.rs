@@ -21,6 +21,7 @@ mod model;
 mod nodes;
 mod proxy;
 mod redis;
+mod signals;
 
 use std::sync::Arc;
 
