@@ -297,6 +297,9 @@ typedef struct haypile_stats {
     uint64_t load_check_ns;
     // Nanoseconds of inserting its entries.
     uint64_t load_insert_ns;
+    // Connections to a server that were lost while entries were to change, and of which the server
+    // did not confirm that it had read them to their end. An older value can come back.
+    uint64_t unfenced;
 } haypile_stats;
 
 #ifdef __cplusplus

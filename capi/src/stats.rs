@@ -63,6 +63,9 @@ pub struct Stats {
     pub load_check_ns: u64,
     /// Nanoseconds of inserting its entries.
     pub load_insert_ns: u64,
+    /// Connections to a server that were lost while entries were to change, and of which the server
+    /// did not confirm that it had read them to their end. An older value can come back.
+    pub unfenced: u64,
 }
 
 /// Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program
@@ -132,6 +135,7 @@ fn stats_of(stats: &engine::Stats, computing: ComputeStats) -> Stats {
         load_read_ns: loading.read_ns,
         load_check_ns: loading.check_ns,
         load_insert_ns: loading.insert_ns,
+        unfenced: stats.unfenced,
     }
 }
 

@@ -31,26 +31,28 @@ impl Deadline {
         Self { timeout: self.timeout, end: Instant::now() + left / 2 }
     }
 
-    /// Returns the time that the operation waits in total.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Returns the error of an operation that missed its deadline.
     pub(crate) fn missed(&self) -> Lost {
         Lost {
             text: format!("no answer within {:?}", self.timeout),
             is_late: true,
             is_of_answer: false,
+            is_cut: false,
         }
     }
 
     /// Converts a connection's I/O error.
     pub(crate) fn lost(&self, error: &io::Error) -> Lost {
         match error.kind() {
-            // A socket's timeout is `WouldBlock` on Linux and `TimedOut` elsewhere.
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.missed(),
-            _ => Lost::new(error),
+            io::ErrorKind::WouldBlock => self.missed(),
+            // The system's own says that nothing comes from the server's machine any more.
+            io::ErrorKind::TimedOut if error.raw_os_error().is_none() => self.missed(),
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::Interrupted => Lost::new(error),
+            _ => Lost { is_cut: true, ..Lost::new(error) },
         }
     }
 }
@@ -65,6 +67,9 @@ pub(crate) struct Lost {
     pub(crate) is_late: bool,
     /// Whether the server is up and answered, but with something unusable.
     pub(crate) is_of_answer: bool,
+    /// Whether the network broke the connection: the server may still read what was sent on it, and
+    /// nobody learns when.
+    pub(crate) is_cut: bool,
 }
 
 impl Lost {
@@ -75,11 +80,39 @@ impl Lost {
 
     /// Returns a lost connection with a text as its reason.
     pub(crate) fn because(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_late: false, is_of_answer: false }
+        Self { text: text.into(), is_late: false, is_of_answer: false, is_cut: false }
     }
 
     /// Marks the loss as caused by an unusable answer.
     pub(crate) fn by_answer(self) -> Self {
         Self { is_of_answer: true, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_a_connection_are_told_apart() {
+        let lost = |error: io::Error| {
+            let lost = Deadline::after(Duration::from_secs(1)).lost(&error);
+            (lost.is_late, lost.is_cut)
+        };
+        for kind in [io::ErrorKind::WouldBlock, io::ErrorKind::TimedOut] {
+            assert_eq!(lost(kind.into()), (true, false), "{kind}");
+        }
+        for kind in [
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::BrokenPipe,
+            io::ErrorKind::UnexpectedEof,
+            io::ErrorKind::Interrupted,
+        ] {
+            assert_eq!(lost(kind.into()), (false, false), "{kind}");
+        }
+        // What the system says of a connection whose other side cannot be reached.
+        for code in [libc::ETIMEDOUT, libc::EHOSTUNREACH, libc::ENETDOWN] {
+            assert_eq!(lost(io::Error::from_raw_os_error(code)), (false, true), "{code}");
+        }
     }
 }

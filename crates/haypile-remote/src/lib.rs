@@ -31,15 +31,39 @@
 //! answers.
 //!
 //! The server may have done an operation that failed: only its answer is missing. So that nobody
-//! reads a value that was overwritten or deleted, this process deletes every key that it wanted to
-//! change when the server is back, before it asks the server anything else. Three gaps remain:
-//! other processes may read the old value until this process reaches the server again; this process
-//! remembers keys of up to 4 MiB and warns when there are more; and it forgets them when it ends.
+//! reads a value that was overwritten or deleted, this store deletes every key that it wanted to
+//! change when the server is back, before it asks the server anything else about entries.
 //!
-//! A connection is closed after any failure, so that a late answer is never taken for the answer to
-//! another question. After a failure, operations do not wait for the server at all for a while: 100
-//! ms after the first, twice as long after each further one, at most 5 s; then one of them tries
-//! again. A forked process opens its own connections.
+//! The server may also do that operation later, from its receive buffer, after newer ones. The
+//! connection is therefore half closed and kept, and later operations poll it, without waiting.
+//! When the server has ended it, it has read all of it. Until then the operation's keys are **set
+//! apart**: they miss and writes to them have no effect, as without a server, and
+//! [`Stats::unreachable`](haypile::Stats::unreachable) counts that. Then they are deleted, and free
+//! again. All other keys go on. If the server answers other requests for a second and still has
+//! not ended the connection, the store resets it and frees the keys;
+//! [`Stats::unfenced`](haypile::Stats::unfenced) counts these connections, and a warning names the
+//! last server. At most 64 connections are kept; the keys of others are set apart for that second.
+//!
+//! An older value can still be read in these cases:
+//!
+//! - Other processes, and other stores of this process, may read it until this store reaches the
+//!   server again.
+//! - This store is closed, or its process ends, before the server has ended a lost connection. Both
+//!   reset it, and what the server has received by then, it may do.
+//! - `unfenced` has counted.
+//! - A proxy between this store and the server pools connections, so that the end of one says
+//!   nothing about the requests that were sent on it.
+//! - There are more keys to remember than 4 MiB of those to delete, or 4 MiB of those set apart. A
+//!   warning counts those left out.
+//!
+//! A `clear` that failed may be done late: it forgets newer values, and brings none back.
+//!
+//! A connection is not used again after any failure, so that a late answer is never taken for the
+//! answer to another question. After a failure, operations do not wait for the server at all for a
+//! while: 100 ms after the first, twice as long after each further one, at most 5 s; then one of
+//! them tries again, and asks for a sign of life before it changes anything. A forked process opens
+//! its own connections, and leaves the lost ones to its parent; it sets the same keys apart for a
+//! second of answers.
 //!
 //! Several servers are independent: while one is down, its keys miss and the others stay in use.
 //!
@@ -55,6 +79,7 @@
 mod address;
 mod counts;
 mod deadline;
+mod fence;
 mod invalidations;
 pub mod memcached;
 mod options;

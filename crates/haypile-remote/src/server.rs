@@ -1,6 +1,7 @@
 //! One server: its connections, and its state while it does not answer.
 
 use std::fmt;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use haypile::{Clock, WriteMode};
 use parking_lot::Mutex;
 
 use crate::deadline::{Deadline, Lost};
+use crate::fence::Fences;
 use crate::invalidations::Invalidations;
 
 /// Idle connections that are kept; more threads than this open a connection for one operation.
@@ -27,6 +29,12 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
 
     /// Connects.
     fn connect(&self, deadline: Deadline) -> Result<Self::Connection, Lost>;
+
+    /// Checks that the server answers, without changing anything.
+    fn greet(&self, connection: &mut Self::Connection, deadline: Deadline) -> Result<(), Lost>;
+
+    /// Returns the socket of a connection that can no longer be used.
+    fn into_socket(connection: Self::Connection) -> TcpStream;
 
     /// Deletes these keys, whether or not they exist. Returns the keys that only another server
     /// could delete and did not; waits for other servers until `elsewhere`.
@@ -85,15 +93,26 @@ enum Subject {
 /// A server and its connections.
 pub(crate) struct Server<C: Connect> {
     connect: C,
-    name: String,
+    name: Arc<str>,
     timeout: Duration,
     clock: Arc<dyn Clock>,
+    /// Those of the store.
+    fences: Arc<Fences>,
     state: Mutex<ServerState<C::Connection>>,
     /// Held briefly, and never during a request.
     pending: Mutex<Invalidations>,
     /// Held by the thread that drains the invalidations.
     draining: Mutex<()>,
     has_pending: AtomicBool,
+}
+
+/// A connection that a request takes.
+struct Taken<T> {
+    connection: T,
+    /// Whether it was open before.
+    was_idle: bool,
+    /// Whether the last request failed.
+    is_suspect: bool,
 }
 
 struct ServerState<T> {
@@ -118,8 +137,15 @@ impl<C: Connect> fmt::Debug for Server<C> {
 }
 
 impl<C: Connect> Server<C> {
-    /// Returns a server with a name for messages. It does not connect yet.
-    pub(crate) fn new(connect: C, name: String, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
+    /// Returns a server with a name for messages, which differs from those of the store's other
+    /// servers. It does not connect yet.
+    pub(crate) fn new(
+        connect: C,
+        name: String,
+        timeout: Duration,
+        clock: Arc<dyn Clock>,
+        fences: Arc<Fences>,
+    ) -> Self {
         let state = ServerState {
             idle: Vec::new(),
             process: std::process::id(),
@@ -130,9 +156,10 @@ impl<C: Connect> Server<C> {
         };
         Self {
             connect,
-            name,
+            name: name.into(),
             timeout,
             clock,
+            fences,
             state: Mutex::new(state),
             pending: Mutex::default(),
             draining: Mutex::default(),
@@ -141,8 +168,13 @@ impl<C: Connect> Server<C> {
     }
 
     /// Returns the name for messages.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Returns the lost connections of the store.
+    pub(crate) fn fences(&self) -> &Fences {
+        &self.fences
     }
 
     /// Returns the deadline of an operation that starts now.
@@ -152,16 +184,23 @@ impl<C: Connect> Server<C> {
 
     /// Asks the server about entries, and first drains its pending invalidations. The server may
     /// have closed an idle connection when it restarted; the request is then repeated on a new one
-    /// if that is harmless.
+    /// if that is harmless. If the request may be done late, the keys that it changes are set
+    /// apart.
     pub(crate) fn ask<T>(
         &self,
         repeat: Repeat,
-        mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
+        changed: &[&[u8]],
+        question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
-        self.exchange(repeat, Subject::Entries, |connection, deadline| {
-            self.drain_pending(connection, deadline)?;
-            question(connection, deadline)
-        })
+        self.exchange(repeat, Subject::Entries, changed, question)
+    }
+
+    /// Asks the server for a sign of life.
+    pub(crate) fn probe(&self) {
+        let question = |connection: &mut _, deadline| self.connect.greet(connection, deadline);
+        if let Err(error) = self.exchange(Repeat::Harmless, Subject::Entries, &[], question) {
+            log::debug!("{error}");
+        }
     }
 
     /// Asks about something other than entries: invalidations stay pending, and a server that has
@@ -170,26 +209,43 @@ impl<C: Connect> Server<C> {
         &self,
         question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
-        self.exchange(Repeat::Harmless, Subject::Itself, question)
+        self.exchange(Repeat::Harmless, Subject::Itself, &[], question)
     }
 
     fn exchange<T>(
         &self,
         repeat: Repeat,
         subject: Subject,
+        changed: &[&[u8]],
         mut question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
         let deadline = self.deadline();
         loop {
-            let (mut connection, was_idle) = self.connection(deadline)?;
-            let lost = match question(&mut connection, deadline) {
+            let Taken { mut connection, was_idle, is_suspect } = self.connection(deadline)?;
+            let (mut drained, mut is_asked) = (Vec::new(), false);
+            let answer = match subject {
+                Subject::Entries => {
+                    self.prepare(&mut connection, is_suspect, deadline, &mut drained)
+                }
+                Subject::Itself => Ok(()),
+            }
+            .and_then(|()| {
+                is_asked = true;
+                question(&mut connection, deadline)
+            });
+            let lost = match answer {
                 Ok(answer) => {
                     self.keep(connection, subject);
                     return Ok(answer);
                 }
                 Err(lost) => lost,
             };
-            drop(connection);
+            let asked = if is_asked { changed } else { &[] };
+            self.lose(
+                connection,
+                &lost,
+                drained.iter().map(|key| &**key).chain(asked.iter().copied()),
+            );
             if !was_idle || lost.is_late || lost.is_of_answer {
                 return Err(self.failed(&lost));
             }
@@ -200,16 +256,45 @@ impl<C: Connect> Server<C> {
         }
     }
 
+    /// Makes the connection ready for requests about entries. `drained` are the keys whose deletion
+    /// is under way.
+    fn prepare(
+        &self,
+        connection: &mut C::Connection,
+        is_suspect: bool,
+        deadline: Deadline,
+        drained: &mut Vec<Box<[u8]>>,
+    ) -> Result<(), Lost> {
+        if is_suspect {
+            // Nothing has to be fenced if the server does not answer this.
+            self.connect.greet(connection, deadline)?;
+        }
+        self.drain_pending(connection, deadline, drained)
+    }
+
+    /// Ends a connection on which these keys were to change.
+    fn lose<'k>(
+        &self,
+        connection: C::Connection,
+        lost: &Lost,
+        changed: impl Iterator<Item = &'k [u8]>,
+    ) {
+        let mut changed = changed.peekable();
+        if changed.peek().is_some() {
+            self.fences.watch(C::into_socket(connection), lost.is_cut, &self.name, changed);
+        }
+    }
+
     /// Changes these keys. They are deleted later if the change is not known to be done.
-    pub(crate) fn change<'k, T>(
+    pub(crate) fn change<T>(
         &self,
         repeat: Repeat,
-        keys: impl IntoIterator<Item = &'k [u8]>,
+        keys: &[&[u8]],
         question: impl FnMut(&mut C::Connection, Deadline) -> Result<T, Lost>,
     ) -> Result<T, Unreachable> {
-        let answer = self.ask(repeat, question);
+        let answer = self.ask(repeat, keys, question);
         if answer.is_err() {
-            self.enqueue(keys);
+            self.enqueue(keys.iter().copied());
         }
         answer
     }
@@ -267,26 +352,26 @@ impl<C: Connect> Server<C> {
     pub(crate) fn end(&self) {
         if self.has_pending.load(Ordering::Acquire) {
             // Without a server, nothing can be done.
-            let _ = self.ask(Repeat::Harmless, |_, _| Ok(()));
+            let _ = self.ask(Repeat::Harmless, &[], |_, _| Ok(()));
         }
         self.state.lock().idle.clear();
     }
 
     fn unreachable(&self, why: String) -> Unreachable {
-        Unreachable::new(&self.name, why)
+        Unreachable::new(&*self.name, why)
     }
 
-    /// Returns a connection, and whether it was idle.
-    fn connection(&self, deadline: Deadline) -> Result<(C::Connection, bool), Unreachable> {
+    fn connection(&self, deadline: Deadline) -> Result<Taken<C::Connection>, Unreachable> {
         let mut state = self.state.lock();
         if state.process != std::process::id() {
             state.process = std::process::id();
             state.idle.clear();
         }
+        let is_suspect = state.failures > 0;
         if let Some(connection) = state.idle.pop() {
-            return Ok((connection, true));
+            return Ok(Taken { connection, was_idle: true, is_suspect });
         }
-        if state.failures > 0 {
+        if is_suspect {
             let now_ns = self.clock.now_ns();
             if now_ns < state.retry_at_ns {
                 let why = state.last.clone().unwrap_or_default();
@@ -297,12 +382,15 @@ impl<C: Connect> Server<C> {
         }
         drop(state);
         match self.connect.connect(deadline) {
-            Ok(connection) => Ok((connection, false)),
+            Ok(connection) => Ok(Taken { connection, was_idle: false, is_suspect }),
             Err(lost) => Err(self.failed(&lost)),
         }
     }
 
     fn keep(&self, connection: C::Connection, subject: Subject) {
+        if subject == Subject::Entries {
+            self.fences.answered(&self.name);
+        }
         let mut state = self.state.lock();
         if state.failures > 0 && subject == Subject::Entries {
             state.failures = 0;
@@ -352,11 +440,13 @@ impl<C: Connect> Server<C> {
     }
 
     /// Deletes the keys that were changed while the server did not answer. Other requests wait for
-    /// it, because they could read a value that is about to be deleted.
+    /// it, because they could read a value that is about to be deleted. After an error, `drained`
+    /// holds the keys whose deletion may be done late.
     fn drain_pending(
         &self,
         connection: &mut C::Connection,
         deadline: Deadline,
+        drained: &mut Vec<Box<[u8]>>,
     ) -> Result<(), Lost> {
         if !self.has_pending.load(Ordering::Acquire) {
             return Ok(());
@@ -367,6 +457,8 @@ impl<C: Connect> Server<C> {
         // Leaves time for the request itself.
         let elsewhere = deadline.half();
         for keys in drain.keys.chunks(DELETED_AT_ONCE) {
+            drained.clear();
+            drained.extend_from_slice(keys);
             let undeleted = self.connect.delete_all(connection, keys, deadline, elsewhere)?;
             let mut pending = self.pending.lock();
             if !undeleted.is_empty() {
@@ -377,6 +469,7 @@ impl<C: Connect> Server<C> {
             pending.drained(drain.number, keys);
             self.has_pending.store(!pending.is_empty(), Ordering::Release);
         }
+        drained.clear();
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Requests in the meta protocol.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 
 use memcache::exp::{
@@ -12,7 +12,7 @@ use crate::address::Resolved;
 use crate::deadline::{Deadline, Lost};
 use crate::server::Connect;
 
-/// A key that is read when a store is opened.
+/// A key that is read to see whether the server answers.
 const HELLO: &str = "haypile:hello";
 
 /// A connection to a memcached.
@@ -43,15 +43,18 @@ impl Connection {
         deadline: Deadline,
     ) -> Result<Vec<Reply>, Lost> {
         let first = self.next;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut has_values) = (Vec::new(), false);
         for command in commands {
+            let start = bytes.len();
             let tagged = command.flag(format!("O{}", self.next));
             tagged.encode_into(&mut bytes).map_err(|error| Lost::new(&error))?;
+            has_values |= bytes[start..].starts_with(b"mg");
             self.next = self.next.wrapping_add(1);
         }
         self.write(&bytes, deadline)?;
         let count = self.next.wrapping_sub(first);
-        (0..count).map(|number| self.reply(first.wrapping_add(number), deadline)).collect()
+        let tags = (0..count).map(|number| first.wrapping_add(number));
+        tags.map(|tag| self.reply(tag, has_values, deadline)).collect()
     }
 
     fn write(&mut self, mut bytes: &[u8], deadline: Deadline) -> Result<(), Lost> {
@@ -61,20 +64,27 @@ impl Connection {
             match self.socket.write(bytes) {
                 Ok(0) => return Err(Lost::because("it no longer accepts data")),
                 Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(deadline.lost(&error)),
             }
         }
         Ok(())
     }
 
-    fn reply(&mut self, tag: u32, deadline: Deadline) -> Result<Reply, Lost> {
-        self.meta.set_io_timeout(Some(deadline.left()?));
-        let response = match self.meta.receive() {
-            Ok(response) => response,
-            // An error is a line of its own without a number; the next answer follows it.
-            Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
-            Err(Error::Io(error)) => return Err(deadline.lost(&error)),
-            Err(error) => return Err(Lost::new(&error)),
+    fn reply(&mut self, tag: u32, has_values: bool, deadline: Deadline) -> Result<Reply, Lost> {
+        let response = loop {
+            self.meta.set_io_timeout(Some(deadline.left()?));
+            match self.meta.receive() {
+                Ok(response) => break response,
+                // An error is a line of its own without a number; the next answer follows it.
+                Err(Error::Rejected(why) | Error::Server(why)) => return Ok(Err(why)),
+                // A signal came. What has been read of an answer is gone: a line that lacks its
+                // beginning has not the number, but the rest of a value may look like an answer.
+                Err(Error::Io(error))
+                    if error.kind() == io::ErrorKind::Interrupted && !has_values => {}
+                Err(Error::Io(error)) => return Err(deadline.lost(&error)),
+                Err(error) => return Err(Lost::new(&error)),
+            }
         };
         let result = parse_meta_result(response).map_err(|error| Lost::new(&error))?;
         if result.opaque.as_deref() == Some(tag.to_string().as_bytes()) {
@@ -83,6 +93,12 @@ impl Connection {
             Err(Lost::because("it answered another question"))
         }
     }
+}
+
+fn hello() -> MetaCommand {
+    let mut options = GetOptions::default();
+    options.value = false;
+    build_get(HELLO, &options).expect("the options are in range")
 }
 
 /// Connection settings of a memcached.
@@ -95,13 +111,10 @@ impl Memcached {
     /// Checks that the server understands the meta protocol, so far that a miss repeats the
     /// request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
-        let mut options = GetOptions::default();
-        options.value = false;
-        let hello = build_get(HELLO, &options).expect("the options are in range");
         let old = |why: &dyn std::fmt::Display| {
             Lost::because(format!("it does not answer as memcached 1.6.10 or later does ({why})"))
         };
-        match self.connect(deadline)?.ask(hello, deadline) {
+        match self.connect(deadline)?.ask(hello(), deadline) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(why)) => Err(old(&why)),
             Err(lost) if lost.is_late => Err(lost),
@@ -117,6 +130,14 @@ impl Connect for Memcached {
         let socket = self.address.connect(deadline)?;
         let meta = socket.try_clone().map_err(|error| Lost::new(&error))?;
         Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0 })
+    }
+
+    fn greet(&self, connection: &mut Connection, deadline: Deadline) -> Result<(), Lost> {
+        connection.ask(hello(), deadline)?.map(drop).map_err(Lost::because)
+    }
+
+    fn into_socket(connection: Connection) -> TcpStream {
+        connection.socket
     }
 
     fn delete_all<'k>(

@@ -22,8 +22,12 @@ impl MemcachedStore {
         repeat: Repeat,
     ) -> Vec<Option<Reply>> {
         let mut replies: Vec<Option<Reply>> = commands.iter().map(|_| None).collect();
+        let keys: Vec<_> = commands.iter().map(|(key, _)| key).collect();
+        let apart = self.apart(&keys).unwrap_or_default();
+        let is_apart = |at: usize| apart.get(at).is_some_and(|is_apart| *is_apart);
+        apart.iter().filter(|is_apart| **is_apart).for_each(|_| self.counts.unreachable());
         for (number, server) in self.servers.iter().enumerate() {
-            let own = |at: &usize| commands[*at].0.server == number;
+            let own = |at: &usize| commands[*at].0.server == number && !is_apart(*at);
             let places: Vec<usize> = (0..commands.len()).filter(own).collect();
             for places in places.chunks(COMMANDS_AT_ONCE) {
                 let question =
@@ -31,11 +35,12 @@ impl MemcachedStore {
                         let commands = places.iter().map(|at| commands[*at].1.clone()).collect();
                         connection.ask_all(commands, deadline)
                     };
-                let keys = places.iter().map(|at| commands[*at].0.bytes.as_slice());
                 let answer = if changes {
-                    server.change(repeat, keys, question)
+                    let keys: Vec<_> =
+                        places.iter().map(|at| commands[*at].0.bytes.as_slice()).collect();
+                    server.change(repeat, &keys, question)
                 } else {
-                    server.ask(repeat, question)
+                    server.ask(repeat, &[], question)
                 };
                 match answer {
                     Ok(some) => {

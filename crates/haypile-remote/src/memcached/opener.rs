@@ -10,6 +10,7 @@ use super::connection::Memcached;
 use super::store::MemcachedStore;
 use crate::address::Address;
 use crate::deadline::Lost;
+use crate::fence::Fences;
 use crate::options::{Common, OPTIONS, wrong_place};
 use crate::server::Server;
 
@@ -71,8 +72,9 @@ impl Opener for MemcachedOpener {
         let mut servers = Vec::new();
         let mut item_size_bytes: Option<u64> = None;
         let mut last = None;
+        let fences = Arc::new(Fences::new(registry.clock()));
         for address in addresses(level.level())? {
-            match open(&address, &common, registry.clock()) {
+            match open(&address, &common, registry.clock(), &fences) {
                 Ok((server, bytes)) => {
                     if let Some(bytes) = bytes {
                         item_size_bytes =
@@ -86,7 +88,7 @@ impl Opener for MemcachedOpener {
             }
         }
         if let Some(bytes) = item_size_bytes {
-            return Ok(Arc::new(MemcachedStore::new(servers, common, bytes)));
+            return Ok(Arc::new(MemcachedStore::new(servers, fences, common, bytes)));
         }
         let why = servers.last().and_then(Server::last_failure).unwrap_or_default();
         let address = last.expect("a level has at least one server, and all of them failed");
@@ -107,10 +109,12 @@ fn open(
     address: &Address,
     common: &Common,
     clock: Arc<dyn Clock>,
+    fences: &Arc<Fences>,
 ) -> Result<(Server<Memcached>, Option<u64>), Lost> {
     let resolved = address.resolve().map_err(|error| Lost::new(&error))?;
     let memcached = Memcached { address: resolved };
-    let server = Server::new(memcached, address.to_string(), common.timeout, clock);
+    let name = address.to_string();
+    let server = Server::new(memcached, name, common.timeout, clock, Arc::clone(fences));
     let item_size_bytes = server.try_out(|memcached, deadline| {
         memcached.check(deadline)?;
         let stream = memcached.address.connect(deadline)?;

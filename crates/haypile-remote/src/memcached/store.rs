@@ -1,5 +1,6 @@
 //! memcached as a [`Store`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use memcache::exp::{
 };
 
 use super::admin;
-use super::connection::{Connection, Memcached, Reply};
+use super::connection::{Memcached, Reply};
 use super::opener::MAX_WIRE_KEY_BYTES;
 use super::rendezvous::Rendezvous;
 use super::wire::{
     count_options, delete_command, delete_version_command, get_options, wire_limit_bytes, wire_ttl,
 };
 use crate::counts::{ServerCounts, written_nowhere};
+use crate::fence::Fences;
 use crate::options::Common;
 use crate::reservation::Buffered;
 use crate::server::{Repeat, Server, Unreachable};
@@ -39,6 +41,8 @@ const ITEM_OVERHEAD_BYTES: u64 = 64;
 #[derive(Debug)]
 pub struct MemcachedStore {
     pub(super) servers: Vec<Server<Memcached>>,
+    /// Lost connections to all of them.
+    fences: Arc<Fences>,
     rendezvous: Rendezvous,
     common: Common,
     item_size_bytes: u64,
@@ -55,12 +59,13 @@ pub(super) struct ServerKey {
 impl MemcachedStore {
     pub(super) fn new(
         servers: Vec<Server<Memcached>>,
+        fences: Arc<Fences>,
         common: Common,
         item_size_bytes: u64,
     ) -> Self {
-        let rendezvous = Rendezvous::new(servers.iter().map(Server::name));
+        let rendezvous = Rendezvous::new(servers.iter().map(|server| &**server.name()));
         let (counts, is_closed) = (ServerCounts::default(), AtomicBool::new(false));
-        Self { servers, rendezvous, common, item_size_bytes, counts, is_closed }
+        Self { servers, fences, rendezvous, common, item_size_bytes, counts, is_closed }
     }
 
     fn check_open(&self) -> Result<()> {
@@ -118,12 +123,31 @@ impl MemcachedStore {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
+    /// Polls the lost connections, and returns which of these keys are set apart; `None` if none
+    /// is. No server is asked about those.
+    pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
+        self.settle();
+        let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;
+        let is_unheard =
+            |place: &usize| apart[*place] && self.fences.is_unheard(&keys[*place].bytes);
+        if let Some(place) = (0..keys.len()).find(is_unheard) {
+            self.servers[keys[place].server].probe();
+        }
+        Some(apart)
+    }
+
+    fn settle(&self) {
+        self.fences.settle(|key| self.servers[self.rendezvous.server_of(key)].enqueue([key]));
+    }
+
     /// Sends a command that changes an entry; `None` if the server did not answer.
     fn change(&self, key: &ServerKey, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
-        let question =
-            |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
-        let answer = self.servers[key.server].change(repeat, [key.bytes.as_slice()], question);
-        self.answered(answer)
+        let server = &self.servers[key.server];
+        self.answer_about(key, || {
+            server.change(repeat, &[&key.bytes], |connection, deadline| {
+                connection.ask(command.clone(), deadline)
+            })
+        })
     }
 
     fn read(&self, key: &ServerKey, options: &GetOptions) -> Option<Reply> {
@@ -133,16 +157,24 @@ impl MemcachedStore {
 
     /// Sends a command that need not be repeated later; `None` if the server did not answer.
     fn ask(&self, key: &ServerKey, command: &MetaCommand) -> Option<Reply> {
-        let question =
-            |connection: &mut Connection, deadline| connection.ask(command.clone(), deadline);
-        self.answered(self.servers[key.server].ask(Repeat::Harmless, question))
+        let server = &self.servers[key.server];
+        self.answer_about(key, || {
+            server.ask(Repeat::Harmless, &[], |connection, deadline| {
+                connection.ask(command.clone(), deadline)
+            })
+        })
     }
 
-    fn answered<T>(&self, answer: Result<T, Unreachable>) -> Option<T> {
-        if answer.is_err() {
+    fn answer_about<T>(
+        &self,
+        key: &ServerKey,
+        ask: impl FnOnce() -> Result<T, Unreachable>,
+    ) -> Option<T> {
+        let answer = if self.apart(&[key]).is_some() { None } else { ask().ok() };
+        if answer.is_none() {
             self.counts.unreachable();
         }
-        answer.ok()
+        answer
     }
 
     /// Converts the reply to a command for a value.
@@ -427,6 +459,7 @@ impl Store for MemcachedStore {
 
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.counts.stats();
+        stats.unfenced = self.fences.unfenced();
         if self.common.is_whole()
             && self.check_open().is_ok()
             && let Ok(numbers) = self.numbers()
@@ -442,7 +475,7 @@ impl Store for MemcachedStore {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.servers.iter().flat_map(Server::warnings).collect()
+        self.servers.iter().flat_map(Server::warnings).chain(self.fences.warnings()).collect()
     }
 
     fn flush(&self, durability: Durability) -> Result<()> {
@@ -456,7 +489,9 @@ impl Store for MemcachedStore {
     /// Closes this process' connections; the entries stay.
     fn close(&self) -> Result<()> {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.settle();
             self.servers.iter().for_each(Server::end);
+            self.fences.end();
         }
         Ok(())
     }

@@ -1,91 +1,130 @@
-//! Connections, and the meaning of errors.
+//! Connections: the client crate's requests and replies on a socket of ours.
+//!
+//! The crate's own connection does not give its socket away, which [fences](crate::fence) need.
 
-use std::slice;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use redis::{
-    Client, Cmd, Connection, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
-    ServerErrorKind, Value, from_redis_value,
+    Cmd, ErrorKind, FromRedisValue, Parser, Pipeline, RedisError, RedisResult, ServerErrorKind,
+    Value, from_redis_value,
 };
 
-use super::cluster::redirect::{Redirect, redirect};
-use super::login::Login;
-use super::wire::{lenient, unlink};
-use crate::address::Address;
+use super::wire::lenient;
 use crate::deadline::{Deadline, Lost};
-use crate::server::Connect;
 
 /// The outcome of a command: an answer, or the server's reason for refusing.
 pub(super) type Reply<T> = Result<T, RedisError>;
 
-/// Connection settings of a Redis server.
-#[derive(Debug)]
-pub(super) struct Redis {
-    client: Client,
-    /// A cluster node's address and login, from which other nodes can be reached.
-    in_cluster: Option<(Address, Login)>,
+/// A connection to a Redis server.
+pub(super) struct Connection {
+    socket: TimedSocket,
+    /// Holds what has been read of the next reply.
+    parser: Parser,
 }
 
-impl Redis {
-    /// Returns a server that is not part of a cluster.
-    pub(super) fn alone(login: &Login, address: &Address, database: i64) -> RedisResult<Self> {
-        Ok(Self { client: login.client(address, database)?, in_cluster: None })
+/// A socket with the timeouts that are set on it.
+struct TimedSocket {
+    stream: TcpStream,
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+}
+
+impl Connection {
+    /// Returns a connection on a socket that is connected.
+    pub(super) fn new(stream: TcpStream) -> Self {
+        let socket = TimedSocket { stream, read_timeout: None, write_timeout: None };
+        Self { socket, parser: Parser::new() }
     }
 
-    /// Returns a node of a cluster.
-    pub(super) fn of_cluster(login: &Login, address: &Address) -> RedisResult<Self> {
-        let in_cluster = Some((address.clone(), login.clone()));
-        Ok(Self { client: login.client(address, 0)?, in_cluster })
+    /// Returns the socket.
+    pub(super) fn into_socket(self) -> TcpStream {
+        self.socket.stream
     }
 
-    /// Checks that the server answers.
-    pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
-        let mut connection = self.connect(deadline)?;
-        let reply = ask::<String>(&redis::cmd("PING"), &mut connection, deadline)?;
-        reply.map(drop).map_err(|error| Lost::new(&error))
-    }
-
-    /// Deletes keys that the server no longer has, or does not have yet, from the nodes that it
-    /// redirects to; returns the keys that these did not delete.
-    fn delete_elsewhere<'k>(
-        &self,
-        elsewhere: Vec<(Redirect, &'k [u8])>,
-        deadline: Deadline,
-    ) -> Vec<&'k [u8]> {
-        let mut by_node: Vec<(Address, Pipeline, Vec<&[u8]>)> = Vec::new();
-        for (Redirect { to, is_for_now }, key) in elsewhere {
-            let at = by_node.iter().position(|(address, ..)| *address == to).unwrap_or_else(|| {
-                by_node.push((to, lenient(), Vec::new()));
-                by_node.len() - 1
-            });
-            let (_, pipeline, keys) = &mut by_node[at];
-            if is_for_now {
-                pipeline.cmd("ASKING");
-            }
-            pipeline.add_command(unlink(key));
-            keys.push(key);
-        }
-        let delete = |address: &Address, pipeline: &Pipeline| {
-            let Some((_, login)) = &self.in_cluster else { return Ok(()) };
-            let there = Self::of_cluster(login, address).map_err(|error| Lost::new(&error))?;
-            let replies = ask_all(pipeline, &mut there.connect(deadline)?, deadline)?;
-            replies
-                .into_iter()
-                .try_for_each(|reply| reply.map(drop).map_err(|error| Lost::new(&error)))
-        };
-        let mut left = Vec::new();
-        for (address, pipeline, keys) in by_node {
-            if let Err(lost) = delete(&address, &pipeline) {
-                log::warn!("{address} does not delete the keys that moved there: {lost}");
-                left.extend(keys);
+    fn send(&mut self, mut bytes: &[u8], deadline: Deadline) -> Result<(), Lost> {
+        while !bytes.is_empty() {
+            match self.socket.write(bytes, deadline)? {
+                0 => return Err(Lost::because("it no longer accepts data")),
+                written => bytes = &bytes[written..],
             }
         }
-        left
+        Ok(())
+    }
+
+    fn receive(&mut self, deadline: Deadline) -> Result<Reply<Value>, Lost> {
+        let mut reader = ReplyReader { socket: &mut self.socket, deadline, lost: None };
+        let reply = self.parser.parse_value(&mut reader);
+        match reader.lost {
+            Some(lost) => Err(lost),
+            None => judge(reply.and_then(Value::extract_error)),
+        }
+    }
+}
+
+impl TimedSocket {
+    fn write(&mut self, bytes: &[u8], deadline: Deadline) -> Result<usize, Lost> {
+        loop {
+            let left = deadline.left()?;
+            if is_due(self.write_timeout, left) {
+                self.stream.set_write_timeout(Some(left)).map_err(|error| deadline.lost(&error))?;
+                self.write_timeout = Some(left);
+            }
+            match self.stream.write(bytes) {
+                // A signal, or a timeout that was set when less time was left.
+                Err(error) if is_early(&error) => self.write_timeout = None,
+                written => return written.map_err(|error| deadline.lost(&error)),
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Lost> {
+        loop {
+            let left = deadline.left()?;
+            if is_due(self.read_timeout, left) {
+                self.stream.set_read_timeout(Some(left)).map_err(|error| deadline.lost(&error))?;
+                self.read_timeout = Some(left);
+            }
+            match self.stream.read(buffer) {
+                // A signal, or a timeout that was set when less time was left.
+                Err(error) if is_early(&error) => self.read_timeout = None,
+                read => return read.map_err(|error| deadline.lost(&error)),
+            }
+        }
+    }
+}
+
+/// Whether the timeout on a socket differs too much from the remaining time. Setting it is a system
+/// call, and usually hardly any time has passed.
+fn is_due(timeout: Option<Duration>, left: Duration) -> bool {
+    timeout.is_none_or(|timeout| timeout.abs_diff(left) > left / 8)
+}
+
+/// Whether a call can be repeated while time is left.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
+/// Reads for the parser, and keeps the reason for which it cannot.
+struct ReplyReader<'a> {
+    socket: &'a mut TimedSocket,
+    deadline: Deadline,
+    lost: Option<Lost>,
+}
+
+impl Read for ReplyReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.read(buffer, self.deadline).map_err(|lost| {
+            self.lost = Some(lost);
+            io::ErrorKind::Other.into()
+        })
     }
 }
 
 /// Tells a refusal of the server, after which the connection stays usable, from an error that ends
 /// it.
-fn judge<T>(result: RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost> {
+fn judge<T>(result: RedisResult<T>) -> Result<Reply<T>, Lost> {
     match result {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => match error.kind() {
@@ -97,7 +136,6 @@ fn judge<T>(result: RedisResult<T>, deadline: Deadline) -> Result<Reply<T>, Lost
                 | ServerErrorKind::TryAgain,
             ) => Err(Lost::new(&error)),
             ErrorKind::Server(_) | ErrorKind::Extension => Ok(Err(error)),
-            _ if error.is_timeout() => Err(deadline.missed()),
             _ => Err(Lost::new(&error)),
         },
     }
@@ -115,32 +153,14 @@ pub(super) fn ask<T: FromRedisValue>(
     value(reply.expect("each command has its reply"))
 }
 
-/// Sends all commands in one write and returns the replies in their order. The pipeline's own
-/// `query` would go on after a missing reply, and wait the full timeout for each of the others.
+/// Sends all commands in one write and returns the replies in their order.
 pub(super) fn ask_all(
     pipeline: &Pipeline,
     connection: &mut Connection,
     deadline: Deadline,
 ) -> Result<Vec<Reply<Value>>, Lost> {
-    let sent = connection.send_packed_command(&pipeline.get_packed_pipeline());
-    sent.map_err(|error| lost(&error, deadline))?;
-    let timeout = deadline.timeout();
-    // The timeout of each read on a kept connection.
-    let mut waits = timeout;
-    let mut replies = Vec::with_capacity(pipeline.len());
-    for _ in 0..pipeline.len() {
-        let left = deadline.left()?;
-        // Rarely, because setting it is a system call; usually hardly any time has passed.
-        if waits.saturating_sub(left) > timeout / 8 {
-            connection.set_read_timeout(Some(left)).map_err(|error| lost(&error, deadline))?;
-            waits = left;
-        }
-        replies.push(judge(connection.recv_response().and_then(Value::extract_error), deadline)?);
-    }
-    if waits != timeout {
-        connection.set_read_timeout(Some(timeout)).map_err(|error| lost(&error, deadline))?;
-    }
-    Ok(replies)
+    connection.send(&pipeline.get_packed_pipeline(), deadline)?;
+    (0..pipeline.len()).map(|_| connection.receive(deadline)).collect()
 }
 
 /// Converts a reply. A reply of another type belongs to another command.
@@ -149,48 +169,4 @@ pub(super) fn value<T: FromRedisValue>(reply: Reply<Value>) -> Result<Reply<T>, 
         Ok(reply) => from_redis_value(reply).map(Ok).map_err(|error| Lost::new(&error)),
         Err(refusal) => Ok(Err(refusal)),
     }
-}
-
-impl Connect for Redis {
-    type Connection = Connection;
-
-    fn connect(&self, deadline: Deadline) -> Result<Connection, Lost> {
-        let (left, timeout) = (deadline.left()?, Some(deadline.timeout()));
-        let connect = || {
-            let connection = self.client.get_connection_with_timeout(left)?;
-            connection.set_read_timeout(timeout)?;
-            connection.set_write_timeout(timeout)?;
-            Ok(connection)
-        };
-        connect().map_err(|error: RedisError| lost(&error, deadline))
-    }
-
-    fn delete_all<'k>(
-        &self,
-        connection: &mut Connection,
-        keys: &'k [Box<[u8]>],
-        deadline: Deadline,
-        elsewhere: Deadline,
-    ) -> Result<Vec<&'k [u8]>, Lost> {
-        // One command each: the servers of a cluster refuse keys of several slots in one command.
-        let mut pipeline = lenient();
-        for key in keys {
-            pipeline.add_command(unlink(key));
-        }
-        let mut redirected = Vec::new();
-        for (key, reply) in keys.iter().zip(ask_all(&pipeline, connection, deadline)?) {
-            if let Some((address, _)) = &self.in_cluster
-                && let Some(redirect) = redirect(slice::from_ref(&reply), address)?
-            {
-                redirected.push((redirect, &**key));
-                continue;
-            }
-            reply.map_err(|error| Lost::new(&error))?;
-        }
-        Ok(self.delete_elsewhere(redirected, elsewhere))
-    }
-}
-
-fn lost(error: &RedisError, deadline: Deadline) -> Lost {
-    if error.is_timeout() { deadline.missed() } else { Lost::new(error) }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use redis::io::tcp::TcpSettings;
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use redis::cmd;
 
-use crate::address::Address;
+use super::connection::{Connection, ask_all};
+use super::wire::lenient;
+use crate::deadline::{Deadline, Lost};
 
 /// A user and a password, where they are needed.
 #[derive(Clone, Default, PartialEq)]
@@ -32,24 +33,32 @@ impl Login {
         (login.user.is_none() || login.password.is_some()).then_some((login, rest))
     }
 
-    /// Returns a client of the server at an address. It does not connect yet.
-    pub(super) fn client(&self, address: &Address, database: i64) -> redis::RedisResult<Client> {
-        let address = match address {
-            Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
-            Address::Unix(path) => ConnectionAddr::Unix(path.clone()),
-        };
-        let mut login = RedisConnectionInfo::default().set_db(database).set_skip_set_lib_name();
-        if let Some(user) = &self.user {
-            login = login.set_username(user);
-        }
+    /// Logs a new connection in and chooses its database.
+    pub(super) fn log_in(
+        &self,
+        connection: &mut Connection,
+        database: i64,
+        deadline: Deadline,
+    ) -> Result<(), Lost> {
+        let (mut pipeline, mut purposes) = (lenient(), Vec::new());
         if let Some(password) = &self.password {
-            login = login.set_password(password);
+            let mut command = cmd("AUTH");
+            command.arg(self.user.as_ref()).arg(password);
+            pipeline.add_command(command);
+            purposes.push("authentication failed");
         }
-        let info: ConnectionInfo = address.into_connection_info()?;
-        // By default, the client holds back a small request until the server confirms the previous
-        // one.
-        let tcp = TcpSettings::default().set_nodelay(true);
-        Client::open(info.set_redis_settings(login).set_tcp_settings(tcp))
+        if database != 0 {
+            pipeline.cmd("SELECT").arg(database);
+            purposes.push("the database cannot be selected");
+        }
+        if purposes.is_empty() {
+            return Ok(());
+        }
+        for (reply, purpose) in ask_all(&pipeline, connection, deadline)?.into_iter().zip(purposes)
+        {
+            reply.map_err(|error| Lost::because(format!("{purpose}: {error}")))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Batches of changes, and scans of all keys.
 
-use std::sync::Arc;
+use std::iter;
 
 use haypile::{Cursor, Error, Result};
 use redis::{Cmd, FromRedisValue, cmd};
@@ -13,7 +13,7 @@ use crate::server::Repeat;
 
 /// Keys that one `SCAN` of a namespace visits before it answers.
 const SCANNED_AT_ONCE: usize = 1_000;
-/// Attempts at an operation on all servers while keys move between them.
+/// Attempts at counting the entries of all servers while keys move between them.
 const MAX_PASSES: usize = 4;
 
 /// A `clear` that may have left entries of a namespace.
@@ -31,11 +31,11 @@ struct NotAllDeleted {
 )]
 struct UnknownNode;
 
-/// Slots that moved during each pass over all servers.
+/// Slots that moved during each count of all entries.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the slots moved between nodes during {MAX_PASSES} passes over all of them, so that \
-     entries may be missing; repeat the call when the cluster has settled"
+    "the slots moved between nodes during {MAX_PASSES} counts of all entries; repeat the call when \
+     the cluster has settled"
 )]
 struct Unsettled;
 
@@ -74,19 +74,8 @@ impl RedisStore {
         from: Cursor,
         limit: usize,
     ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
-        let all = self.nodes.all(from == Cursor::default());
-        let all = all.map_err(|error| self.backend(operation, error))?;
-        self.scan_of(&all.nodes, operation, from, limit)
-    }
-
-    /// Does the same for these servers.
-    fn scan_of(
-        &self,
-        nodes: &[(u64, Arc<Node>)],
-        operation: &'static str,
-        from: Cursor,
-        limit: usize,
-    ) -> Result<(Option<Cursor>, Vec<Vec<u8>>)> {
+        let nodes = self.nodes.all(from == Cursor::default());
+        let nodes = nodes.map_err(|error| self.backend(operation, error))?.nodes;
         let is_there = |(number, _): &(u64, _)| *number == from.server();
         let at = match nodes.iter().position(is_there) {
             Some(at) => at,
@@ -95,13 +84,7 @@ impl RedisStore {
             None => return Err(self.backend(operation, UnknownNode)),
         };
         let Some((number, node)) = nodes.get(at) else { return Ok((None, Vec::new())) };
-        let mut command = cmd("SCAN");
-        command.arg(from.position());
-        if !self.common.is_whole() {
-            command.arg("MATCH").arg(pattern(&self.common.prefix));
-        }
-        command.arg("COUNT").arg(limit.max(1));
-        let (next, keys) = self.ask_node(operation, node, &command)?;
+        let (next, keys) = self.scan_node(operation, node, from.position(), limit)?;
         let next = match next {
             0 => nodes.get(at + 1).map(|(number, _)| Cursor::new(*number, 0)),
             next => Some(Cursor::new(*number, next)),
@@ -109,48 +92,62 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Calls `each` with all keys of this store, as the server knows them, one page at a time, and
-    /// with the result of the previous call. A key can occur twice.
-    pub(super) fn scan_all<T: Default>(
+    /// Returns some keys that a server has, and the position to go on at; zero if there are no
+    /// more.
+    fn scan_node(
         &self,
         operation: &'static str,
-        each: impl Fn(&mut T, Vec<Vec<u8>>) -> Result<()>,
-    ) -> Result<T> {
-        self.through_all(operation, |nodes| {
-            let mut made = T::default();
-            let mut place = Some(Cursor::default());
-            while let Some(from) = place {
-                let (next, keys) = self.scan_of(nodes, operation, from, SCANNED_AT_ONCE)?;
-                each(&mut made, keys)?;
-                place = next;
+        node: &Node,
+        position: u64,
+        limit: usize,
+    ) -> Result<(u64, Vec<Vec<u8>>)> {
+        let mut command = cmd("SCAN");
+        command.arg(position);
+        if !self.common.is_whole() {
+            command.arg("MATCH").arg(pattern(&self.common.prefix));
+        }
+        command.arg("COUNT").arg(limit.max(1));
+        self.ask_node(operation, node, &command)
+    }
+
+    /// Calls `each` with all keys of this store, as the server knows them, one page at a time. A
+    /// key can occur twice.
+    pub(super) fn scan_all(
+        &self,
+        operation: &'static str,
+        mut each: impl FnMut(Vec<Vec<u8>>) -> Result<()>,
+    ) -> Result<()> {
+        self.visit_all(operation, |node| {
+            let mut position = 0;
+            loop {
+                let (next, keys) = self.scan_node(operation, node, position, SCANNED_AT_ONCE)?;
+                each(keys)?;
+                if next == 0 {
+                    return Ok(());
+                }
+                position = next;
             }
-            Ok(made)
         })
     }
 
-    /// Runs an operation on all servers; repeats it if slots moved in the course of it.
-    fn through_all<T>(
+    fn visit_all(
         &self,
         operation: &'static str,
-        pass: impl Fn(&[(u64, Arc<Node>)]) -> Result<T>,
-    ) -> Result<T> {
-        let all = || self.nodes.all(true).map_err(|error| self.backend(operation, error));
-        let mut before = all()?;
-        for _ in 0..MAX_PASSES {
-            let made = pass(&before.nodes)?;
-            let after = all()?;
-            if after.generation == before.generation {
-                return Ok(made);
-            }
-            before = after;
-        }
-        Err(self.backend(operation, Unsettled))
+        visit: impl FnMut(&Node) -> Result<()>,
+    ) -> Result<()> {
+        self.nodes.visit_all(visit, |source| self.backend(operation, source))
     }
 
-    /// Deletes these entries, named as the server knows them.
+    /// Deletes these entries, named as the server knows them. Those that are set apart are deleted
+    /// later anyway.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
+        let apart = self.nodes.fences().apart(keys.iter().map(Vec::as_slice));
+        let mut apart = apart.unwrap_or_default().into_iter().chain(iter::repeat(false));
         for key in keys {
+            if apart.next() == Some(true) {
+                continue;
+            }
             let command = unlink(&key);
             batch.push(key, [command]);
         }
@@ -164,15 +161,29 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Sends a command to each server that concerns all its entries.
-    pub(super) fn whole<T: FromRedisValue>(
-        &self,
-        operation: &'static str,
-        command: &Cmd,
-    ) -> Result<Vec<T>> {
-        self.through_all(operation, |nodes| {
-            nodes.iter().map(|(_, node)| self.ask_node(operation, node, command)).collect()
-        })
+    /// Deletes all entries of the servers, including those of other clients.
+    pub(super) fn flush_all(&self, operation: &'static str) -> Result<()> {
+        self.visit_all(operation, |node| self.ask_node(operation, node, &cmd("FLUSHDB")))
+    }
+
+    /// Returns the number of all entries of the servers. Counts again if slots move in the course
+    /// of it.
+    pub(super) fn count_all(&self, operation: &'static str) -> Result<u64> {
+        let all = || self.nodes.all(true).map_err(|error| self.backend(operation, error));
+        let mut before = all()?;
+        for _ in 0..MAX_PASSES {
+            let mut entries = 0_u64;
+            for (_, node) in &before.nodes {
+                let own = self.ask_node::<u64>(operation, node, &cmd("DBSIZE"))?;
+                entries = entries.saturating_add(own);
+            }
+            let after = all()?;
+            if after.generation == before.generation {
+                return Ok(entries);
+            }
+            before = after;
+        }
+        Err(self.backend(operation, Unsettled))
     }
 
     fn ask_node<T: FromRedisValue>(
@@ -181,8 +192,8 @@ impl RedisStore {
         node: &Node,
         command: &Cmd,
     ) -> Result<T> {
-        let answer =
-            node.ask(Repeat::Harmless, |connection, deadline| ask(command, connection, deadline));
+        let answer = node
+            .ask(Repeat::Harmless, &[], |connection, deadline| ask(command, connection, deadline));
         let reply = answer.map_err(|error| self.backend(operation, error))?;
         self.accepted(operation, reply)
     }

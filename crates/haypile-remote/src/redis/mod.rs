@@ -1,9 +1,12 @@
 //! Redis and Valkey; 6.0 or later.
 //!
-//! The client is the crate `redis`, of which we use the blocking connection, the commands, the
-//! pipelines and the slots of keys. `timeout=` bounds an operation's wait for one server's replies,
-//! to within an eighth. It is checked only before and after a single reply or a large request whose
-//! bytes trickle: each of their pieces can take that long.
+//! The client is the crate `redis`, of which we use the commands, the pipelines with their packing,
+//! the parser of replies and the slots of keys. The sockets are ours, because the crate's connection
+//! does not give its socket away, which a lost connection needs (see the
+//! [crate's documentation](crate#when-the-server-does-not-answer)). `timeout=` bounds an
+//! operation's wait for one server's replies, to within an eighth.
+//!
+//! `docs/engine.md` lists the commands that each operation needs, for users with ACLs.
 //!
 //! # Properties of Redis
 //!
@@ -30,10 +33,11 @@
 //! - A redirection to another node is followed, at most four times and within `timeout=`. The slots
 //!   are then read again; they are also read, at most once a second, after a node did not answer.
 //! - `clear`, `len` and `keys` visit all masters, and are errors if one of them does not answer or
-//!   some slots have no node. If slots have moved by the end, `clear` and `len` start again, and
-//!   fail after four passes. `keys` can miss keys whose slot moves in the meantime, and its cursor
-//!   is an error if its node no longer has slots. All three can miss keys of a slot that is being
-//!   moved.
+//!   some slots have no node. `clear`, and `len` of a namespace, go on while slots move: they visit
+//!   the node that has each slot, and again those that got slots in the course of that, or are
+//!   getting them; they fail after eight visits per node. `len` without a namespace counts again if
+//!   slots have moved by the end, and fails after four counts. `keys` can miss keys whose slot
+//!   moves in the meantime, and its cursor is an error if its node no longer has slots.
 //! - If the cluster refuses a key (`CLUSTERDOWN`), its node counts as one that does not answer.
 //! - The pending invalidations of a node that was away also become pending for the nodes that take
 //!   over its slots: a replica that was promoted, or the new owner. Pending keys whose slot moves
@@ -55,6 +59,8 @@ mod login;
 mod many;
 mod nodes;
 mod opener;
+mod refusal;
+mod settings;
 mod store;
 mod wire;
 

@@ -1,13 +1,16 @@
 //! The servers that have a store's keys, and requests to them.
 
+use std::error::Error;
 use std::sync::Arc;
 
-use redis::{Cmd, Connection, FromRedisValue, Pipeline, Value};
+use redis::{Cmd, FromRedisValue, Pipeline, Value, cmd};
 
 use super::cluster::Cluster;
-use super::connection::{Redis, Reply, ask_all, value};
+use super::connection::{Connection, Reply, ask_all, value};
+use super::settings::Redis;
 use super::wire::lenient;
 use crate::deadline::Lost;
+use crate::fence::Fences;
 use crate::server::{Repeat, Server, Unreachable};
 
 /// A Redis server: its connections, and its state while it does not answer.
@@ -39,6 +42,29 @@ impl Batch {
         let mut batch = Self::new();
         batch.push(key, [command]);
         batch
+    }
+
+    /// Returns the batch of the keys at these positions.
+    fn part(&self, places: &[usize]) -> Self {
+        let keys = places.iter().map(|place| self.keys[*place].clone()).collect();
+        Self { keys, pipeline: self.pipeline_of(places, false) }
+    }
+
+    /// Returns the commands about the keys at these positions, each after `ASKING` if that is asked
+    /// for.
+    pub(super) fn pipeline_of(&self, places: &[usize], with_asking: bool) -> Pipeline {
+        let commands: Vec<&Cmd> = self.pipeline.cmd_iter().collect();
+        let each = commands.len() / self.keys.len();
+        let mut pipeline = lenient();
+        for place in places {
+            for command in &commands[place * each..][..each] {
+                if with_asking {
+                    pipeline.add_command(cmd("ASKING"));
+                }
+                pipeline.add_command((*command).clone());
+            }
+        }
+        pipeline
     }
 
     /// Returns the keys in the form that a server's pending invalidations take.
@@ -87,8 +113,34 @@ pub(super) enum Nodes {
 impl Nodes {
     /// Asks the servers that have these keys. `read` converts the replies to one key's commands
     /// into an answer; there is none where the server did not answer. A key that may have been
-    /// changed is then deleted when the server is back.
+    /// changed is then deleted when the server is back. No server is asked about keys that are set
+    /// apart.
     pub(super) fn ask<R>(
+        &self,
+        purpose: Purpose,
+        batch: &Batch,
+        read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
+    ) -> Vec<Option<R>> {
+        self.settle();
+        let Some(apart) = self.fences().apart(batch.borrowed()) else {
+            return self.ask_about_all(purpose, batch, read);
+        };
+        let is_unheard =
+            |place: &usize| apart[*place] && self.fences().is_unheard(&batch.keys[*place]);
+        if let Some(place) = (0..apart.len()).find(is_unheard) {
+            self.probe(&batch.keys[place]);
+        }
+        let places: Vec<_> = (0..apart.len()).filter(|place| !apart[*place]).collect();
+        let mut answers: Vec<_> = apart.iter().map(|_| None).collect();
+        for (place, answer) in
+            places.iter().zip(self.ask_about_all(purpose, &batch.part(&places), read))
+        {
+            answers[*place] = answer;
+        }
+        answers
+    }
+
+    fn ask_about_all<R>(
         &self,
         purpose: Purpose,
         batch: &Batch,
@@ -104,8 +156,10 @@ impl Nodes {
                     by_key(replies, batch.keys.len()).map(&read).collect::<Result<Vec<_>, _>>()
                 };
                 let answer = match purpose {
-                    Purpose::Read => node.ask(Repeat::Harmless, question),
-                    Purpose::Change(repeat) => node.change(repeat, batch.borrowed(), question),
+                    Purpose::Read => node.ask(Repeat::Harmless, &[], question),
+                    Purpose::Change(repeat) => {
+                        node.change(repeat, &batch.borrowed().collect::<Vec<_>>(), question)
+                    }
                 };
                 match answer {
                     Ok(answers) => answers.into_iter().map(Some).collect(),
@@ -113,6 +167,29 @@ impl Nodes {
                 }
             }
             Self::Cluster(cluster) => cluster.ask(purpose, batch, read),
+        }
+    }
+
+    /// Returns the lost connections that may still change entries.
+    pub(super) fn fences(&self) -> &Fences {
+        match self {
+            Self::One(node) => node.fences(),
+            Self::Cluster(cluster) => &cluster.fences,
+        }
+    }
+
+    /// Asks the server that has a key for a sign of life.
+    fn probe(&self, key: &[u8]) {
+        match self {
+            Self::One(node) => node.probe(),
+            Self::Cluster(cluster) => cluster.probe(key),
+        }
+    }
+
+    fn settle(&self) {
+        match self {
+            Self::One(node) => node.fences().settle(|key| node.enqueue([key])),
+            Self::Cluster(cluster) => cluster.settle(),
         }
     }
 
@@ -124,10 +201,23 @@ impl Nodes {
         }
     }
 
+    /// Calls `visit` with the server of each key, also while keys move between servers. `failed`
+    /// converts errors of a cluster.
+    pub(super) fn visit_all<E>(
+        &self,
+        mut visit: impl FnMut(&Node) -> Result<(), E>,
+        failed: impl Fn(Box<dyn Error + Send + Sync>) -> E,
+    ) -> Result<(), E> {
+        match self {
+            Self::One(node) => visit(node),
+            Self::Cluster(cluster) => cluster.visit_all(visit, failed),
+        }
+    }
+
     /// Returns warnings about everything that has gone wrong so far.
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
-            Self::One(node) => node.warnings(),
+            Self::One(node) => [node.warnings(), node.fences().warnings()].concat(),
             Self::Cluster(cluster) => cluster.warnings(),
         }
     }
@@ -135,10 +225,12 @@ impl Nodes {
     /// Drains the pending invalidations of the servers that can be reached, and closes all
     /// connections.
     pub(super) fn end(&self) {
+        self.settle();
         match self {
             Self::One(node) => node.end(),
             Self::Cluster(cluster) => cluster.end(),
         }
+        self.fences().end();
     }
 }
 

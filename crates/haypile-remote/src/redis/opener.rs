@@ -5,11 +5,12 @@ use std::sync::Arc;
 use haypile::url::{OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 use haypile::{OpenError, Opener, Registry, Store};
 
-use super::connection::Redis;
 use super::login::Login;
 use super::nodes::Nodes;
+use super::settings::Redis;
 use super::store::RedisStore;
 use crate::address::Address;
+use crate::fence::Fences;
 use crate::options::{Common, OPTIONS, TIMEOUT, wrong_place};
 use crate::server::Server;
 
@@ -108,8 +109,9 @@ impl Opener for RedisOpener {
         let common = common(level)?;
         let failed = |source| OpenError::Backend { url: common.url.to_string(), source };
         let Database { address, number, login } = Database::of(level)?;
-        let redis = Redis::alone(&login, &address, number).map_err(|error| failed(error.into()))?;
-        let server = Server::new(redis, address.to_string(), common.timeout, registry.clock());
+        let redis = Redis::alone(login, address.clone(), number);
+        let (clock, fences) = (registry.clock(), Arc::new(Fences::new(registry.clock())));
+        let server = Server::new(redis, address.to_string(), common.timeout, clock, fences);
         if server.try_out(Redis::check).is_none() {
             let why = server.last_failure().unwrap_or_default();
             return Err(failed(no_server(address, why).into()));

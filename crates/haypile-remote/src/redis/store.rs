@@ -13,6 +13,7 @@ use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use super::connection::{Reply, value};
 use super::nodes::{Batch, Nodes, Purpose, single};
+use super::refusal::Refusal;
 use super::wire::{unlink, wire_ttl, with_key};
 use crate::counts::{ServerCounts, written_nowhere};
 use crate::deadline::Lost;
@@ -94,7 +95,8 @@ impl RedisStore {
     }
 
     pub(super) fn accepted<T>(&self, operation: &'static str, reply: Reply<T>) -> Result<T> {
-        reply.map_err(|error| self.backend(operation, error))
+        let is_in_cluster = matches!(self.nodes, Nodes::Cluster(_));
+        reply.map_err(|error| self.backend(operation, Refusal::new(error, is_in_cluster)))
     }
 
     /// Asks the servers that have these keys, and counts the requests that they do not answer.
@@ -345,9 +347,9 @@ impl Store for RedisStore {
     fn clear(&self) -> Result<()> {
         self.check_open()?;
         if self.common.is_whole() {
-            return self.whole::<()>("clear", &cmd("FLUSHDB")).map(drop);
+            return self.flush_all("clear");
         }
-        self.scan_all("clear", |(), keys| self.delete_all("clear", keys))
+        self.scan_all("clear", |keys| self.delete_all("clear", keys))
     }
 
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
@@ -362,10 +364,10 @@ impl Store for RedisStore {
     fn len(&self) -> Result<u64> {
         self.check_open()?;
         if self.common.is_whole() {
-            let entries = self.whole::<u64>("len", &cmd("DBSIZE"))?;
-            return Ok(entries.into_iter().fold(0, u64::saturating_add));
+            return self.count_all("len");
         }
-        let keys = self.scan_all("len", |keys: &mut HashSet<_>, some| {
+        let mut keys = HashSet::new();
+        self.scan_all("len", |some| {
             keys.extend(some);
             Ok(())
         })?;
@@ -379,6 +381,7 @@ impl Store for RedisStore {
 
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.counts.stats();
+        stats.unfenced = self.nodes.fences().unfenced();
         if self.common.is_whole() {
             stats.entries = self.len().unwrap_or(0);
         }

@@ -29,6 +29,8 @@ fn a_whole_cluster_is_one_cache() {
     many_keys_of_all_slots(&cluster);
     a_namespace_is_cleared_counted_and_listed_alone(&cluster);
     counting_goes_to_the_node_of_the_key(&cluster);
+    a_node_alone_names_the_url_of_its_cluster(&cluster);
+    a_user_needs_the_commands_that_the_documents_list(&cluster);
 }
 
 fn many_keys_of_all_slots(cluster: &Nodes) {
@@ -88,6 +90,39 @@ fn counting_goes_to_the_node_of_the_key(cluster: &Nodes) {
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(count))));
     assert!(names.iter().all(|key| store.get(key).unwrap().as_deref() == Some(b"41")));
     assert_eq!(store.decr(b"no", 1).unwrap(), None);
+}
+
+fn a_node_alone_names_the_url_of_its_cluster(cluster: &Nodes) {
+    let alone = open(&cluster.daemons[0].url("timeout=30s")).unwrap();
+    let elsewhere = cluster.key(1, 0);
+    let error = alone.get(&elsewhere).unwrap_err().to_string();
+    assert!(error.contains("redis+cluster://HOST:PORT"), "{error}");
+    let error = alone.set(&elsewhere, b"v", &SetOptions::set()).unwrap_err().to_string();
+    assert!(error.contains("redis+cluster://HOST:PORT"), "{error}");
+}
+
+fn a_user_needs_the_commands_that_the_documents_list(cluster: &Nodes) {
+    assert!(include_str!("../../../../docs/engine.md").contains(
+        "| `redis+cluster` in addition | `cluster\\|slots`, `asking`, and `cluster\\|nodes` for \
+         `clear` and `len` while slots move |\n"
+    ));
+    let url = format!(
+        "redis+cluster://ann:secret@127.0.0.1:{}?timeout=30s&namespace=n",
+        cluster.ports[0]
+    );
+    let permit = |commands: &str| {
+        (0..3).for_each(|number| {
+            cluster.tell(number, &format!("ACL SETUSER ann reset on >secret ~n:* {commands}"));
+        });
+    };
+    permit("+ping +set +get +pttl +scan +unlink");
+    assert!(open(&url).is_err());
+    permit("+ping +cluster|slots +set +get +pttl +scan +unlink");
+    let store = open(&url).unwrap();
+    set_all(&*store, &names(100), b"value");
+    assert_eq!((hits(&*store, &names(100)), store.len().unwrap()), (100, 100));
+    store.clear().unwrap();
+    assert_eq!(store.len().unwrap(), 0);
 }
 
 #[test]

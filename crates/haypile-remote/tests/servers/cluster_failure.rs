@@ -1,6 +1,8 @@
 //! Nodes of a Redis Cluster that go away, come back, are replaced, or give their slots to others.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use haypile::{Error, ManualClock, SetOptions, Store};
@@ -252,4 +254,45 @@ fn pending_invalidations_follow_a_slot_that_moves() {
     carry(&cluster, &names[2], 0, 1);
     end_move(&cluster, slot, 0, 1);
     assert_eq!(value(2), None);
+}
+
+/// Moves slots between two nodes, one after the other, until it is told to stop.
+fn reshard(cluster: &Nodes, is_over: &AtomicBool) -> usize {
+    let mut moves = 0;
+    for slot in (0..5_000_u16).step_by(7) {
+        if is_over.load(Ordering::SeqCst) {
+            break;
+        }
+        begin_move(cluster, slot, 0, 1);
+        let keys: Vec<String> = cluster.ask(0, &format!("CLUSTER GETKEYSINSLOT {slot} 1000"));
+        for key in &keys {
+            carry(cluster, key, 0, 1);
+        }
+        end_move(cluster, slot, 0, 1);
+        moves += 1;
+    }
+    moves
+}
+
+#[test]
+fn a_namespace_is_cleared_and_counted_while_slots_move() {
+    let Some(cluster) = Nodes::start(&[]) else { return };
+    let store = open(&cluster.url("timeout=30s&namespace=n")).unwrap();
+    let names: Vec<_> = (0..2_000).map(|number| format!("k{number}").into_bytes()).collect();
+    let entries: Vec<_> =
+        names.iter().map(|name| (&**name, b"v".as_slice(), SetOptions::set())).collect();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mover = scope.spawn(|| reshard(&cluster, &is_over));
+        for _ in 0..10 {
+            assert!(store.set_many(&entries).into_iter().all(|written| written.is_ok()));
+            assert_eq!(store.len().unwrap(), 2_000);
+            store.clear().unwrap();
+            assert_eq!(store.len().unwrap(), 0);
+            assert!(store.get_many(&[&names[0], &names[1]]).unwrap().iter().all(Option::is_none));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        assert!(mover.join().unwrap() > 0);
+    });
+    assert_eq!(unreachable(&*store), 0, "{:?}", store.warnings());
 }

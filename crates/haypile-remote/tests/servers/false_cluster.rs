@@ -1,5 +1,6 @@
 //! A store on a Redis Cluster during changes that real nodes do not make on demand.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -12,14 +13,14 @@ use crate::false_node::{FalseNode, Said, bulk, line, slots};
 use crate::{open, open_by};
 
 /// Keys of the slots 3300, 7365 and 3168, by the specification's CRC16.
-const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
+pub(crate) const KEYS: [&[u8]; 3] = [b"b", b"c", b"f"];
 /// The first slot of the second node.
-const HALF: u16 = 5_000;
+pub(crate) const HALF: u16 = 5_000;
 /// Longer than any pause between two attempts.
 const LONG: Duration = Duration::from_secs(6);
 
 /// Returns the answers of a node that has the slots of all keys; each value is its key.
-fn like_an_owner(words: &[&str]) -> Said {
+pub(crate) fn like_an_owner(words: &[&str]) -> Said {
     match words {
         ["PTTL", _] => line(":-1"),
         ["GET", key] => bulk(Some(key)),
@@ -84,7 +85,8 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
             ["CLUSTER", "SLOTS"] => slots(&[(0, ports[turn.fetch_add(1, Ordering::SeqCst) % 2])]),
             ["FLUSHDB"] => line("+OK"),
             ["DBSIZE"] => line(":1"),
-            _ => line("*2\r\n$1\r\n0\r\n*0"),
+            ["SCAN", ..] => page(&[]),
+            _ => line("-ERR"),
         });
     }
     for options in ["timeout=30s", "timeout=30s&namespace=n"] {
@@ -95,8 +97,89 @@ fn a_clear_of_a_cluster_that_never_settles_is_an_error() {
     }
 }
 
+/// Returns the answer to a `SCAN` that ends with these keys.
+fn page(keys: &[&str]) -> Said {
+    let mut text = format!("*2\r\n$1\r\n0\r\n*{}\r\n", keys.len());
+    for key in keys {
+        write!(text, "${}\r\n{key}\r\n", key.len()).unwrap();
+    }
+    Said::Wire(text)
+}
+
+fn scans(node: &FalseNode) -> usize {
+    node.asked().iter().filter(|asked| asked.starts_with("SCAN")).count()
+}
+
+#[test]
+fn only_nodes_that_slots_move_to_are_visited_again() {
+    let [one, two, three] = std::array::from_fn(|_| FalseNode::start());
+    let ports = [&one, &two, &three].map(FalseNode::port);
+    let was_scanned = Arc::new(AtomicUsize::new(0));
+    for (number, node) in [&one, &two, &three].into_iter().enumerate() {
+        let was_scanned = Arc::clone(&was_scanned);
+        node.answers(move |words| match words {
+            ["CLUSTER", "SLOTS"] => {
+                // Some slots move while the first node is visited.
+                let first = if was_scanned.load(Ordering::SeqCst) > 0 { 10 } else { HALF };
+                slots(&[(0, ports[0]), (first, ports[1]), (9_000, ports[2])])
+            }
+            ["SCAN", ..] if number == 0 => {
+                was_scanned.store(1, Ordering::SeqCst);
+                page(&["n:a"])
+            }
+            ["SCAN", ..] => page(&["n:a"]),
+            _ => like_an_owner(words),
+        });
+    }
+    let store = open(&one.url("timeout=30s&namespace=n")).unwrap();
+    store.clear().unwrap();
+    let visits = [&one, &two, &three].map(scans);
+    assert!(visits == [1, 1, 1] || visits == [1, 2, 1], "{visits:?}");
+    was_scanned.store(0, Ordering::SeqCst);
+    assert_eq!(store.len().unwrap(), 1);
+}
+
+/// A slot is moving, and its key has gone to the other node before the first one is visited.
+#[test]
+fn keys_of_a_slot_that_is_moving_are_cleared_and_counted() {
+    let nodes = [FalseNode::start(), FalseNode::start()];
+    let ports = [nodes[0].port(), nodes[1].port()];
+    // One of them is visited first.
+    for (source, slot) in [(0, 7), (1, HALF)] {
+        let was_scanned = Arc::new(AtomicUsize::new(0));
+        for (number, node) in nodes.iter().enumerate() {
+            let was_scanned = Arc::clone(&was_scanned);
+            node.answers(move |words| match words {
+                ["CLUSTER", "SLOTS"] => slots(&[(0, ports[0]), (HALF, ports[1])]),
+                ["CLUSTER", "NODES"] if number == source => {
+                    let lines = format!(
+                        "a 127.0.0.1:{}@1 myself,master - 0 0 1 connected [{slot}->-b]\n\
+                         b 127.0.0.1:{}@1 master - 0 0 2 connected",
+                        ports[source],
+                        ports[1 - source]
+                    );
+                    bulk(Some(&lines))
+                }
+                ["SCAN", ..] if number == source => {
+                    was_scanned.store(1, Ordering::SeqCst);
+                    page(&[])
+                }
+                ["SCAN", ..] if was_scanned.load(Ordering::SeqCst) == 1 => page(&["n:a"]),
+                ["SCAN", ..] => page(&[]),
+                _ => like_an_owner(words),
+            });
+        }
+        let store = open(&nodes[0].url("timeout=30s&namespace=n")).unwrap();
+        assert_eq!(store.len().unwrap(), 1, "{source}");
+        was_scanned.store(0, Ordering::SeqCst);
+        store.clear().unwrap();
+        let asked: Vec<_> = nodes.iter().flat_map(FalseNode::asked).collect();
+        assert!(asked.contains(&"UNLINK n:a".to_owned()), "{source} {asked:?}");
+    }
+}
+
 /// Returns two nodes that agree on the slots: the first has those below [`HALF`].
-fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
+pub(crate) fn pair() -> ([FalseNode; 2], [(u16, u16); 2]) {
     let nodes = [FalseNode::start(), FalseNode::start()];
     let shares = [(0, nodes[0].port()), (HALF, nodes[1].port())];
     nodes[1].answers(move |words| match words {
@@ -147,6 +230,24 @@ fn a_node_that_answers_by_drops_is_not_waited_for_longer_than_said() {
     let keys = [KEYS[0]; 200];
     assert!(store.get_many(&keys).unwrap().iter().all(Option::is_none));
     // All replies together take twenty seconds, and each comes in time.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
+}
+
+#[test]
+fn a_reply_that_comes_by_drops_is_not_waited_for_longer_than_said() {
+    let ([slow, _other], shares) = pair();
+    slow.answers(move |words| match words {
+        ["CLUSTER", "SLOTS"] => slots(&shares),
+        ["GET", _] => Said::Pieces(Box::new(|number| {
+            thread::sleep(Duration::from_millis(50));
+            (number < 400).then(|| if number == 0 { "$399\r\n" } else { "x" }.to_owned())
+        })),
+        _ => like_an_owner(words),
+    });
+    let store = open(&slow.url("timeout=400ms")).unwrap();
+    let start = Instant::now();
+    assert_eq!(store.get(KEYS[0]).unwrap(), None);
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert!(store.warnings()[0].contains("no answer within 400ms"), "{:?}", store.warnings());
 }

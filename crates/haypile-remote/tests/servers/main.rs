@@ -7,15 +7,21 @@
 
 mod cluster;
 mod cluster_failure;
+mod commands;
 mod daemon;
 mod failure;
 mod false_cluster;
 mod false_node;
+mod fence;
+mod fence_cluster;
 mod garbage;
+mod late;
 mod memcached;
 mod model;
 mod nodes;
+mod proxy;
 mod redis;
+mod signals;
 
 use std::sync::Arc;
 

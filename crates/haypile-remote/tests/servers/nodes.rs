@@ -1,11 +1,9 @@
 //! A Redis Cluster that lives as long as a test.
 
-use std::net::TcpListener;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::daemon::{Daemon, Kind};
+use crate::daemon::{Daemon, Kind, with_free_ports};
 
 /// The time that a cluster may take to agree. No test waits this long if all is well.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -52,13 +50,16 @@ impl Nodes {
 
     /// Starts another node, which does not know the others yet.
     pub(crate) fn add(&mut self, arguments: &[&str]) -> Option<usize> {
-        let (port, bus) = (free_port(), free_port());
-        let (port_text, bus) = (port.to_string(), bus.to_string());
-        let mut all = vec!["--bind", "127.0.0.1", "--port", &port_text, "--cluster-port", &bus];
-        all.extend(["--cluster-enabled", "yes", "--cluster-node-timeout", "15000"]);
-        all.extend(["--repl-diskless-sync-delay", "0"]);
-        all.extend(arguments);
-        self.daemons.push(Daemon::start_with(Kind::Redis, &all)?);
+        let (daemon, port) = with_free_ports(|port, bus| {
+            let (port_text, bus) = (port.to_string(), bus.to_string());
+            let mut all = vec!["--bind", "127.0.0.1", "--port", &port_text, "--cluster-port", &bus];
+            all.extend(["--cluster-enabled", "yes", "--cluster-node-timeout", "15000"]);
+            all.extend(["--repl-diskless-sync-delay", "0"]);
+            all.extend(arguments);
+            let daemon = Daemon::try_start(Kind::Redis, None, &all)?;
+            Ok(daemon.map(|daemon| (daemon, port)))
+        })?;
+        self.daemons.push(daemon);
         self.ports.push(port);
         Some(self.daemons.len() - 1)
     }
@@ -136,18 +137,5 @@ impl Nodes {
     /// Returns the URL of its store by its first node.
     pub(crate) fn url(&self, options: &str) -> String {
         format!("redis+cluster://127.0.0.1:{}?{options}", self.ports[0])
-    }
-}
-
-/// Returns a port that nobody listens on, below those that the system assigns to clients.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = u16::try_from(std::process::id() % 10_000).unwrap();
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 20_000 + (start + number) % 12_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }

@@ -130,3 +130,13 @@ fn a_wrong_password_is_refused_and_not_shown() {
     let error = open(&daemon.url("timeout=30s")).unwrap_err().to_string();
     assert!(error.contains("Authentication required") || error.contains("NOAUTH"), "{error}");
 }
+
+#[test]
+fn a_server_that_is_full_and_evicts_nothing_is_told_what_to_do() {
+    let full = ["--maxmemory", "1", "--maxmemory-policy", "noeviction"];
+    let Some(daemon) = Daemon::start_with(Kind::Redis, &full) else { return };
+    let store = open(&daemon.url("timeout=30s")).unwrap();
+    let error = store.set(b"k", b"v", &SetOptions::set()).unwrap_err().to_string();
+    assert!(error.contains("OOM") && error.contains("maxmemory-policy"), "{error}");
+    assert_eq!(store.get(b"k").unwrap(), None);
+}

@@ -115,11 +115,19 @@ events! {
     Corrupt corrupt
         alone("haypile_corrupt_total", "Values that were found damaged and taken for a miss.");
     /// Operations on entries that a remote store answered by itself, as an empty cache would,
-    /// because its server did not. Each is also counted as what it returned.
+    /// because its server did not, or may still do an earlier write of that key. Each is also
+    /// counted as what it returned.
     Unreachable unreachable
         alone(
             "haypile_unreachable_total",
             "Operations that were answered without the server, which could not be reached.",
+        );
+    /// Connections to a server that were lost while entries were to change, and of which the server
+    /// did not confirm that it had read them to their end. An older value can come back.
+    Unfenced unfenced
+        alone(
+            "haypile_unfenced_total",
+            "Lost connections on which the server may still change entries late.",
         );
 }
 

@@ -20,6 +20,7 @@ use crate::url::CacheUrl;
 /// | `haypile_declined_total` | counter | [`Stats::declined`] |
 /// | `haypile_corrupt_total` | counter | [`Stats::corrupt`] |
 /// | `haypile_unreachable_total` | counter | [`Stats::unreachable`] |
+/// | `haypile_unfenced_total` | counter | [`Stats::unfenced`] |
 /// | `haypile_entries` | gauge | [`Stats::entries`] |
 /// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
 /// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
@@ -168,6 +169,7 @@ mod tests {
             declined: 13,
             corrupt: 14,
             unreachable: 17,
+            unfenced: 18,
             entries: 15,
             bytes: 16,
             capacity_bytes: Some(u64::from(u32::MAX)),
@@ -215,6 +217,7 @@ mod tests {
             ("haypile_declined_total", "", 13),
             ("haypile_corrupt_total", "", 14),
             ("haypile_unreachable_total", "", 17),
+            ("haypile_unfenced_total", "", 18),
             ("haypile_entries", "", 15),
             ("haypile_size_bytes", "", 16),
             ("haypile_capacity_bytes", "", u32::MAX),

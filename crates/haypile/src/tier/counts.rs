@@ -110,6 +110,7 @@ impl Counts {
             sets: lower.sets + unseen_below,
             // An upper level that is a server can be unreachable too; nothing is counted twice.
             unreachable: upper.unreachable + lower.unreachable,
+            unfenced: upper.unfenced + lower.unfenced,
             loading: upper.loading.or(lower.loading),
             ..lower.clone()
         }
@@ -122,8 +123,8 @@ mod tests {
 
     #[test]
     fn what_either_level_did_not_reach_is_counted() {
-        let level = |unreachable| Stats { unreachable, ..Stats::default() };
-        let whole = Counts::default().stats(&level(2), &level(3));
-        assert_eq!(whole.unreachable, 5);
+        let level = |unreachable, unfenced| Stats { unreachable, unfenced, ..Stats::default() };
+        let whole = Counts::default().stats(&level(2, 10), &level(3, 20));
+        assert_eq!((whole.unreachable, whole.unfenced), (5, 30));
     }
 }

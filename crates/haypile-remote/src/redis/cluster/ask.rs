@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use redis::{Cmd, Pipeline, Value, cmd};
+use redis::Value;
 
 use super::Cluster;
 use super::redirect::{Redirect, redirect};
@@ -12,8 +12,7 @@ use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
 use crate::redis::connection::{Reply, ask_all};
 use crate::redis::nodes::{Batch, Node, Purpose, by_key};
-use crate::redis::wire::lenient;
-use crate::server::{Repeat, Unreachable};
+use crate::server::Unreachable;
 
 /// Redirections that one operation follows at most.
 const MAX_REDIRECTIONS: usize = 4;
@@ -51,7 +50,7 @@ impl Cluster {
         for _ in 0..=MAX_REDIRECTIONS {
             let mut elsewhere = Vec::new();
             for part in parts {
-                let Ok(outcomes) = part.ask(purpose.repeat(), batch, &read) else {
+                let Ok(outcomes) = part.ask(purpose, batch, &read) else {
                     self.is_stale.store(true, Ordering::Relaxed);
                     continue;
                 };
@@ -76,6 +75,8 @@ impl Cluster {
         if matches!(purpose, Purpose::Change(_)) {
             let open = answers.iter().zip(&batch.keys).filter(|(answer, _)| answer.is_none());
             self.enqueue(open.map(|(_, key)| key.as_slice()));
+            // A node that was redirected to may not be the one that has the slot.
+            self.assign_fences();
         }
         answers
     }
@@ -108,7 +109,8 @@ impl Cluster {
             let same = |part: &&mut AskPart| part.address == to && part.is_for_now == is_for_now;
             if let Some(part) = parts.iter_mut().find(same) {
                 part.places.push(place);
-            } else if let Ok(node) = self.node_at(&to) {
+            } else {
+                let node = self.node_at(&to);
                 parts.push(AskPart { address: to, node, is_for_now, places: vec![place] });
             }
         }
@@ -120,7 +122,7 @@ impl AskPart {
     /// Asks the node about its keys, in one round trip.
     fn ask<R>(
         &self,
-        repeat: Repeat,
+        purpose: Purpose,
         batch: &Batch,
         read: impl Fn(Vec<Reply<Value>>) -> Result<R, Lost>,
     ) -> Result<Vec<AskOutcome<R>>, Unreachable> {
@@ -131,7 +133,7 @@ impl AskPart {
         let pipeline = if is_batch && !self.is_for_now {
             &batch.pipeline
         } else {
-            own = self.pipeline(batch);
+            own = batch.pipeline_of(&self.places, self.is_for_now);
             &own
         };
         let keys = || self.places.iter().map(|place| batch.keys[*place].as_slice());
@@ -144,7 +146,11 @@ impl AskPart {
                 None => AskOutcome::Answer(read(replies)?),
             })
         };
-        self.node.ask(repeat, |connection, deadline| {
+        let changed: Vec<_> = match purpose {
+            Purpose::Read => Vec::new(),
+            Purpose::Change(_) => keys().collect(),
+        };
+        self.node.ask(purpose.repeat(), &changed, |connection, deadline| {
             // Before the request: keys that are drained from now on could be so only after the
             // answer.
             let undeleted = self.node.still_pending(keys()).into_iter().chain(iter::repeat(false));
@@ -155,21 +161,5 @@ impl AskPart {
             }
             by_key(replies, self.places.len()).zip(undeleted).map(outcome).collect()
         })
-    }
-
-    /// Returns the commands for the node's share of the batch.
-    fn pipeline(&self, batch: &Batch) -> Pipeline {
-        let commands: Vec<&Cmd> = batch.pipeline.cmd_iter().collect();
-        let each = commands.len() / batch.keys.len();
-        let mut pipeline = lenient();
-        for place in &self.places {
-            for command in &commands[place * each..][..each] {
-                if self.is_for_now {
-                    pipeline.add_command(cmd("ASKING"));
-                }
-                pipeline.add_command((*command).clone());
-            }
-        }
-        pipeline
     }
 }

@@ -12,10 +12,11 @@ mod opener;
 pub(super) mod redirect;
 mod renew;
 mod topology;
+pub(super) mod visit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haypile::Clock;
@@ -24,12 +25,13 @@ use parking_lot::{Mutex, RwLock};
 pub use opener::RedisClusterOpener;
 
 use self::renew::{Asking, slots};
-use self::topology::{Member, SLOTS, Topology};
-use super::connection::Redis;
+use self::topology::{Member, Topology};
 use super::login::Login;
 use super::nodes::{All, Node};
+use super::settings::Redis;
 use crate::address::Address;
-use crate::deadline::{Deadline, Lost};
+use crate::deadline::Deadline;
+use crate::fence::Fences;
 use crate::invalidations::Invalidations;
 use crate::server::{Connect, Server, Unreachable};
 
@@ -41,6 +43,7 @@ pub(super) struct Cluster {
     login: Login,
     timeout: Duration,
     clock: Arc<dyn Clock>,
+    pub(super) fences: Arc<Fences>,
     /// The nodes that the URL names.
     seeds: Vec<(Address, Arc<Node>)>,
     topology: RwLock<Arc<Topology>>,
@@ -65,10 +68,11 @@ impl Cluster {
         addresses: &[Address],
         timeout: Duration,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, Lost> {
+    ) -> Self {
         let mut cluster = Self {
             login,
             timeout,
+            fences: Arc::new(Fences::new(Arc::clone(&clock))),
             clock,
             seeds: Vec::new(),
             topology: RwLock::default(),
@@ -77,10 +81,10 @@ impl Cluster {
             unrouted: Mutex::default(),
         };
         for address in addresses {
-            let node = cluster.node_at(address)?;
+            let node = cluster.node_at(address);
             cluster.seeds.push((address.clone(), node));
         }
-        Ok(cluster)
+        cluster
     }
 
     /// Checks the cluster when a store is opened: one of the known nodes has to return the slots,
@@ -88,7 +92,8 @@ impl Cluster {
     fn try_out(&self) -> Result<(), String> {
         let known = self.seeds.iter().any(|(address, node)| {
             let learned = node.try_out(|redis, deadline| {
-                self.learn(slots(&mut redis.connect(deadline)?, address, deadline)?)
+                self.learn(slots(&mut redis.connect(deadline)?, address, deadline)?);
+                Ok(())
             });
             learned.is_some()
         });
@@ -106,7 +111,7 @@ impl Cluster {
 
     /// Returns the name for messages.
     fn name(&self) -> String {
-        let names: Vec<_> = self.seeds.iter().map(|(_, node)| node.name()).collect();
+        let names: Vec<_> = self.seeds.iter().map(|(_, node)| &**node.name()).collect();
         names.join(",")
     }
 
@@ -117,12 +122,7 @@ impl Cluster {
         } else {
             self.renew_if_due();
         }
-        let topology = self.topology();
-        let uncovered = topology.uncovered();
-        if uncovered > 0 {
-            let why = format!("no node has {uncovered} of its {SLOTS} slots");
-            return Err(Unreachable::new(self.name(), why));
-        }
+        let topology = self.covered()?;
         let nodes = topology.members.iter().map(|member| (member.number, Arc::clone(&member.node)));
         Ok(All { nodes: nodes.collect(), generation: topology.generation })
     }
@@ -131,6 +131,7 @@ impl Cluster {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.nodes().iter().flat_map(|node| node.1.warnings()).collect();
         warnings.extend(self.unrouted.lock().warning(&self.name()));
+        warnings.extend(self.fences.warnings());
         warnings
     }
 
@@ -138,6 +139,12 @@ impl Cluster {
     /// connections.
     pub(super) fn end(&self) {
         self.nodes().iter().for_each(|(_, node)| node.end());
+    }
+
+    /// Polls the lost connections. Keys that no longer wait for one become pending for the nodes
+    /// that have their slots.
+    pub(super) fn settle(&self) {
+        self.fences.settle(|key| self.enqueue([key]));
     }
 
     fn topology(&self) -> Arc<Topology> {
@@ -165,16 +172,16 @@ impl Cluster {
     }
 
     /// Returns the node at an address; creates it if it is unknown.
-    fn node_at(&self, address: &Address) -> Result<Arc<Node>, Lost> {
+    fn node_at(&self, address: &Address) -> Arc<Node> {
         if let Some(node) = self.topology().node_at(address) {
-            return Ok(Arc::clone(node));
+            return Arc::clone(node);
         }
         if let Some((_, node)) = self.seed_at(address) {
-            return Ok(Arc::clone(node));
+            return Arc::clone(node);
         }
-        let redis = Redis::of_cluster(&self.login, address).map_err(|error| Lost::new(&error))?;
-        let clock = Arc::clone(&self.clock);
-        Ok(Arc::new(Server::new(redis, address.to_string(), self.timeout, clock)))
+        let redis = Redis::of_cluster(self.login.clone(), address.clone());
+        let (clock, fences) = (Arc::clone(&self.clock), Arc::clone(&self.fences));
+        Arc::new(Server::new(redis, address.to_string(), self.timeout, clock, fences))
     }
 
     /// Enqueues these keys for deletion by the nodes that have their slots.
@@ -187,5 +194,24 @@ impl Cluster {
                 None => self.unrouted.lock().add(key),
             }
         }
+    }
+
+    /// Asks the node that has the slot of a key for a sign of life.
+    pub(super) fn probe(&self, key: &[u8]) {
+        self.renew_if_due();
+        if let Some(member) = self.topology().member_of(key) {
+            member.node.probe();
+            if member.node.is_down() {
+                // Another node may have taken over the slot.
+                self.is_stale.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Lets the answers of the nodes that have the slots now count for the lost connections.
+    fn assign_fences(&self) {
+        let topology = self.topology();
+        let node_of = |key: &[u8]| Some(Arc::clone(topology.member_of(key)?.node.name()));
+        self.fences.assign(node_of);
     }
 }

@@ -58,8 +58,7 @@ impl Opener for RedisClusterOpener {
             url: common.url.to_string(),
             source: NoCluster { why }.into(),
         };
-        let cluster = Cluster::new(login, &addresses, common.timeout, registry.clock())
-            .map_err(|lost| failed(lost.to_string()))?;
+        let cluster = Cluster::new(login, &addresses, common.timeout, registry.clock());
         cluster.try_out().map_err(failed)?;
         Ok(Arc::new(RedisStore::new(Nodes::Cluster(Box::new(cluster)), common)))
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use redis::{Connection, Value, cmd};
+use redis::{Value, cmd};
 
 use super::Cluster;
 use super::topology::{Member, Range, Topology, ranges};
 use crate::address::Address;
 use crate::deadline::{Deadline, Lost};
-use crate::redis::connection::ask;
+use crate::redis::connection::{Connection, ask};
+use crate::redis::nodes::Node;
 use crate::server::Unreachable;
 
 /// The shortest time between two reads of the slots after nodes that did not answer. Redirections,
@@ -57,10 +58,7 @@ impl Cluster {
             if failed.is_some() && deadline.left().is_err() {
                 break;
             }
-            let question = |connection: &mut Connection, deadline| {
-                self.learn(slots(connection, &address, deadline)?)
-            };
-            match node.ask_freely(question) {
+            match self.renew_from(&address, &node) {
                 Ok(()) => return Ok(()),
                 Err(error) => failed = Some(error),
             }
@@ -68,15 +66,23 @@ impl Cluster {
         Err(failed.unwrap_or_else(|| late(&deadline.missed())))
     }
 
+    /// Reads the slots from this node.
+    pub(super) fn renew_from(&self, address: &Address, node: &Node) -> Result<(), Unreachable> {
+        node.ask_freely(|connection, deadline| {
+            self.learn(slots(connection, address, deadline)?);
+            Ok(())
+        })
+    }
+
     /// Replaces the slots. Their new nodes take over the pending invalidations of the previous ones
     /// before any request reaches them.
-    pub(super) fn learn(&self, ranges: Vec<Range>) -> Result<(), Lost> {
+    pub(super) fn learn(&self, ranges: Vec<Range>) {
         let known = self.topology();
         if known.is_of(&ranges) {
             self.is_stale.store(known.uncovered() > 0, Ordering::Relaxed);
-            return Ok(());
+            return;
         }
-        let mut new = Topology::new(ranges, |address| self.node_at(address))?;
+        let mut new = Topology::new(ranges, |address| self.node_at(address));
         new.generation = known.generation + 1;
         self.is_stale.store(new.uncovered() > 0, Ordering::Relaxed);
         let mut current = self.topology.write();
@@ -97,7 +103,8 @@ impl Cluster {
         }
         drop(unrouted);
         *current = Arc::new(new);
-        Ok(())
+        drop(current);
+        self.assign_fences();
     }
 }
 

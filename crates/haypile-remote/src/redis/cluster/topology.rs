@@ -95,10 +95,7 @@ pub(super) struct Topology {
 
 impl Topology {
     /// Builds the first topology from these ranges. `node_at` returns the nodes.
-    pub(super) fn new(
-        ranges: Vec<Range>,
-        mut node_at: impl FnMut(&Address) -> Result<Arc<Node>, Lost>,
-    ) -> Result<Self, Lost> {
+    pub(super) fn new(ranges: Vec<Range>, mut node_at: impl FnMut(&Address) -> Arc<Node>) -> Self {
         let number = |address: &Address| xxh3_64(address.to_string().as_bytes());
         let addresses: HashSet<_> = ranges.iter().map(|range| &range.address).collect();
         let mut numbered: Vec<_> =
@@ -110,16 +107,31 @@ impl Topology {
             .flat_map(|range| (range.first..=range.last).map(|slot| (slot, &range.address)))
             .filter_map(|(slot, address)| Some((Slot::new(slot)?, places[address])))
             .collect();
-        let member = |(number, address): (u64, &Address)| {
-            Ok(Member { address: address.clone(), number, node: node_at(address)? })
+        let member = |(number, address): (u64, &Address)| Member {
+            address: address.clone(),
+            number,
+            node: node_at(address),
         };
-        let members = numbered.into_iter().map(member).collect::<Result<_, _>>()?;
-        Ok(Self { generation: 0, members, ranges, slots })
+        let members = numbered.into_iter().map(member).collect();
+        Self { generation: 0, members, ranges, slots }
     }
 
     /// Returns the node that has the slot of a key.
     pub(super) fn member_of(&self, key: &[u8]) -> Option<&Member> {
         self.slots.get(&Slot::for_key(key)).map(|at| &self.members[usize::from(*at)])
+    }
+
+    /// Returns the address of the node that has the slot with this number.
+    pub(super) fn owner_of(&self, slot: usize) -> Option<&Address> {
+        let has =
+            |range: &&Range| (usize::from(range.first)..=usize::from(range.last)).contains(&slot);
+        self.ranges.iter().find(has).map(|range| &range.address)
+    }
+
+    /// Returns the slots of the node at an address.
+    pub(super) fn slots_of(&self, address: &Address) -> impl Iterator<Item = u16> {
+        let own = self.ranges.iter().filter(move |range| range.address == *address);
+        own.flat_map(|range| range.first..=range.last)
     }
 
     /// Returns the node at an address.
@@ -146,8 +158,9 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::connection::Redis;
+    use crate::fence::Fences;
     use crate::redis::login::Login;
+    use crate::redis::settings::Redis;
     use crate::server::Server;
 
     fn asked() -> Address {
@@ -169,12 +182,13 @@ mod tests {
     fn topology(items: Vec<Value>) -> Topology {
         let clock = std::sync::Arc::new(haypile::ManualClock::new());
         let node_at = |address: &Address| {
-            let redis = Redis::of_cluster(&Login::default(), address).unwrap();
+            let redis = Redis::of_cluster(Login::default(), address.clone());
             let timeout = std::time::Duration::from_secs(1);
             let clock = Arc::<haypile::ManualClock>::clone(&clock);
-            Ok(Arc::new(Server::new(redis, address.to_string(), timeout, clock)))
+            let fences = Arc::new(Fences::new(Arc::<haypile::ManualClock>::clone(&clock)));
+            Arc::new(Server::new(redis, address.to_string(), timeout, clock, fences))
         };
-        Topology::new(ranges(Value::Array(items), &asked()).unwrap(), node_at).unwrap()
+        Topology::new(ranges(Value::Array(items), &asked()).unwrap(), node_at)
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! Refusals of the server, with advice.
+
+use std::fmt;
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// A command that the server refused.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    error: RedisError,
+    advice: Option<&'static str>,
+}
+
+impl Refusal {
+    /// Returns the refusal of a server, and what to do about it where that is known.
+    pub(super) fn new(error: RedisError, is_in_cluster: bool) -> Self {
+        let advice = match error.kind() {
+            ErrorKind::Server(
+                ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot,
+            ) if !is_in_cluster => Some(
+                "the server is a node of a Redis Cluster, which has the URL \
+                 redis+cluster://HOST:PORT",
+            ),
+            _ if error.code() == Some("OOM") => Some(
+                "the server has reached its maxmemory and evicts nothing; set its \
+                 maxmemory-policy, for example to allkeys-lru, or give it more memory",
+            ),
+            _ => None,
+        };
+        Self { error, advice }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)?;
+        self.advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
+}
+
+// The text of the error is part of this one's, and it has no source of its own.
+impl std::error::Error for Refusal {}
