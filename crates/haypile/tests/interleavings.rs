@@ -2,8 +2,8 @@
 //! model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make
 //! test-full`.
 //!
-//! The bound holds at every step, no value is torn or freed under its reader, nobody waits forever,
-//! and no part of the size is lost.
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits forever, no
+//! part of the size is lost, and no computation brings back what was removed after it began.
 
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, charge};
 use haypile::tier::{TierOptions, TieredStore};
-use haypile::{Cursor, Durability, ManualClock, SetOptions, Store};
+use haypile::{Cache, Cursor, Durability, ManualClock, SetOptions, Store};
+use shuttle::sync::atomic::{AtomicU8, Ordering};
 use shuttle::thread;
 
 const ITERATIONS: usize = 2_000;
@@ -329,4 +330,38 @@ fn what_waits_to_be_written_is_never_missed_and_never_comes_back() {
         tiered.flush(Durability::Visible).unwrap();
         assert_eq!(lower.get(b"a").unwrap().unwrap(), [3]);
     });
+}
+
+/// A computation that began before a removal leaves nothing behind it, even if it was overtaken. With no time
+/// to wait, every caller that finds a computation overtakes it.
+#[test]
+fn what_was_removed_does_not_come_back_by_computations_that_were_overtaken() {
+    let removals: [fn(&Cache); 2] =
+        [|cache| assert!(cache.delete("a").is_ok()), |cache| cache.clear().unwrap()];
+    for remove in removals {
+        check(move || {
+            let builder = MemoryBuilder::new(4 * charge(1, 600)).compute_wait(Duration::ZERO);
+            let clock = Arc::new(ManualClock::new());
+            let cache = Cache::new(builder.clock(clock).open().unwrap());
+            // Of what values are computed.
+            let source = Arc::new(AtomicU8::new(1));
+            let computing: Vec<_> = (0..2)
+                .map(|_| {
+                    let (cache, source) = (cache.clone(), Arc::clone(&source));
+                    thread::spawn(move || {
+                        let compute = || vec![source.load(Ordering::SeqCst)];
+                        cache.get_or_compute("a", None, compute).unwrap();
+                    })
+                })
+                .collect();
+            source.store(2, Ordering::SeqCst);
+            remove(&cache);
+            let is_new = || cache.get("a").unwrap().is_none_or(|value| value == [2]);
+            assert!(is_new());
+            for computing in computing {
+                computing.join().unwrap();
+            }
+            assert!(is_new());
+        });
+    }
 }

@@ -545,13 +545,17 @@ impl Store for FileStore {
         };
         let area = &session.area;
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
-        let claimed = area.claim(me, key.hashed(area).hash, take_over);
+        let hash = key.hashed(area).hash;
+        // Read first: a claim that is released between the two counts as released later.
+        let released = area.releases(hash);
+        let claimed = area.claim(me, hash, take_over);
         Ok(match claimed.map_err(|stop| self.reader.stopped(stop))? {
             Claimed::Held(claim) => Claim::Held { guard: Box::new(claim) },
             Claimed::NoRoom => Claim::Unneeded,
             Claimed::Taken(owner) => {
                 let is_halted = area.halted_process(owner).is_some();
-                Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted))
+                let holder = ClaimHolder::new(owner.0.into(), is_halted);
+                Claim::Taken(holder.with_released(released))
             }
         })
     }

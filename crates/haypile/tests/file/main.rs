@@ -16,6 +16,7 @@ mod containers;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;
+mod failing;
 #[cfg(feature = "crash-points")]
 mod idle;
 mod model;
