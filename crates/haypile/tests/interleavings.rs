@@ -8,7 +8,7 @@
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic};
 use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, charge};
@@ -276,6 +276,64 @@ fn a_read_that_is_overtaken_by_a_write_is_not_promoted() {
         tiered.get(b"a").unwrap();
         writer.join().unwrap();
         assert_eq!(tiered.get(b"a").unwrap().unwrap(), [2]);
+    });
+}
+
+/// Another process counts up below: nobody reads a number that is lower than one that was read before.
+#[test]
+fn readers_of_levels_do_not_go_back_while_another_process_writes() {
+    check(|| {
+        let (_, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        let seen = Arc::new(atomic::AtomicU8::new(1));
+        let read = |tiered: &TieredStore, seen: &atomic::AtomicU8| {
+            let before = seen.load(Ordering::Relaxed);
+            let value = tiered.get(b"a").unwrap().unwrap()[0];
+            assert!(value >= before, "{value} after {before}");
+            seen.fetch_max(value, Ordering::Relaxed);
+        };
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let (tiered, seen) = (Arc::clone(&tiered), Arc::clone(&seen));
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        read(&tiered, &seen);
+                    }
+                })
+            })
+            .collect();
+        set(&*lower, b"a", 2, 1);
+        read(&tiered, &seen);
+        set(&*lower, b"a", 3, 1);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        read(&tiered, &seen);
+    });
+}
+
+/// Another process overwrites a value of this one as soon as it is below.
+#[test]
+fn readers_of_levels_do_not_go_back_to_a_write_that_was_overwritten() {
+    check(|| {
+        let (_, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        let writer = Arc::clone(&tiered);
+        let writer = thread::spawn(move || set(&*writer, b"a", 2, 1));
+        let other = Arc::clone(&lower);
+        let other = thread::spawn(move || {
+            if other.get(b"a").unwrap().unwrap() == [2] {
+                set(&*other, b"a", 3, 1);
+            }
+        });
+        let mut before = 1;
+        for _ in 0..3 {
+            let value = tiered.get(b"a").unwrap().unwrap()[0];
+            assert!(value >= before, "{value} after {before}");
+            before = value;
+        }
+        writer.join().unwrap();
+        other.join().unwrap();
     });
 }
 
