@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use haypile::policy::{Newcomer, Policy, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Slot};
 use haypile_sim::simulate::{Accounting, Contender, Options, simulate, simulate_policy};
 use haypile_sim::trace::{BuildOptions, TraceBuilder, format};
 
@@ -29,14 +29,14 @@ impl Policy for Duel {
         self.uses[slot as usize] += 1;
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         let first = self.queue.pop_front().expect("an entry to evict");
-        let Some(second) = self.queue.pop_front() else { return Victim::Slot(first) };
+        let Some(second) = self.queue.pop_front() else { return first };
         let first_loses = self.uses[first as usize] <= self.uses[second as usize];
         let (loser, winner) = if first_loses { (first, second) } else { (second, first) };
         self.uses[winner as usize] /= 2;
         self.queue.push_back(winner);
-        Victim::Slot(loser)
+        loser
     }
 
     fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {

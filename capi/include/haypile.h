@@ -334,13 +334,14 @@ const char *haypile_last_error(void);
 // value for `ttl_ms`. The caller frees the value with haypile_free().
 //
 // However many threads ask for one key, one computes, and the others wait for its value; processes
-// that share the cache do so too. If the computation fails, each waiting caller computes for
-// itself. HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks for that key. The
-// function returns a value even if the cache refuses to store it.
+// that share the cache do so too. If the computation fails, one of the waiting callers takes over,
+// and the others wait for that one. HAYPILE_ERROR_COMPUTES_ITSELF if the computation of a key asks
+// for that key. The function returns a value even if the cache refuses to store it.
 //
-// Every wait has a bound, `compute_wait=` in the URL, 30 seconds by default: then one of the
-// waiting callers computes itself. The others wait for that one as long again at most. The bound
-// is one second if the computing process is stopped or frozen.
+// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default, computes
+// itself. If one computation takes that long, one of the waiting callers takes over, and the others
+// wait for that one as long again at most. The bound is one second if the computing process is
+// stopped or frozen.
 haypile_status haypile_get_or_compute(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,

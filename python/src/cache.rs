@@ -309,13 +309,15 @@ impl Cache {
     ///
     /// However many threads ask, one computes and the others wait for its value; processes that
     /// share the cache do so too. If the function raises, this raises the same and stores nothing;
-    /// the waiting callers then compute for themselves. A function that asks for its own key gets
-    /// ComputesItself. The value is returned even if the cache refuses to store it.
+    /// one of the waiting callers then takes over, and the others wait for that one. A function that
+    /// asks for its own key gets ComputesItself. The value is returned even if the cache refuses to
+    /// store it.
     ///
-    /// Every wait has a bound, `compute_wait=` in the URL, 30 seconds by default: then one of the
-    /// waiting callers computes itself. The others wait for that one as long again at most. The
-    /// bound is one second if the computing process is stopped or frozen. Ctrl-C ends a wait in the
-    /// main thread, and so does every signal whose handler raises.
+    /// A caller that has waited for `compute_wait=` of the URL in total, 30 seconds by default,
+    /// computes itself. If one computation takes that long, one of the waiting callers takes over, and
+    /// the others wait for that one as long again at most. The bound is one second if the computing
+    /// process is stopped or frozen. Ctrl-C ends a wait in the main thread, and so does every signal
+    /// whose handler raises.
     ///
     /// With `early`, one caller computes the next value in the last seconds of the TTL, while the others get
     /// the current one. With `stale`, that goes on for that many seconds after the TTL; a computation that

@@ -34,6 +34,7 @@ fn policies() -> Vec<String> {
         "s3fifo:ghost=20",
         "wtinylfu:window=10",
         "arc:weighted=0",
+        "slru4:fall=1",
         "lirs:demote=1",
     ];
     names.chain(variants.map(str::to_owned)).collect()

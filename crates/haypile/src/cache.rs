@@ -164,7 +164,7 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: SetOptions,
     ) -> Result<Written> {
-        self.computations.flights().outdate(key.as_ref());
+        self.computations.flights().note_change(key.as_ref());
         self.store.set(key.as_ref(), value.as_ref(), &options)
     }
 
@@ -184,7 +184,7 @@ impl Cache {
     /// Writes values, each under its key and its own options; see [`Store::set_many`].
     pub fn write_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         for (key, ..) in entries {
-            self.computations.flights().outdate(key);
+            self.computations.flights().note_change(key);
         }
         self.store.set_many(entries)
     }
@@ -195,7 +195,7 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.computations.flights().outdate(key.as_ref());
+        self.computations.flights().note_change(key.as_ref());
         self.store.delete(key.as_ref())
     }
 
@@ -206,7 +206,7 @@ impl Cache {
     ///
     /// Those of [`Store::delete_version`].
     pub fn delete_version(&self, key: impl AsRef<[u8]>, version: Version) -> Result<bool> {
-        self.computations.flights().outdate(key.as_ref());
+        self.computations.flights().note_change(key.as_ref());
         self.store.delete_version(key.as_ref(), version)
     }
 
@@ -216,7 +216,7 @@ impl Cache {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         for key in &keys {
             if !mutant::is_on("deleting-many-outdates-nothing") {
-                self.computations.flights().outdate(key);
+                self.computations.flights().note_change(key);
             }
         }
         self.store.delete_many(&keys)
@@ -228,7 +228,7 @@ impl Cache {
     ///
     /// Those of [`Store`].
     pub fn clear(&self) -> Result<()> {
-        self.computations.flights().outdate_all();
+        self.computations.flights().note_change_of_all();
         self.store.clear()
     }
 
@@ -248,7 +248,7 @@ impl Cache {
     ///
     /// Those of [`Store::incr`].
     pub fn incr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
-        self.computations.flights().outdate(key.as_ref());
+        self.computations.flights().note_change(key.as_ref());
         self.store.incr(key.as_ref(), delta)
     }
 
@@ -258,7 +258,7 @@ impl Cache {
     ///
     /// Those of [`Store::decr`].
     pub fn decr(&self, key: impl AsRef<[u8]>, delta: u64) -> Result<Option<u64>> {
-        self.computations.flights().outdate(key.as_ref());
+        self.computations.flights().note_change(key.as_ref());
         self.store.decr(key.as_ref(), delta)
     }
 

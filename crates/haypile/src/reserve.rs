@@ -80,7 +80,7 @@ impl OwnedReservation {
     ///
     /// Those of [`Reservation::commit`].
     pub fn commit(mut self) -> Result<Written> {
-        self.cache.computations.flights().outdate(&self.key);
+        self.cache.computations.flights().note_change(&self.key);
         self.reservation.with_dependent_mut(|_, reservation| {
             reservation.take().expect("only commit takes it, and ends this").commit()
         })

@@ -287,12 +287,21 @@ pub struct ClaimHolder {
     pub id: u64,
     /// Whether it was seen to be stopped or frozen from outside.
     pub is_halted: bool,
+    /// Number of claims on this key, or on this and other keys, that had been released before. If another
+    /// process has the claim later, and this number is the same, that process has taken the claim over.
+    pub released: u64,
 }
 
 impl ClaimHolder {
-    /// Returns a holder with these fields.
+    /// Returns a holder with these fields, before any claim was released.
     pub fn new(id: u64, is_halted: bool) -> Self {
-        Self { id, is_halted }
+        Self { id, is_halted, released: 0 }
+    }
+
+    /// Sets the number of released claims.
+    #[must_use]
+    pub fn with_released(self, released: u64) -> Self {
+        Self { released, ..self }
     }
 }
 

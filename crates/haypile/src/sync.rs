@@ -8,6 +8,54 @@ pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockW
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::atomic;
 
+/// A condition that threads wait for.
+#[cfg(not(shuttle))]
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(parking_lot::Condvar);
+
+#[cfg(not(shuttle))]
+impl Condvar {
+    pub(crate) const fn new() -> Self {
+        Self(parking_lot::Condvar::new())
+    }
+
+    /// Waits for a notification until `end`, if there is one; also returns whether that time has come. It
+    /// can return earlier.
+    pub(crate) fn wait_until<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        end: Option<std::time::Instant>,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let has_timed_out = match end {
+            None => {
+                self.0.wait(&mut guard);
+                false
+            }
+            Some(end) => self.0.wait_until(&mut guard, end).timed_out(),
+        };
+        (guard, has_timed_out)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn notify_one(&self) -> bool {
+        self.0.notify_one()
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// The identity of a thread.
+#[cfg(not(shuttle))]
+pub(crate) mod thread_id {
+    pub(crate) use std::thread::ThreadId;
+
+    pub(crate) fn this_thread() -> ThreadId {
+        std::thread::current().id()
+    }
+}
+
 /// A number per thread, which spreads threads over the parts of a whole that each of them writes.
 #[cfg(not(shuttle))]
 pub(crate) mod thread_number {
@@ -57,9 +105,18 @@ pub(crate) fn wait(polls: u32) {
 }
 
 #[cfg(shuttle)]
-pub(crate) use model::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use model::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::atomic;
+
+#[cfg(shuttle)]
+pub(crate) mod thread_id {
+    pub(crate) use shuttle::thread::ThreadId;
+
+    pub(crate) fn this_thread() -> ThreadId {
+        shuttle::thread::current().id()
+    }
+}
 
 #[cfg(shuttle)]
 pub(crate) mod thread_number {
@@ -78,6 +135,8 @@ pub(crate) fn wait(_polls: u32) {
 /// Shuttle's locks with the methods of `parking_lot`: a panic under a lock fails the test anyway.
 #[cfg(shuttle)]
 mod model {
+    use std::time::Instant;
+
     use shuttle::sync;
 
     pub(crate) use sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
@@ -96,6 +155,31 @@ mod model {
 
         pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
             self.0.try_lock().ok()
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct Condvar(sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self(sync::Condvar::new())
+        }
+
+        /// A time that has come ends the wait; one that has not does not come.
+        pub(crate) fn wait_until<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+            end: Option<Instant>,
+        ) -> (MutexGuard<'a, T>, bool) {
+            if end.is_some_and(|end| end <= Instant::now()) {
+                return (guard, true);
+            }
+            (self.0.wait(guard).expect("no panic under a lock"), false)
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
         }
     }
 

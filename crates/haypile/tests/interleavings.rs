@@ -2,18 +2,19 @@
 //! model checker: `RUSTFLAGS="--cfg shuttle" cargo test -p haypile --test interleavings`, or `make
 //! test-full`.
 //!
-//! The bound holds at every step, no value is torn or freed under its reader, nobody waits forever,
-//! and no part of the size is lost.
+//! The bound holds at every step, no value is torn or freed under its reader, nobody waits forever, no
+//! part of the size is lost, and no computation brings back what was removed after it began.
 
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic};
 use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, charge};
 use haypile::tier::{TierOptions, TieredStore};
-use haypile::{Cursor, Durability, ManualClock, SetOptions, Store};
+use haypile::{Cache, Cursor, Durability, ManualClock, SetOptions, Store};
+use shuttle::sync::atomic::{AtomicU8, Ordering};
 use shuttle::thread;
 
 const ITERATIONS: usize = 2_000;
@@ -278,6 +279,64 @@ fn a_read_that_is_overtaken_by_a_write_is_not_promoted() {
     });
 }
 
+/// Another process counts up below: nobody reads a number that is lower than one that was read before.
+#[test]
+fn readers_of_levels_do_not_go_back_while_another_process_writes() {
+    check(|| {
+        let (_, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        let seen = Arc::new(atomic::AtomicU8::new(1));
+        let read = |tiered: &TieredStore, seen: &atomic::AtomicU8| {
+            let before = seen.load(Ordering::Relaxed);
+            let value = tiered.get(b"a").unwrap().unwrap()[0];
+            assert!(value >= before, "{value} after {before}");
+            seen.fetch_max(value, Ordering::Relaxed);
+        };
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let (tiered, seen) = (Arc::clone(&tiered), Arc::clone(&seen));
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        read(&tiered, &seen);
+                    }
+                })
+            })
+            .collect();
+        set(&*lower, b"a", 2, 1);
+        read(&tiered, &seen);
+        set(&*lower, b"a", 3, 1);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        read(&tiered, &seen);
+    });
+}
+
+/// Another process overwrites a value of this one as soon as it is below.
+#[test]
+fn readers_of_levels_do_not_go_back_to_a_write_that_was_overwritten() {
+    check(|| {
+        let (_, lower, tiered) = levels();
+        set(&*lower, b"a", 1, 1);
+        let writer = Arc::clone(&tiered);
+        let writer = thread::spawn(move || set(&*writer, b"a", 2, 1));
+        let other = Arc::clone(&lower);
+        let other = thread::spawn(move || {
+            if other.get(b"a").unwrap().unwrap() == [2] {
+                set(&*other, b"a", 3, 1);
+            }
+        });
+        let mut before = 1;
+        for _ in 0..3 {
+            let value = tiered.get(b"a").unwrap().unwrap()[0];
+            assert!(value >= before, "{value} after {before}");
+            before = value;
+        }
+        writer.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
 #[test]
 fn what_is_deleted_or_cleared_in_levels_is_not_promoted() {
     check(|| {
@@ -329,4 +388,38 @@ fn what_waits_to_be_written_is_never_missed_and_never_comes_back() {
         tiered.flush(Durability::Visible).unwrap();
         assert_eq!(lower.get(b"a").unwrap().unwrap(), [3]);
     });
+}
+
+/// A computation that began before a removal leaves nothing behind it, even if it was overtaken. With no time
+/// to wait, every caller that finds a computation overtakes it.
+#[test]
+fn what_was_removed_does_not_come_back_by_computations_that_were_overtaken() {
+    let removals: [fn(&Cache); 2] =
+        [|cache| assert!(cache.delete("a").is_ok()), |cache| cache.clear().unwrap()];
+    for remove in removals {
+        check(move || {
+            let builder = MemoryBuilder::new(4 * charge(1, 600)).compute_wait(Duration::ZERO);
+            let clock = Arc::new(ManualClock::new());
+            let cache = Cache::new(builder.clock(clock).open().unwrap());
+            // Of what values are computed.
+            let source = Arc::new(AtomicU8::new(1));
+            let computing: Vec<_> = (0..2)
+                .map(|_| {
+                    let (cache, source) = (cache.clone(), Arc::clone(&source));
+                    thread::spawn(move || {
+                        let compute = || vec![source.load(Ordering::SeqCst)];
+                        cache.get_or_compute("a", None, compute).unwrap();
+                    })
+                })
+                .collect();
+            source.store(2, Ordering::SeqCst);
+            remove(&cache);
+            let is_new = || cache.get("a").unwrap().is_none_or(|value| value == [2]);
+            assert!(is_new());
+            for computing in computing {
+                computing.join().unwrap();
+            }
+            assert!(is_new());
+        });
+    }
 }

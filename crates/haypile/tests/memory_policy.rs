@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use haypile::memory::{MemoryBuilder, charge};
 use haypile::policy::lru::Lru;
-use haypile::policy::{Newcomer, Policy, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Slot};
 use haypile::{Cache, ManualClock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    Admit(u64, u64),
+    Judge(u64, u64),
+    Admit(u64, u64, u64),
     Evict(Option<u64>),
     Insert(Slot, u64),
     Hit(Slot),
@@ -20,8 +21,7 @@ enum Call {
     Remove(Slot),
 }
 
-/// An LRU that logs its calls, declines the fingerprint 0, and evicts the fingerprint 255 before
-/// any other.
+/// An LRU that logs its calls, and declines the fingerprint 0 if an entry would have to leave for it.
 struct Recorder {
     lru: Lru,
     slots: usize,
@@ -46,15 +46,19 @@ impl Policy for Recorder {
         self.lru.on_hit(slot);
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
-        self.note(Call::Admit(newcomer.fingerprint, newcomer.weight));
+    fn judge(&self, newcomer: Newcomer, missing: u64) -> bool {
+        self.note(Call::Judge(newcomer.fingerprint, missing));
         newcomer.fingerprint != 0
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
-        let fingerprint = newcomer.map(|newcomer| newcomer.fingerprint);
-        self.note(Call::Evict(fingerprint));
-        if fingerprint == Some(255) { Victim::Newcomer } else { self.lru.evict(newcomer) }
+    fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
+        self.note(Call::Admit(newcomer.fingerprint, newcomer.weight, missing));
+        newcomer.fingerprint != 0 || missing == 0
+    }
+
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
+        self.note(Call::Evict(newcomer.map(|newcomer| newcomer.fingerprint)));
+        self.lru.evict(newcomer)
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
@@ -115,11 +119,11 @@ fn room_is_made_between_admission_and_insertion() {
         subject.set(key, VALUE);
     }
     subject.says(&[
-        Call::Admit(1, weight()),
+        Call::Admit(1, weight(), 0),
         Call::Insert(0, 1),
-        Call::Admit(2, weight()),
+        Call::Admit(2, weight(), 0),
         Call::Insert(1, 2),
-        Call::Admit(3, weight()),
+        Call::Admit(3, weight(), 0),
         Call::Insert(2, 3),
     ]);
     // A miss is not reported, a hit is; the newcomer gets the victim's slot.
@@ -129,7 +133,8 @@ fn room_is_made_between_admission_and_insertion() {
     subject.set(4, VALUE);
     subject.says(&[
         Call::Hit(0),
-        Call::Admit(4, weight()),
+        Call::Judge(4, weight() / 2),
+        Call::Admit(4, weight(), 0),
         Call::Evict(Some(4)),
         Call::Insert(1, 4),
     ]);
@@ -144,10 +149,14 @@ fn a_newcomer_that_is_declined_changes_nothing_and_is_counted() {
     }
     subject.calls.lock().unwrap().clear();
     subject.set(0, VALUE);
-    subject.set(255, VALUE);
-    subject.says(&[Call::Admit(0, weight()), Call::Admit(255, weight()), Call::Evict(Some(255))]);
+    let missing = weight() / 2;
+    subject.says(&[Call::Judge(0, missing), Call::Admit(0, weight(), missing)]);
     let stats = subject.cache.store().stats().unwrap();
-    assert_eq!((stats.sets, stats.declined, stats.evictions, stats.entries), (5, 2, 0, 3));
+    assert_eq!((stats.sets, stats.declined, stats.evictions, stats.entries), (4, 1, 0, 3));
+    // Where there is room it stays.
+    subject.cache.delete([1]).unwrap();
+    subject.set(0, VALUE);
+    assert!(subject.cache.contains([0]).unwrap());
 }
 
 #[test]

@@ -131,6 +131,52 @@ fn a_computation_that_takes_longer_than_the_bound_is_overtaken() {
     assert_eq!(cache.get("key").unwrap().unwrap(), b"own");
 }
 
+/// Lets another thread overtake a computation, do `then`, and the computation end.
+fn overtaken(cache: &Cache, ttl: Duration, then: impl FnOnce() + Send) {
+    let slow = cache.get_or_compute("key", ttl, || {
+        thread::scope(|scope| {
+            let next = scope.spawn(|| {
+                assert_eq!(cache.get_or_compute("key", ttl, || b"next".to_vec()).unwrap(), b"next");
+                then();
+            });
+            next.join().unwrap();
+        });
+        b"slow".to_vec()
+    });
+    assert_eq!(slow.unwrap(), b"slow");
+}
+
+#[test]
+fn an_overtaken_computation_does_not_bring_back_what_was_removed() {
+    let clock = Arc::new(ManualClock::new());
+    let registry = Registry::new().with_clock(clock.clone());
+    let cache = Cache::new(registry.open("memory:compute_wait=1ms").unwrap());
+    let ttl = Duration::from_mins(1);
+    let expire = || clock.advance(Duration::from_secs(2));
+    let delete = || assert!(cache.delete("key").unwrap());
+    let delete_many = || assert!(cache.delete_many(&["other", "key"])[1].as_ref().unwrap());
+    let clear = || cache.clone().clear().unwrap();
+    let set = || {
+        cache.set_with_ttl("key", b"newer", Duration::from_secs(1)).unwrap();
+        expire();
+    };
+    let commit = || {
+        let options = SetOptions::set().with_ttl(Duration::from_secs(1));
+        assert!(cache.reserve_owned("key", 0, options).unwrap().commit().unwrap().is_stored());
+        expire();
+    };
+    let removals: [&(dyn Fn() + Sync); 5] = [&delete, &delete_many, &clear, &set, &commit];
+    for (number, remove) in removals.into_iter().enumerate() {
+        overtaken(&cache, ttl, remove);
+        assert_eq!(cache.get("key").unwrap(), None, "removal {number}");
+    }
+    // Of the values that were computed, an older one does not follow a newer one either.
+    overtaken(&cache, Duration::from_secs(1), expire);
+    assert_eq!(cache.get("key").unwrap(), None);
+    overtaken(&cache, ttl, || {});
+    assert_eq!(cache.get("key").unwrap().unwrap(), b"next");
+}
+
 #[test]
 fn the_stale_value_is_served_while_one_thread_refreshes() {
     let clock = Arc::new(ManualClock::new());

@@ -1,6 +1,6 @@
 //! Runs one policy: knows which keys are in the cache and keeps the bound.
 
-use haypile::policy::{Newcomer, Policy, Victim};
+use haypile::policy::{Newcomer, Policy};
 
 use super::Counts;
 use super::run::Cached;
@@ -106,23 +106,18 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
     fn store(&mut self, id: u32, weight: u64) {
         self.set_state(id, GONE);
         let newcomer = Newcomer { fingerprint: u64::from(id), weight };
-        if weight > self.capacity || !self.policy.admit(newcomer) {
+        let excess = (self.used + weight).saturating_sub(self.capacity);
+        let missing = if P::EXCEEDS_BOUND { 0 } else { excess };
+        if weight > self.capacity || !self.policy.admit(newcomer, missing) {
             self.counts.refused += 1;
             self.drain_overflow();
             return;
         }
         self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
-            match self.policy.evict(Some(newcomer)) {
-                Victim::Slot(victim) => {
-                    self.leave(victim);
-                    self.counts.evictions += 1;
-                }
-                Victim::Newcomer => {
-                    self.counts.refused += 1;
-                    return;
-                }
-            }
+            let victim = self.policy.evict(Some(newcomer));
+            self.leave(victim);
+            self.counts.evictions += 1;
         }
         self.policy.on_insert(id, newcomer);
         self.set_state(id, weight + 1);
@@ -137,9 +132,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         self.set_state(id, weight + 1);
         self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used > self.capacity {
-            let Victim::Slot(victim) = self.policy.evict(None) else {
-                unreachable!("there is no newcomer to decline");
-            };
+            let victim = self.policy.evict(None);
             self.leave(victim);
             self.counts.evictions += 1;
         }

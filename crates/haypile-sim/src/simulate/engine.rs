@@ -6,7 +6,7 @@
 
 use haypile::memory::rules::{self, ShardBytes};
 use haypile::memory::slab::Slab;
-use haypile::policy::{Newcomer, Policy, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Slot};
 
 use super::Counts;
 use super::run::Cached;
@@ -108,9 +108,8 @@ impl<P: Policy> EngineCache<P> {
             .take_free(missing, bytes.batch())
             .or_else(|| self.take_free(0, missing))
             .unwrap_or(0);
-        if claimed > 0 {
-            self.grow(at, claimed);
-        }
+        // The policy learns of it when the write is not declined.
+        self.shards[at].bytes.budget += claimed;
         if claimed >= missing { None } else { self.shards[at].bytes.wanted(weight) }
     }
 
@@ -182,7 +181,7 @@ impl<P: Policy> EngineCache<P> {
             if shard.bytes.budget - shard.bytes.used >= bytes || shard.slab.is_empty() {
                 break;
             }
-            let victim = self.victim(at, None);
+            let victim = self.shards[at].policy.evict(None);
             self.evicted(at, victim);
         }
         let shard = &mut self.shards[at];
@@ -193,17 +192,6 @@ impl<P: Policy> EngineCache<P> {
             self.drop_last(at);
         }
         given
-    }
-
-    /// Returns the victim where there is no newcomer.
-    fn victim(&mut self, at: usize, grown: Option<Slot>) -> Slot {
-        let shard = &mut self.shards[at];
-        if let Victim::Slot(slot) = shard.policy.evict(None) {
-            return slot;
-        }
-        let slot = grown.or_else(|| shard.slab.first()).expect("callers check that there is one");
-        shard.policy.on_remove(slot);
-        slot
     }
 
     /// Drops slots if many are free, and returns bytes to the pool.
@@ -241,44 +229,59 @@ impl<P: Policy> EngineCache<P> {
             return;
         };
         let at = self.shard_of(id);
+        let newcomer = Newcomer { fingerprint: self.key(id).fingerprint, weight };
+        let is_new = self.key(id).state <= GONE;
         let before = self.key(id).state.saturating_sub(1);
-        if let Some(bytes) = self.claim(at, weight.saturating_sub(before), weight) {
+        let budget_before = self.shards[at].bytes.budget;
+        let wanted = self.claim(at, weight.saturating_sub(before), weight);
+        // A new entry is judged before anything leaves for it.
+        let missing = self.shards[at].bytes.leaving(weight, wanted.unwrap_or(0));
+        if is_new && missing > 0 && !self.shards[at].policy.judge(newcomer, missing) {
+            self.decline(at, id, newcomer, missing, budget_before);
+            return;
+        }
+        if let Some(bytes) = wanted {
             self.make_room(at, bytes);
             // What other shards gave up may have been this key's, in this one.
             let before = self.key(id).state.saturating_sub(1);
             self.claim(at, weight.saturating_sub(before), weight);
         }
+        self.report_capacity(at);
         if self.key(id).state > GONE {
-            self.update(at, id, weight);
+            self.update(at, id, weight, wanted.is_some());
         } else {
-            self.insert(at, id, weight);
+            self.insert(at, id, newcomer);
         }
         self.settle(at);
     }
 
-    fn insert(&mut self, at: usize, id: u32, weight: u64) {
-        let newcomer = Newcomer { fingerprint: self.key(id).fingerprint, weight };
+    /// Declines a new entry: the policy learns of it, and nothing leaves.
+    fn decline(
+        &mut self,
+        at: usize,
+        id: u32,
+        newcomer: Newcomer,
+        missing: u64,
+        budget_before: u64,
+    ) {
         self.keys[id as usize].state = GONE;
-        let is_admitted = self.shards[at].policy.admit(newcomer);
+        let shard = &mut self.shards[at];
+        shard.policy.admit(newcomer, missing);
+        let claimed = shard.bytes.budget - budget_before;
+        shard.bytes.budget -= claimed;
+        self.free_bytes += signed(claimed);
         self.drain_overflow(at);
-        if !is_admitted {
-            self.counts.refused += 1;
-            return;
-        }
+        self.counts.refused += 1;
+    }
+
+    fn insert(&mut self, at: usize, id: u32, newcomer: Newcomer) {
+        let weight = newcomer.weight;
+        self.keys[id as usize].state = GONE;
+        self.shards[at].policy.admit(newcomer, 0);
+        self.drain_overflow(at);
         while self.shards[at].bytes.missing(weight) > 0 {
-            let shard = &mut self.shards[at];
-            let victim = if shard.slab.is_empty() {
-                Victim::Newcomer
-            } else {
-                shard.policy.evict(Some(newcomer))
-            };
-            match victim {
-                Victim::Slot(slot) => self.evicted(at, slot),
-                Victim::Newcomer => {
-                    self.counts.refused += 1;
-                    return;
-                }
-            }
+            let victim = self.shards[at].policy.evict(Some(newcomer));
+            self.evicted(at, victim);
         }
         let shard = &mut self.shards[at];
         let slot = shard.slab.insert(id);
@@ -290,24 +293,38 @@ impl<P: Policy> EngineCache<P> {
         self.drain_overflow(at);
     }
 
-    fn update(&mut self, at: usize, id: u32, weight: u64) {
-        let slot = self.key(id).slot;
+    /// Gives an entry a new weight; it leaves instead if it is a victim, unless entries of other shards have left
+    /// for it.
+    fn update(&mut self, at: usize, id: u32, weight: u64, have_others_left: bool) {
+        let SimulatedKey { slot, fingerprint, .. } = self.key(id);
         self.shards[at].policy.on_update(slot, weight);
         self.drain_overflow(at);
         let before = self.key(id).state - 1;
         if self.key(id).state == GONE {
             return;
         }
+        let mut is_to_return = false;
         loop {
-            let shard = &self.shards[at];
+            let shard = &mut self.shards[at];
             if shard.bytes.used - before + weight <= shard.bytes.budget {
                 break;
             }
-            let victim = self.victim(at, Some(slot));
+            let victim = shard.policy.evict(None);
+            if victim == slot && have_others_left && shard.slab.len() > 1 {
+                is_to_return = true;
+                continue;
+            }
             self.evicted(at, victim);
             if victim == slot {
                 return;
             }
+        }
+        if is_to_return {
+            let newcomer = Newcomer { fingerprint, weight };
+            self.shards[at].policy.admit(newcomer, 0);
+            self.drain_overflow(at);
+            self.shards[at].policy.on_insert(slot, newcomer);
+            self.drain_overflow(at);
         }
         let used = &mut self.shards[at].bytes.used;
         *used = *used - before + weight;

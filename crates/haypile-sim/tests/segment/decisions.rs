@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::cache::file;
@@ -269,7 +269,7 @@ impl Policy for Plain {
         }
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, _missing: u64) -> bool {
         let before = self.ghosts.len();
         self.ghosts.retain(|(fingerprint, _)| *fingerprint != newcomer.fingerprint);
         let room = self.room(self.ghosts.len() < before, newcomer.weight);
@@ -277,7 +277,7 @@ impl Policy for Plain {
         room.is_some()
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         unreachable!("room was made before")
     }
 

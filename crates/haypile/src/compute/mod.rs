@@ -3,6 +3,7 @@
 mod counters;
 mod freshness;
 mod holding;
+mod patience;
 mod refresh;
 mod shared;
 mod wait;
@@ -17,6 +18,7 @@ use crate::store::Hit;
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, WriteMode};
 
+use patience::Patience;
 use wait::{Claimed, Followed, Poll};
 
 pub use counters::ComputeStats;
@@ -41,16 +43,17 @@ impl Cache {
     ///
     /// However many threads ask through the caches of this store, one computes and the others wait
     /// for its value; they receive it even if the store does not retain it. If the computation
-    /// panics, the panic continues in its thread, and the waiting callers compute at once, each
-    /// with its own `compute`; the value of the first of them to start is stored.
+    /// panics, the panic continues in its thread, and one of the waiting callers takes over with its
+    /// own `compute`; the others wait for that one.
     ///
     /// # Bounded waiting
     ///
-    /// No caller waits without a bound. After [`compute_wait`](crate::Store::compute_wait), 30
-    /// seconds unless the URL has another value, one of the waiting callers computes itself; the
-    /// others wait for that one for the same time again, and then compute for themselves. For a
-    /// store that processes share, the same holds among processes; a process that is seen to be
-    /// stopped or frozen is waited for one second.
+    /// A caller that has waited for [`compute_wait`](crate::Store::compute_wait) in total, 30 seconds
+    /// unless the URL has another value, computes itself, however many computations have failed one
+    /// after the other in that time. If one computation takes that long, one of the callers that
+    /// waited for it takes over; the others wait for that one for the same time again, and then
+    /// compute for themselves. For a store that processes share, the same holds among processes; a
+    /// process that is seen to be stopped or frozen is waited for one second.
     ///
     /// A failing store does not fail the call: if it cannot be read, that is a miss; if it refuses
     /// the value, because the value is too large or the store fails, the value is returned all the
@@ -58,12 +61,19 @@ impl Cache {
     ///
     /// # Writes during the computation
     ///
-    /// They win. If a key is written, deleted or cleared through a cache of this store during its
-    /// computation, the computed value goes to this caller and to those that already wait for it,
-    /// it is not stored, and later callers compute again. Writes by another process or on the
-    /// [`store`](Self::store) itself are detected by their result: a value that is there when the
-    /// computation ends stays. A deletion in such a way is not detected, and the computed value is
-    /// stored.
+    /// They win. If a key is written, deleted or cleared through a cache of this store after its
+    /// computation began, the computed value goes to this caller and to those that already wait for
+    /// it, it is not stored, and later callers compute again. That holds also for a computation that
+    /// another caller has taken over. A computation that began earlier does not store its value after
+    /// one that began later either.
+    ///
+    /// Only changes of this key count: writes to other keys refuse no value, however many there are. A
+    /// change counts even if it has no effect, such as an `add` that finds a value. A child that was
+    /// forked during the computation returns the value and does not store it.
+    ///
+    /// Writes by another process or on the [`store`](Self::store) itself are detected by their
+    /// result: a value that is there when the computation ends stays. A deletion in such a way is
+    /// not detected, and the computed value is stored.
     ///
     /// # Errors
     ///
@@ -80,8 +90,8 @@ impl Cache {
     }
 
     /// Does the same as [`get_or_compute`](Self::get_or_compute) with a computation that can fail.
-    /// The caller gets its error; nothing is stored, and the waiting callers compute at once, each
-    /// for itself.
+    /// The caller gets its error; nothing is stored, and one of the waiting callers takes over, with its
+    /// own `compute`. So while a backend is down, one caller at a time asks it.
     ///
     /// # Errors
     ///
@@ -150,25 +160,24 @@ impl Cache {
     ) -> Result<Vec<u8>, ComputeError<E>> {
         let Looked { landed, mut hit, mut value } = looked;
         let flights = self.computations.flights();
+        let mut patience = Patience::new(self.store.compute_wait());
         let flight = match flights.board(key, if hit.is_some() { Need::Next } else { Need::Now }) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) if hit.is_some() => return Ok(value),
-            Boarding::Follow(flight) => match self.follow(key, &flight, poll)? {
+            Boarding::Follow(flight) => match self.follow(key, flight, &mut patience, poll)? {
                 Followed::Value(value) => return Ok(value),
                 Followed::Lead(leader) => leader,
                 Followed::Alone => return compute().map_err(ComputeError::Compute),
             },
         };
-        let (_claim, may_have_landed) = match self.claim(key, hit.is_none(), poll)? {
-            Claimed::Compute { claim, is_late } => {
-                let may_have_landed =
-                    (claim.is_some() || is_late) && !mutant::is_on("claimed-key-is-not-read-again");
-                (claim, may_have_landed)
-            }
+        let claim = match self.claim(key, hit.is_none(), &mut patience, poll)? {
+            Claimed::Compute(claim) => claim,
             // Another process refreshes the value, and this caller has the current one.
             Claimed::Taken => return Ok(value),
         };
-        if may_have_landed || flights.landed(key) != landed {
+        let is_late = (claim.is_some() || patience.has_begun())
+            && !mutant::is_on("claimed-key-is-not-read-again");
+        if is_late || flights.landed(key) != landed {
             hit = self.look(key, &mut value)?;
             if hit.is_some_and(&is_fresh) {
                 flight.land(&value);
@@ -205,7 +214,7 @@ impl Cache {
             Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
         };
         let options = SetOptions { mode, ..options };
-        flight.unless_outdated(|| {
+        flight.unless_changed(|| {
             // The caller gets the value even if it cannot be stored.
             if self.store.set(key, value, &options).is_err() {
                 self.computations.counters().add_refused_value();
@@ -249,64 +258,84 @@ fn infallible(error: ComputeError<Infallible>) -> Error {
 }
 
 #[cfg(test)]
+#[cfg(not(shuttle))]
 mod tests {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use parking_lot::{Condvar, Mutex};
-
     use super::*;
 
-    const FOLLOWERS: usize = 15;
-
-    /// Returns true when all have met, and false if they do not within a time that every machine
-    /// can meet.
-    #[derive(Default)]
-    struct Meeting {
-        arrived: Mutex<usize>,
-        changed: Condvar,
+    /// Callers whose computations all fail.
+    struct Failing {
+        cache: Cache,
+        callers: usize,
+        computing: AtomicUsize,
+        failed: AtomicUsize,
+        began: Instant,
+        /// The time after which two of them computed at once.
+        overlapped: OnceLock<Duration>,
     }
 
-    impl Meeting {
-        fn all_meet(&self) -> bool {
-            let mut arrived = self.arrived.lock();
-            *arrived += 1;
-            self.changed.notify_all();
-            let end = Instant::now() + Duration::from_secs(10);
-            while *arrived < FOLLOWERS {
-                if self.changed.wait_until(&mut arrived, end).timed_out() {
-                    // One failure is enough: the others need not wait that long again.
-                    *arrived = FOLLOWERS;
-                    return false;
+    impl Failing {
+        fn new(url: &str, callers: usize) -> Self {
+            let cache = Cache::open(url).unwrap();
+            let (computing, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let overlapped = OnceLock::new();
+            Self { cache, callers, computing, failed, began: Instant::now(), overlapped }
+        }
+
+        /// Calls from all of them at once. A computation ends when all callers that are left wait for
+        /// it and `is_enough` of the time since it began, or when another one computes.
+        fn call_all(&self, is_enough: impl Fn(Duration) -> bool + Sync) {
+            let compute = || {
+                let begin = Instant::now();
+                if self.computing.fetch_add(1, Ordering::SeqCst) > 0 {
+                    self.overlapped.get_or_init(|| self.began.elapsed());
                 }
-            }
-            true
+                let is_awaited = || {
+                    let left = self.callers - 1 - self.failed.load(Ordering::SeqCst);
+                    self.cache.computations.flights().followers(b"key") >= left
+                };
+                while self.overlapped.get().is_none()
+                    && !(is_awaited() && is_enough(begin.elapsed()))
+                {
+                    thread::yield_now();
+                }
+                self.failed.fetch_add(1, Ordering::SeqCst);
+                self.computing.fetch_sub(1, Ordering::SeqCst);
+                Err("failed")
+            };
+            thread::scope(|scope| {
+                for _ in 0..self.callers {
+                    scope.spawn(|| {
+                        let value = self.cache.get_or_try_compute("key", None, compute);
+                        assert!(matches!(value, Err(ComputeError::Compute("failed"))));
+                    });
+                }
+            });
+            assert_eq!(self.failed.load(Ordering::SeqCst), self.callers, "each of them computed");
         }
     }
 
     #[test]
-    fn those_who_waited_for_a_failure_compute_at_once() {
-        let cache = Cache::open("memory:").unwrap();
-        let meeting = Meeting::default();
-        thread::scope(|scope| {
-            let leader = cache.get_or_try_compute("key", None, || {
-                for _ in 0..FOLLOWERS {
-                    scope.spawn(|| {
-                        let value = cache.get_or_try_compute("key", None, || {
-                            assert!(meeting.all_meet(), "they compute one after the other");
-                            Err("failed too")
-                        });
-                        assert!(matches!(value, Err(ComputeError::Compute("failed too"))));
-                    });
-                }
-                while cache.computations.flights().followers(b"key") < FOLLOWERS {
-                    thread::yield_now();
-                }
-                Err("failed")
-            });
-            assert!(matches!(leader, Err(ComputeError::Compute("failed"))));
-        });
-        assert_eq!(cache.get_or_compute("key", None, || b"value".to_vec()).unwrap(), b"value");
+    fn callers_that_waited_for_a_failure_compute_one_at_a_time() {
+        let failing = Failing::new("memory:compute_wait=1h", 40);
+        failing.call_all(|_| true);
+        assert_eq!(failing.overlapped.get(), None, "two of them computed at once");
+        let value = failing.cache.get_or_compute("key", None, || b"value".to_vec());
+        assert_eq!(value.unwrap(), b"value");
+    }
+
+    /// One after the other they would take twice that time.
+    #[test]
+    fn callers_that_have_waited_for_the_whole_time_compute_at_once() {
+        const WAIT: Duration = Duration::from_millis(200);
+        let failing = Failing::new("memory:compute_wait=200ms", 8);
+        failing.call_all(|elapsed| elapsed >= WAIT / 4);
+        let overlapped = failing.overlapped.get();
+        assert!(overlapped.is_some_and(|after| *after >= WAIT), "{overlapped:?}");
     }
 
     #[test]

@@ -589,6 +589,8 @@ impl Store for FileStore {
         let area = &session.area;
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
         let hash = key.hashed(area).hash;
+        // Read first: a claim that is released between the two counts as released later.
+        let released = area.releases(hash);
         let owners = session.owners.as_ref();
         let claim = |me| self.sessions.claim(session, me, hash, take_over);
         let Some(claimed) = owners.and_then(|owners| owners.as_process(claim)) else {
@@ -599,7 +601,8 @@ impl Store for FileStore {
             Asked::NoRoom => Claim::Unneeded,
             Asked::Taken(owner) => {
                 let is_halted = area.halted_process(owner).is_some();
-                Claim::Taken(ClaimHolder::new(owner.0.into(), is_halted))
+                let holder = ClaimHolder::new(owner.0.into(), is_halted);
+                Claim::Taken(holder.with_released(released))
             }
         })
     }

@@ -23,9 +23,14 @@
 //!
 //! # Eviction and expiry
 //!
-//! The cache may forget. A policy can decline a new entry: the write is accepted and not retained,
-//! and [`Stats::declined`](crate::Stats::declined) counts it. An entry that gets a larger value can
-//! itself be the victim that makes room for it; then it is gone, and counts as evicted.
+//! The cache may forget. A policy can decline a new entry if others would have to leave for it: the
+//! write is accepted and not retained, and [`Stats::declined`](crate::Stats::declined) counts it.
+//! Then nothing leaves: an entry is judged before room is made for it, in its shard and in others. An
+//! entry of any size is kept while there is room; bytes that other shards hold and do not use, at most
+//! one in sixteen, may not be found for it. An entry that gets a larger value can itself be the victim
+//! that makes room for it, unless other shards have made room; then it is gone, and counts as evicted.
+//! Values that readers pin are the exception: an entry that does not fit because of them is declined
+//! as well, and entries that are pinned themselves may leave in vain.
 //!
 //! Expired entries are removed when an operation meets them, when room is needed, and a few with
 //! each write; a timer wheel finds them within about a millisecond of their expiry.

@@ -20,7 +20,7 @@ impl<P: Policy> MemoryStore<P> {
     fn place(&self, draft: Draft, options: &SetOptions) -> Result<Written> {
         let ttl = options.ttl.resolve(self.ttl)?;
         let shard = self.shard_of(draft.record().fingerprint());
-        let mut write = Write { draft, mode: options.mode, ttl, has_room: false };
+        let mut write = Write { draft, mode: options.mode, ttl, room: None };
         let mut contents = self.write(shard)?;
         loop {
             match contents.write(write, &*self.clock, &self.pool) {
@@ -32,7 +32,7 @@ impl<P: Policy> MemoryStore<P> {
                     if !mutant::is_on("write-that-no-longer-fits-evicts-all") {
                         self.check_sizes(record.key(), record.value().len())?;
                     }
-                    write = Write { has_room: true, ..again };
+                    write = again;
                     contents = self.room(contents, shard, bytes)?;
                 }
             }

@@ -227,8 +227,7 @@ impl<P: Policy> MemoryStore<P> {
         });
         let written_s = seconds_since_epoch(entry.written);
         let shard = self.shard_of(fingerprint);
-        let mut load =
-            Load { draft, expires_ns, written_s, uses: entry.uses, now_ns, has_room: false };
+        let mut load = Load { draft, expires_ns, written_s, uses: entry.uses, now_ns, room: None };
         let mut contents = self.write(shard)?;
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
@@ -237,7 +236,7 @@ impl<P: Policy> MemoryStore<P> {
                 return Ok(());
             }
             contents = self.make_room(shard, bytes)?;
-            load = Load { has_room: true, ..again };
+            load = again;
         }
         Ok(())
     }

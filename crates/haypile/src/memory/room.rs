@@ -10,8 +10,9 @@ use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
     /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: first from
-    /// those above their fair share, then evenly from all, then all that is left. Returns the lock
-    /// on the shard; nobody can have used the room in the meantime.
+    /// those above their fair share, then evenly from all, then all that is left; or nothing, if all
+    /// would be too little. Returns the lock on the shard; nobody can have used the room in the
+    /// meantime.
     ///
     /// Only one thread at a time does this, and only the holder of [`reclaiming`] locks a shard
     /// while it holds another one, so that there is no deadlock.
@@ -25,6 +26,11 @@ impl<P: Policy> MemoryStore<P> {
         let claimed = self.pool.claim(0, missing).unwrap_or(0);
         contents.grow(claimed, &self.pool);
         missing -= claimed;
+        // Readers can hold so many removed values that nothing would be enough.
+        let is_possible = missing <= self.budget_of_others(poor);
+        if !is_possible && !mutant::is_on("others-leave-for-an-entry-that-cannot-fit") {
+            return Ok(contents);
+        }
         let others = self.shards.len() as u64 - 1;
         for pass in [Pass::Excess, Pass::Evenly(bytes.div_ceil(others.max(1))), Pass::All] {
             for step in 1..self.shards.len() {
@@ -38,6 +44,14 @@ impl<P: Policy> MemoryStore<P> {
             }
         }
         Ok(contents)
+    }
+
+    /// Returns the bytes that the shards other than `poor` have. The caller holds [`reclaiming`].
+    ///
+    /// [`reclaiming`]: MemoryStore::reclaiming
+    fn budget_of_others(&self, poor: usize) -> u64 {
+        let others = self.shards.iter().enumerate().filter(|(shard, _)| *shard != poor);
+        others.map(|(_, shard)| shard.0.read().budget()).sum()
     }
 
     /// Changes the size of the whole store. Removed values that readers still hold can keep it

@@ -73,6 +73,12 @@ impl ShardBytes {
         (self.used + more).saturating_sub(self.budget)
     }
 
+    /// Returns the bytes that have to leave the shard for an entry of `weight`, once it has got `given`
+    /// bytes from other shards. They are those of the entries that the newcomer has to be worth.
+    pub fn leaving(self, weight: u64, given: u64) -> u64 {
+        (self.used + weight).saturating_sub(self.budget + given)
+    }
+
     /// Returns the bytes that the shard claims at once if the pool has them.
     pub fn batch(self) -> u64 {
         if self.is_alone { u64::MAX } else { self.fair_share / 64 }
@@ -117,6 +123,14 @@ mod tests {
         assert_eq!(shards_for(64 << 20, 16), 32);
         assert_eq!(shards_for(1 << 40, 4096), MAX_SHARDS);
         assert_eq!(shards_for(1 << 10, 16), 1);
+    }
+
+    #[test]
+    fn an_entry_that_is_larger_than_a_shard_is_worth_all_that_is_there_or_nothing() {
+        let shard = ShardBytes { used: 90, budget: 100, fair_share: 100, is_alone: false };
+        assert_eq!((shard.leaving(10, 0), shard.leaving(11, 0)), (0, 1));
+        let wanted = shard.wanted(1_000).expect("it is too large for the shard");
+        assert_eq!((wanted, shard.leaving(1_000, wanted)), (900, 90));
     }
 
     #[test]

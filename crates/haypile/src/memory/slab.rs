@@ -116,16 +116,6 @@ impl<T> Slab<T> {
         self.taken == 0
     }
 
-    /// Returns an occupied slot.
-    ///
-    /// # Panics
-    ///
-    /// Never: slots have numbers of 32 bits.
-    pub fn first(&self) -> Option<Slot> {
-        let first = self.records.iter().position(Option::is_some)?;
-        Some(Slot::try_from(first).expect("slots have numbers of 32 bits"))
-    }
-
     /// Whether enough slots are free for dropping some to be worthwhile.
     pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64

@@ -47,7 +47,7 @@ impl<P: Policy> Shard<P> {
     fn set(&mut self, number: u64, value: &[u8]) {
         let draft = Draft::copied(Self::fingerprint(number), &number.to_le_bytes(), value)
             .expect("there is memory for it");
-        let write = Write { draft, mode: WriteMode::Set, ttl: None, has_room: false };
+        let write = Write { draft, mode: WriteMode::Set, ttl: None, room: None };
         let outcome = self.contents.write(write, &self.clock, &self.pool);
         assert!(matches!(outcome, Outcome::Written(_)));
     }

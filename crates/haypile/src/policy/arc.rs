@@ -4,7 +4,7 @@ use super::ghost::{Fingerprints, GhostList, Memory};
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::Weights;
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `arc`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -139,7 +139,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         self.keep_bounds();
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, _missing: u64) -> bool {
         let (recent, frequent) = (self.recent_ghosts.weight(), self.frequent_ghosts.weight());
         let unit = if self.weighted { precise(newcomer.weight) } else { 1.0 };
         if self.recent_ghosts.remove(newcomer.fingerprint).is_some() {
@@ -156,7 +156,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
         true
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
         if self.ghost == Ghost::None {
             if self.seen_once() + incoming > self.capacity {
@@ -164,7 +164,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
                     && let Some(slot) = self.resident.tail(RECENT)
                 {
                     self.resident.remove(slot);
-                    return Victim::Slot(slot);
+                    return slot;
                 }
             } else {
                 // The paper's bound on everything that is remembered, before one more is.
@@ -172,7 +172,7 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
                 while self.remembered() >= twice && self.frequent_ghosts.pop().is_some() {}
             }
         }
-        Victim::Slot(self.replace())
+        self.replace()
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {

@@ -3,7 +3,7 @@
 use super::link::Links;
 use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `clock`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -63,13 +63,13 @@ impl Policy for Clock {
         self.marks.raise(slot, self.max);
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         loop {
             let slot = self.links.tail(0).expect("an entry to evict");
             let count = self.marks.get(slot);
             if count == 0 {
                 self.links.unlink(slot);
-                return Victim::Slot(slot);
+                return slot;
             }
             self.marks.set(slot, count - 1);
             self.links.move_to_head(0, slot);

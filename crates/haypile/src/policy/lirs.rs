@@ -7,7 +7,7 @@ use super::ghost::{Memory, Nodes};
 use super::link::Links;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `lirs`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -22,8 +22,8 @@ pub const KIND: PolicyKind = PolicyKind {
             min: 0.1,
             max: 99.0,
             whole: false,
-            help: "share of the capacity that resident HIR entries have, in per cent; no entry \
-                   may be heavier",
+            help: "share of the capacity that resident HIR entries have, in per cent; a heavier \
+                   entry is stored only while there is room",
         },
         Param {
             name: "stack",
@@ -39,8 +39,9 @@ pub const KIND: PolicyKind = PolicyKind {
             min: 0.0,
             max: 1.0,
             whole: true,
-            help: "1: a hit on a resident HIR entry that is not in S costs a LIR entry its place, \
-                   as in libCacheSim; 0: as in the paper",
+            help: "1: a hit on a resident HIR entry that is not in S costs a LIR entry its place, and \
+                   HIR entries leave when they exceed their share although there is room, as in \
+                   libCacheSim; 0: as in the paper",
         },
     ],
 };
@@ -57,12 +58,16 @@ enum LirsStatus {
     Hir,
     /// High inter-reference recency, not resident: in S, and in the order of the ghosts.
     Ghost,
+    /// Too heavy for the others: resident, and in neither S nor Q.
+    Large,
 }
 
 /// Resident HIR entries, in the order in which they leave.
 const Q: usize = 0;
 /// Ghosts, in the order in which they are forgotten.
 const GHOSTS: usize = 1;
+/// Entries that are too heavy for the others, in the order in which they leave.
+const LARGE: usize = 2;
 
 /// The number of nodes that an insertion drops where too many are free.
 const NODE_DROPS: usize = 2;
@@ -71,25 +76,30 @@ const NODE_DROPS: usize = 2;
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
-/// capacity by forgetting the oldest ghosts; an entry heavier than the HIR share, or than the LIR
-/// share, is refused, so that a cache of few large entries wants a larger `hir`.
+/// capacity by forgetting the oldest ghosts; resident HIR entries have all that LIR entries do not
+/// use. An entry heavier than the HIR share, or than the LIR
+/// share, which libCacheSim refuses, is stored while there is room, in a queue of its own (LRU) that
+/// makes room for all others: about them it changes no decision. A cache of few large entries wants a
+/// larger `hir`.
 #[derive(Debug)]
 pub struct Lirs<W: Weights, M: Memory> {
     nodes: M::Nodes,
     /// S: everything that was asked for since the LIR entry that was so longest ago.
     stack: Links<1>,
-    queues: Links<2>,
+    queues: Links<3>,
     status: SlotColumn<LirsStatus>,
     in_stack: SlotColumn<bool>,
     weights: W,
     stack_weight: u64,
     lir_weight: u64,
     hir_weight: u64,
+    large_weight: u64,
     capacity: u64,
     lir_capacity: u64,
     hir_capacity: u64,
     hir_share: f64,
     stack_capacities: f64,
+    /// As libCacheSim decides.
     demotes_on_queue_hit: bool,
     /// The ghost of the newcomer that was admitted last.
     returning: Option<u32>,
@@ -110,6 +120,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             stack_weight: 0,
             lir_weight: 0,
             hir_weight: 0,
+            large_weight: 0,
             capacity: 0,
             lir_capacity: 0,
             hir_capacity: 0,
@@ -133,6 +144,12 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
 
     fn weight(&self, node: u32) -> u64 {
         self.weights.get(node)
+    }
+
+    /// The ghost of a key, if there is one.
+    fn ghost(&self, fingerprint: u64) -> Option<u32> {
+        let node = self.nodes.find(fingerprint)?;
+        (self.status(node) == LirsStatus::Ghost).then_some(node)
     }
 
     /// Makes room for the nodes that there are now.
@@ -172,7 +189,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         if self.in_stack[from] {
             self.stack.relocate(from, to);
         }
-        if matches!(self.status(from), LirsStatus::Hir | LirsStatus::Ghost) {
+        if !matches!(self.status(from), LirsStatus::Absent | LirsStatus::Lir) {
             self.queues.relocate(from, to);
         }
         if self.returning == Some(from) {
@@ -209,6 +226,22 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         self.queues.unlink(node);
     }
 
+    fn is_large(&self, weight: u64) -> bool {
+        weight > self.hir_capacity.min(self.lir_capacity)
+    }
+
+    /// Places an entry that is neither LIR nor HIR among the large ones.
+    fn enter_large(&mut self, node: u32) {
+        self.set_status(node, LirsStatus::Large);
+        self.large_weight += self.weight(node);
+        self.queues.push_head(LARGE, node);
+    }
+
+    fn leave_large(&mut self, node: u32) {
+        self.large_weight -= self.weight(node);
+        self.queues.unlink(node);
+    }
+
     fn forget_ghost(&mut self, node: u32) {
         self.queues.unlink(node);
         self.leave_stack(node);
@@ -231,6 +264,16 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         }
     }
 
+    /// The oldest of the large entries leaves the cache.
+    fn evict_large(&mut self) -> bool {
+        let Some(node) = self.queues.tail(LARGE) else { return false };
+        self.leave_large(node);
+        self.set_status(node, LirsStatus::Absent);
+        let slot = self.nodes.release(node);
+        self.evicted.push(slot);
+        true
+    }
+
     /// The oldest resident HIR entry leaves the cache. In S, it stays as a ghost.
     fn evict_hir(&mut self) -> bool {
         let Some(node) = self.queues.tail(Q) else { return false };
@@ -247,7 +290,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         true
     }
 
-    /// The LIR entry at the bottom of S becomes HIR, at the young end of Q.
+    /// The LIR entry at the bottom of S becomes HIR, at the young end of Q, or is too heavy for that.
     fn demote_lir(&mut self) -> bool {
         self.prune();
         let Some(node) = self.stack.tail(0).filter(|node| self.status(*node) == LirsStatus::Lir)
@@ -262,9 +305,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
             self.set_status(node, LirsStatus::Hir);
             self.enter_queue(node);
         } else {
-            self.set_status(node, LirsStatus::Absent);
-            let slot = self.nodes.release(node);
-            self.evicted.push(slot);
+            self.enter_large(node);
         }
         self.prune();
         true
@@ -275,9 +316,45 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         while self.lir_weight + incoming > self.lir_capacity && self.demote_lir() {}
     }
 
-    /// Evicts resident HIR entries until `incoming` more fit among them.
+    /// Evicts resident HIR entries until `incoming` more fit among them, as libCacheSim does. One that would not
+    /// fit alone, since the capacity has shrunk, is a large entry from here on.
     fn shrink_queue(&mut self, incoming: u64) {
-        while self.hir_weight + incoming > self.hir_capacity && self.evict_hir() {}
+        if !self.demotes_on_queue_hit {
+            return;
+        }
+        while self.hir_weight + incoming > self.hir_capacity
+            && let Some(node) = self.queues.tail(Q)
+        {
+            if self.weight(node) > self.hir_capacity {
+                self.leave_queue(node);
+                self.leave_stack(node);
+                self.enter_large(node);
+            } else {
+                self.evict_hir();
+            }
+        }
+    }
+
+    /// Makes room in Q for an entry that does not fit among the LIR entries.
+    fn make_place(&mut self, weight: u64) {
+        if self.lir_weight + weight > self.lir_capacity {
+            self.shrink_queue(weight);
+        }
+    }
+
+    /// Places an entry that has no status yet and is not large: among the LIR entries while they have room.
+    fn place(&mut self, node: u32) {
+        let weight = self.weight(node);
+        self.top_stack(node);
+        if self.lir_weight + weight <= self.lir_capacity {
+            self.set_status(node, LirsStatus::Lir);
+            self.lir_weight += weight;
+            // Without a LIR entry in S the bottom was not one.
+            self.prune();
+        } else {
+            self.set_status(node, LirsStatus::Hir);
+            self.enter_queue(node);
+        }
     }
 
     fn bound_stack(&mut self) {
@@ -315,6 +392,15 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
                     self.top_stack(node);
                 }
             }
+            LirsStatus::Large if self.is_large(self.weight(node)) => {
+                self.queues.move_to_head(LARGE, node);
+            }
+            LirsStatus::Large => {
+                // It has become lighter, or the capacity larger.
+                self.leave_large(node);
+                self.make_place(self.weight(node));
+                self.place(node);
+            }
             LirsStatus::Absent | LirsStatus::Ghost => {
                 unreachable!("a hit on an entry that is gone")
             }
@@ -342,26 +428,40 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         if self.in_stack[node] {
             self.stack_weight = self.stack_weight - old + weight;
         }
-        let sum = match self.status(node) {
+        let status = self.status(node);
+        let sum = match status {
             LirsStatus::Lir => &mut self.lir_weight,
+            LirsStatus::Large => &mut self.large_weight,
             _ => &mut self.hir_weight,
         };
         *sum = *sum - old + weight;
-        self.hit(node);
+        // A hit makes a HIR entry LIR if it is in S.
+        let becomes_lir = status == LirsStatus::Lir || self.in_stack[node];
+        let limit = if becomes_lir { self.lir_capacity } else { self.hir_capacity };
+        if status == LirsStatus::Large || weight <= limit {
+            self.hit(node);
+            return;
+        }
+        match status {
+            LirsStatus::Lir => self.lir_weight -= weight,
+            _ => self.leave_queue(node),
+        }
+        self.leave_stack(node);
+        self.enter_large(node);
+        self.prune();
+        self.bound_stack();
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
-        let ghost = self.nodes.find(newcomer.fingerprint);
-        let ghost = ghost.filter(|node| self.status(*node) == LirsStatus::Ghost);
-        self.returning = ghost;
-        if newcomer.weight > self.lir_capacity {
-            self.returning = None;
-            if let Some(node) = ghost {
-                self.forget_ghost(node);
-            }
-            return false;
-        }
-        if let Some(node) = ghost {
+    fn judge(&self, newcomer: Newcomer, missing: u64) -> bool {
+        let returns =
+            newcomer.weight <= self.lir_capacity && self.ghost(newcomer.fingerprint).is_some();
+        returns || !self.is_large(newcomer.weight) || missing <= self.large_weight
+    }
+
+    fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
+        let ghost = self.ghost(newcomer.fingerprint);
+        self.returning = ghost.filter(|_| newcomer.weight <= self.lir_capacity);
+        if let Some(node) = self.returning {
             // Its weight in S is that of the new value from now on.
             self.leave_stack(node);
             self.weights.replace(node, newcomer.weight);
@@ -372,24 +472,26 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.shrink_lir(newcomer.weight);
             return true;
         }
-        if newcomer.weight > self.hir_capacity {
-            return false;
+        if let Some(node) = ghost {
+            self.forget_ghost(node);
         }
-        if self.lir_weight + newcomer.weight > self.lir_capacity {
-            self.shrink_queue(newcomer.weight);
+        if self.is_large(newcomer.weight) {
+            return missing <= self.large_weight;
         }
+        self.make_place(newcomer.weight);
         true
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         while self.evicted.is_empty() {
-            assert!(self.evict_hir() || self.demote_lir(), "an entry to evict");
+            let is_found = self.evict_large() || self.evict_hir() || self.demote_lir();
+            assert!(is_found, "an entry to evict");
         }
         if newcomer.is_none() {
             // With a newcomer, this waits until that is placed.
             self.bound_stack();
         }
-        Victim::Slot(self.evicted.swap_remove(0))
+        self.evicted.swap_remove(0)
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
@@ -410,15 +512,10 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             self.leave_stack(node);
         }
         self.weights.replace(node, newcomer.weight);
-        self.top_stack(node);
-        if self.lir_weight + newcomer.weight <= self.lir_capacity {
-            self.set_status(node, LirsStatus::Lir);
-            self.lir_weight += newcomer.weight;
-            // Without a LIR entry in S the bottom was not one.
-            self.prune();
+        if self.is_large(newcomer.weight) {
+            self.enter_large(node);
         } else {
-            self.set_status(node, LirsStatus::Hir);
-            self.enter_queue(node);
+            self.place(node);
         }
         self.bound_stack();
     }
@@ -427,6 +524,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
         let node = self.nodes.node(slot);
         match self.status(node) {
             LirsStatus::Lir => self.lir_weight -= self.weight(node),
+            LirsStatus::Large => self.leave_large(node),
             _ => self.leave_queue(node),
         }
         self.leave_stack(node);
@@ -459,7 +557,8 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
     }
 
     fn ranking(&self) -> Vec<Ranked> {
-        let hir = self.queues.iter(Q).map(|node| Ranked { slot: self.nodes.slot(node), uses: 0 });
+        let leaving = [LARGE, Q].into_iter().flat_map(|queue| self.queues.iter(queue));
+        let hir = leaving.map(|node| Ranked { slot: self.nodes.slot(node), uses: 0 });
         let lir = self.stack.iter(0).filter(|node| self.status(*node) == LirsStatus::Lir);
         best_first(hir.chain(lir.map(|node| Ranked { slot: self.nodes.slot(node), uses: 1 })))
     }
@@ -469,6 +568,7 @@ impl<W: Weights, M: Memory> Policy for Lirs<W, M> {
             Queue { name: "s", entries: self.stack.dump(0) },
             Queue { name: "q", entries: self.queues.dump(Q) },
             Queue { name: "ghosts", entries: self.queues.dump(GHOSTS) },
+            Queue { name: "large", entries: self.queues.dump(LARGE) },
         ]
     }
 

@@ -2,7 +2,7 @@
 
 use super::link::Links;
 use super::ranking::best_first;
-use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
 /// The name and options of `lru`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -43,8 +43,8 @@ impl Policy for Lru {
         self.links.move_to_head(0, slot);
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
-        Victim::Slot(self.links.pop_tail(0).expect("an entry to evict"))
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
+        self.links.pop_tail(0).expect("an entry to evict")
     }
 
     fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {

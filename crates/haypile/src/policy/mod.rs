@@ -8,10 +8,11 @@
 //! # The life of an entry
 //!
 //! 1. A key that is not in the cache is about to be stored: [`Policy::admit`] is asked once. A
-//!    policy looks into its ghosts and sketches here, and may refuse.
-//! 2. While the newcomer does not fit, [`Policy::evict`] names a victim. The victim may be the
-//!    newcomer itself; then nothing is stored. Room is made *before* the newcomer is placed, so
-//!    that the bound is never exceeded.
+//!    policy looks into its ghosts and sketches here, and may refuse, if entries would have to
+//!    leave. A driver that would take room from elsewhere first asks [`Policy::judge`] before that.
+//! 2. While the newcomer does not fit, [`Policy::evict`] names a victim. Room is made *before* the
+//!    newcomer is placed, so that the bound is never exceeded, and *after* it was admitted, so that
+//!    nothing leaves for an entry that is not stored.
 //! 3. [`Policy::on_insert`] places it, or [`Policy::on_restore`] where it comes from a snapshot.
 //! 4. Each read calls [`Policy::on_hit`] (or [`Policy::on_hit_shared`], where
 //!    [`Policy::SHARED_HITS`] allows it without an exclusive lock).
@@ -65,15 +66,6 @@ pub struct Newcomer {
     pub weight: u64,
 }
 
-/// Whom a policy gives up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Victim {
-    /// The entry in this slot leaves.
-    Slot(Slot),
-    /// The newcomer is not stored, though others may have left for it already.
-    Newcomer,
-}
-
 /// An eviction policy.
 ///
 /// The sequence of calls that a driver makes is described in the [module documentation](self).
@@ -107,18 +99,25 @@ pub trait Policy: Send + Sync {
         let _ = slot;
     }
 
-    /// A key that is not in the cache is about to be stored. `false` refuses it before anything
-    /// is evicted. Not called for a newcomer that outweighs the whole cache.
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
-        let _ = newcomer;
+    /// Returns the answer that [`admit`](Self::admit) would give now, without learning from the
+    /// question.
+    fn judge(&self, newcomer: Newcomer, missing: u64) -> bool {
+        let _ = (newcomer, missing);
         true
     }
 
-    /// Names an entry to give up so that `newcomer` fits. Called only while at least one slot is
-    /// taken. The policy has forgotten the victim's slot (though perhaps not its fingerprint)
-    /// when this returns. Without a newcomer (an entry grew, the capacity shrank) the victim is a
-    /// slot.
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim;
+    /// A key that is not in the cache is about to be stored. Entries that weigh `missing` together
+    /// have to leave before it fits, as [`evict`](Self::evict) would name them; `false` refuses it
+    /// instead, and then nothing leaves. With `missing` of zero the answer is `true`: there is room,
+    /// or it was judged before. Not called for a newcomer that outweighs the whole cache.
+    fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
+        self.judge(newcomer, missing)
+    }
+
+    /// Names an entry to give up so that `newcomer` fits, which was admitted. Called only while at
+    /// least one slot is taken. The policy has forgotten the victim's slot (though perhaps not its
+    /// fingerprint) when this returns. There is no newcomer if an entry grew or the capacity shrank.
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot;
 
     /// `newcomer` was admitted, fits, and is now in `slot`.
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer);
@@ -135,8 +134,8 @@ pub trait Policy: Send + Sync {
     }
 
     /// The entry in `slot` has a new value that weighs `weight`. It counts as a use. The driver
-    /// makes room *afterwards* where the entry grew, through [`evict`](Self::evict); the entry
-    /// itself may be the victim.
+    /// makes room *afterwards* where the entry grew, through [`evict`](Self::evict). The entry itself
+    /// may be the victim; if entries elsewhere have left for it, it stays all the same, as a newcomer.
     fn on_update(&mut self, slot: Slot, weight: u64) {
         let _ = weight;
         self.on_hit(slot);

@@ -5,7 +5,7 @@ use super::mark::Marks;
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `s3fifo`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -143,23 +143,23 @@ impl<W: Weights, M: Memory> Policy for S3Fifo<W, M> {
         self.on_hit(slot);
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, _missing: u64) -> bool {
         self.was_ghost = self.ghosts.remove(newcomer.fingerprint).is_some();
         true
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         if self.queues.sum(MAIN) <= self.main_capacity
             && let Some(slot) = self.filter()
         {
-            return Victim::Slot(slot);
+            return slot;
         }
         loop {
             let slot = self.queues.tail(MAIN).expect("an entry to evict");
             let hits = self.hits.get(slot);
             if hits == 0 {
                 self.queues.remove(slot);
-                return Victim::Slot(slot);
+                return slot;
             }
             self.hits.set(slot, hits - 1);
             self.queues.move_to(MAIN, slot);

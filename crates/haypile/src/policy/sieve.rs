@@ -3,7 +3,7 @@
 use super::link::Links;
 use super::mark::Marks;
 use super::ranking::fewest_uses_leave;
-use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Policy, PolicyKind, Queue, Ranked, Slot};
 
 /// The name and options of `sieve`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -56,7 +56,7 @@ impl Policy for Sieve {
         self.visited.raise(slot, 1);
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         let mut hand = self.hand;
         loop {
             let slot = hand.or_else(|| self.links.tail(0)).expect("an entry to evict");
@@ -64,7 +64,7 @@ impl Policy for Sieve {
             if self.visited.get(slot) == 0 {
                 self.hand = hand;
                 self.links.unlink(slot);
-                return Victim::Slot(slot);
+                return slot;
             }
             self.visited.set(slot, 0);
         }

@@ -4,6 +4,8 @@
 const BLOCK_WORDS: usize = 8;
 const ODD_BITS: u64 = 0x1111_1111_1111_1111;
 const HALF_MASK: u64 = 0x7777_7777_7777_7777;
+/// The highest frequency that is known.
+pub(super) const MAX_FREQUENCY: u8 = 15;
 /// Counts per entry after which all counters are halved.
 const SAMPLE: u64 = 10;
 

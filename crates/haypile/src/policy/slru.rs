@@ -4,7 +4,7 @@ use super::column::SlotColumn;
 use super::queues::Queues;
 use super::ranking::best_first;
 use super::weight::{Weights, share};
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `slru`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -218,13 +218,13 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
         self.age();
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         self.was_full = true;
         let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
         let eden = self.segments.tail(EDEN);
         let probation = self.segments.tail(PROBATION);
         let eden_overflows = self.segments.sum(EDEN) + incoming > self.eden_capacity;
-        Victim::Slot(match (eden, probation) {
+        match (eden, probation) {
             (Some(eden), Some(probation)) if eden_overflows => self.compete(eden, probation),
             (Some(eden), None) if eden_overflows => self.leave(eden),
             (_, Some(probation)) => self.leave(probation),
@@ -232,7 +232,7 @@ impl<W: Weights, const EXCEEDS: bool> Policy for Slru<W, EXCEEDS> {
                 let slot = self.segments.tail(PROTECTED).or(eden).expect("an entry to evict");
                 self.leave(slot)
             }
-        })
+        }
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {

@@ -4,9 +4,9 @@
 use super::ghost::{Fingerprints, Memory};
 use super::queues::Queues;
 use super::ranking::best_first;
-use super::sketch::Sketch;
+use super::sketch::{MAX_FREQUENCY, Sketch};
 use super::weight::{Weights, share};
-use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot, Victim};
+use super::{Newcomer, Param, Policy, PolicyKind, PolicySpec, Queue, Ranked, Slot};
 
 /// The name and options of `wtinylfu`.
 pub const KIND: PolicyKind = PolicyKind {
@@ -39,12 +39,17 @@ const WINDOW: usize = 0;
 const PROBATION: usize = 1;
 const PROTECTED: usize = 2;
 
+/// Where victims come from if the window gives no candidate, the first to leave first.
+const VICTIMS: [usize; 3] = [PROBATION, PROTECTED, WINDOW];
+
 /// W-TinyLFU with a fixed window.
 ///
 /// On objects it follows Caffeine's simulator (`sketch.WindowTinyLfu`); the sketch's hash differs,
 /// so that the decisions do in some cases, and a candidate is never admitted by chance. Departures
 /// where entries have weights: room is made before the newcomer is placed, and when the window
-/// gave no candidate the main space's victim leaves without a contest.
+/// gave no candidate the main space's victim leaves without a contest. A newcomer that is heavier
+/// than the window competes before anything leaves, with all entries that would: it has to have been
+/// asked for more often than each of them.
 #[derive(Debug)]
 pub struct WTinyLfu<W: Weights, M: Memory> {
     segments: Queues<W, 3>,
@@ -93,13 +98,34 @@ impl<W: Weights, M: Memory> WTinyLfu<W, M> {
         first
     }
 
-    fn leave(&mut self, slot: Slot) -> Victim {
+    fn leave(&mut self, slot: Slot) -> Slot {
         if self.candidate == Some(slot) {
             self.candidate = self.segments.toward_head(slot);
         }
         self.segments.remove(slot);
         self.entries -= 1;
-        Victim::Slot(slot)
+        slot
+    }
+
+    /// Whether an entry of this weight cannot compete later, as a candidate from the window.
+    fn outweighs_window(&self, weight: u64) -> bool {
+        weight > self.window_capacity
+    }
+
+    /// Whether all entries that would leave for `missing` have been asked for less often than this.
+    fn beats_victims(&self, frequency: u8, missing: u64) -> bool {
+        let mut left = missing;
+        let victims = VICTIMS.into_iter().flat_map(|segment| self.segments.iter(segment));
+        for slot in victims {
+            if left == 0 {
+                break;
+            }
+            if self.frequency(slot) >= frequency {
+                return false;
+            }
+            left = left.saturating_sub(self.segments.weight(slot));
+        }
+        true
     }
 }
 
@@ -136,14 +162,30 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
         self.on_hit(slot);
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
-        self.sketch.count(newcomer.fingerprint);
-        self.candidate = None;
-        true
+    /// The newcomer is counted once more when it is admitted.
+    fn judge(&self, newcomer: Newcomer, missing: u64) -> bool {
+        if missing == 0 || !self.outweighs_window(newcomer.weight) {
+            return true;
+        }
+        let frequency = self.sketch.frequency(newcomer.fingerprint) + 1;
+        self.beats_victims(frequency.min(MAX_FREQUENCY), missing)
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
+        self.sketch.count(newcomer.fingerprint);
+        self.candidate = None;
+        missing == 0
+            || !self.outweighs_window(newcomer.weight)
+            || self.beats_victims(self.sketch.frequency(newcomer.fingerprint), missing)
+    }
+
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
+        if self.outweighs_window(incoming) {
+            // It has won against these.
+            let victim = VICTIMS.into_iter().find_map(|segment| self.segments.tail(segment));
+            return self.leave(victim.expect("an entry to evict"));
+        }
         let drained = self.drain_window(incoming);
         self.candidate = self.candidate.or(drained);
         let victim = self.segments.tail(PROBATION);
@@ -158,13 +200,6 @@ impl<W: Weights, M: Memory> Policy for WTinyLfu<W, M> {
             .or_else(|| self.segments.tail(PROTECTED))
             .or_else(|| self.segments.tail(WINDOW))
             .expect("an entry to evict");
-        // A newcomer that the whole window cannot take competes at once.
-        if let Some(newcomer) = newcomer
-            && newcomer.weight > self.window_capacity
-            && self.sketch.frequency(newcomer.fingerprint) <= self.frequency(victim)
-        {
-            return Victim::Newcomer;
-        }
         self.leave(victim)
     }
 

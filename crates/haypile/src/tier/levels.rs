@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::counts::Counts;
 use super::options::{Life, TierOptions};
 use super::queue::WriteQueue;
-use super::stripes::{HeldStripes, Note, Stripes};
+use super::stripes::{HeldStripe, Note, Stripes};
 use super::trailer::{Known, TRAILER_BYTES, Trailer};
 use crate::clock::{Clock, nanos};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(super) struct Asked {
 
 /// The right to change a key that has been deleted from the upper level.
 pub(super) struct Change<'a> {
-    _held: HeldStripes<'a>,
+    pub(super) held: HeldStripe<'a>,
     pub(super) began_ns: u64,
 }
 
@@ -66,16 +66,33 @@ impl Levels {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
 
-    /// Puts a copy into the upper level, of an entry that had at least this life left at an
-    /// instant.
+    /// Puts a copy into the upper level, of an entry that had at least this life left at an instant. If that
+    /// is not possible, the upper level does not have the key: neither this value nor one before it.
     pub(super) fn put(
         &self,
+        held: &HeldStripe<'_>,
         key: &[u8],
         value: &[u8],
         version: Known,
         life: Option<Duration>,
         at_ns: u64,
     ) {
+        let (_copies, is_current) = held.hold_copies();
+        let is_put = is_current && self.write_copy(key, value, version, life, at_ns);
+        if !is_put && !mutant::is_on("copy-that-cannot-be-put-leaves-the-one-before") {
+            self.remove_copy(key);
+        }
+    }
+
+    /// Writes a copy; returns whether the upper level has accepted it.
+    fn write_copy(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        version: Known,
+        life: Option<Duration>,
+        at_ns: u64,
+    ) -> bool {
         let life_ns = life.map(nanos);
         let most_ns = nanos(self.options.copies_live()).min(life_ns.unwrap_or(u64::MAX));
         let mut elapsed_ns = self.clock.now_ns().saturating_sub(at_ns);
@@ -84,7 +101,7 @@ impl Levels {
         }
         let ttl_ns = most_ns.saturating_sub(elapsed_ns);
         if ttl_ns == 0 {
-            return;
+            return false;
         }
         let trailer = Trailer { version, beyond_ns: life_ns.map(|life_ns| life_ns - most_ns) };
         let options = SetOptions::set().with_ttl(Duration::from_nanos(ttl_ns));
@@ -95,7 +112,18 @@ impl Levels {
             behind.copy_from_slice(&trailer.encode());
             reservation.commit()
         });
-        if let Err(error) = written {
+        match written {
+            Ok(written) => written.is_stored(),
+            Err(error) => {
+                self.counts.upper_failed(&error);
+                false
+            }
+        }
+    }
+
+    /// Deletes a key from the upper level.
+    pub(super) fn remove_copy(&self, key: &[u8]) {
+        if let Err(error) = self.upper.delete(key) {
             self.counts.upper_failed(&error);
         }
     }
@@ -103,11 +131,9 @@ impl Levels {
     /// Deletes a key from the upper level, and keeps it out until the change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
-        let change = Change { _held: held, began_ns: self.clock.now_ns() };
-        if !mutant::is_on("change-leaves-the-copy")
-            && let Err(error) = self.upper.delete(key)
-        {
-            self.counts.upper_failed(&error);
+        let change = Change { held, began_ns: self.clock.now_ns() };
+        if !mutant::is_on("change-leaves-the-copy") {
+            self.remove_copy(key);
         }
         change
     }
@@ -120,7 +146,7 @@ impl Levels {
             if let Some(Life(life)) = life
                 && self.defer(key, value, life, change.began_ns)
             {
-                self.put(key, value, Known::Nothing, life, change.began_ns);
+                self.put(&change.held, key, value, Known::Nothing, life, change.began_ns);
                 return Ok(Written::Stored);
             }
         } else if !mutant::is_on("condition-is-judged-before-waiting-writes") {
@@ -132,7 +158,7 @@ impl Levels {
                 self.overtake(key, &change);
             }
             if let Some(Life(life)) = life {
-                self.put(key, value, Known::Nothing, life, change.began_ns);
+                self.put(&change.held, key, value, Known::Nothing, life, change.began_ns);
             }
         }
         Ok(written)

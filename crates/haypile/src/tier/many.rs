@@ -1,9 +1,13 @@
 //! Operations on many keys, which call the lower level once.
 
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::levels::Levels;
 use super::options::Life;
 use super::read::Waiting;
-use super::stripes::HeldStripes;
+use super::stripes::HeldStripe;
 use super::trailer::Known;
 use crate::error::Result;
 use crate::mutant;
@@ -12,7 +16,7 @@ use crate::write::{SetOptions, Written};
 
 impl Levels {
     /// Deletes keys from the upper level; also returns the instant.
-    pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripes<'_>>, u64) {
+    pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripe<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();
         for error in self.upper.delete_many(keys).into_iter().filter_map(Result::err) {
@@ -72,16 +76,17 @@ impl Levels {
             return entries.iter().map(set).collect();
         }
         let keys: Vec<&[u8]> = entries.iter().map(|(key, ..)| *key).collect();
-        let (_held, began_ns) = self.change_many(&keys);
+        let (held, began_ns) = self.change_many(&keys);
         let results = self.lower.set_many(entries);
-        for ((key, value, options), result) in entries.iter().zip(&results) {
-            if let Ok(Written::Stored) = result {
-                match self.options.life(options.ttl) {
-                    Some(Life(life)) => self.put(key, value, Known::Nothing, life, began_ns),
-                    // The key may occur earlier in the batch, with a known TTL.
-                    None if mutant::is_on("many-writes-leave-an-older-copy") => {}
-                    None => drop(self.upper.delete(key)),
-                }
+        let last = has_repeats(&keys).then(|| last_of_each(&keys, &results));
+        for (place, ((key, value, options), result)) in entries.iter().zip(&results).enumerate() {
+            let is_last = last.as_ref().is_none_or(|last| last.get(key) == Some(&place));
+            if let Ok(Written::Stored) = result
+                && let Some(Life(life)) = self.options.life(options.ttl)
+                && (is_last || mutant::is_on("many-writes-leave-an-older-copy"))
+            {
+                let held = self.stripes.among(&held, key);
+                self.put(held, key, value, Known::Nothing, life, began_ns);
             }
         }
         results
@@ -94,4 +99,20 @@ impl Levels {
         let _change = self.change_many(keys);
         self.lower.delete_many(keys)
     }
+}
+
+/// Whether a key may be among these twice. Without that, which is the usual case, no table of keys is needed.
+fn has_repeats(keys: &[&[u8]]) -> bool {
+    let mut hashes: Vec<u64> = keys.iter().map(|key| xxh3_64(key)).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Returns the place of the last write of each key. One whose condition did not hold has changed nothing; one
+/// that failed may have.
+fn last_of_each<'a>(keys: &[&'a [u8]], results: &[Result<Written>]) -> HashMap<&'a [u8], usize> {
+    let writes = keys.iter().zip(results).enumerate();
+    let writes =
+        writes.filter(|(_, (_, result))| !matches!(result, Ok(written) if !written.is_stored()));
+    writes.map(|(place, (key, _))| (*key, place)).collect()
 }

@@ -31,28 +31,38 @@
 //!
 //! They are seen at once, whatever the bound: **the upper level never has a value that is older
 //! than this process's last write below**, and a read of this process does not see an older value
-//! than one that ended before it began, as far as its own writes are concerned. The protocol uses
-//! *stripes*; a stripe is a lock and a number that keys share by their hash:
+//! than one that ended before it began, whichever process wrote the two. The protocol uses
+//! *stripes*; a stripe is two locks and a number that keys share by their hash:
 //!
 //! - A **write** locks the key's stripe and makes its number odd, deletes the key from the upper
 //!   level, writes below, puts a copy into the upper level if the write was accepted, makes the
 //!   number even, and unlocks.
 //! - A **read** that misses the upper level notes the number, reads below, and promotes the value
 //!   only if it gets the stripe's lock without waiting and the number is unchanged and even. A
-//!   promotion changes the number as well. Reads do not wait for a stripe, except for one that
-//!   needs the version of a pending write.
+//!   promotion changes the number as well. A read that does not promote its value *passes*: it adds
+//!   two to the number, and deletes the upper level's copy if that is another value.
+//! - A **copy** is put, and a read passes, under the stripe's second lock. A copy is put only if the
+//!   number is still the one that the write or the promotion made odd; otherwise, and also if it is
+//!   too large, has no life left or fails, the upper level is left without the key.
+//!
+//! Reads do not wait for a write, except for one that needs the version of a pending write. They wait
+//! for each other only while one of them puts or deletes a copy.
 //!
 //! The protocol covers these cases:
 //!
 //! - *Two writes of one key.* The stripe orders them, in both levels alike: the upper level ends
-//!   with the same value as the lower level.
+//!   with the same value as the lower level. Of two in one batch, only the last is put.
 //! - *A read below before a write, promoted after it.* The number has changed: it is not promoted.
 //! - *A read below during a write.* The number was odd when it was noted, or differs at promotion:
 //!   it is not promoted. So from the deletion until the write is done, the upper level does not
 //!   have the key, and all readers read below: nobody sees the new value there and then the old one
 //!   above.
-//! - *Two reads below, with a write by another process between them.* The first promotion changes
-//!   the number, and the other read is not promoted: the upper level does not go back.
+//! - *Two reads below, with a write by another process between them.* The first to end changes the
+//!   number, whether it is promoted or passes, and the other is not promoted. If the first one has the
+//!   older value, the other one deletes that copy. The upper level does not go back.
+//! - *A write below that another process overwrites before its copy is put.* If a read has returned the
+//!   newer value, that read has passed, and the copy is not put.
+//! - *A read that needs a version finds nothing below.* The copy that it did not use is deleted.
 //! - *A write below that fails, or whose outcome is unknown.* The upper level no longer has the
 //!   key, and the next read goes below.
 //! - *An upper level that fails to delete.* Its copy expires within `stale=`.

@@ -7,6 +7,7 @@ use super::levels::{Asked, Levels};
 use super::options::Life;
 use super::trailer::{Known, Trailer};
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::store::Hit;
 
 /// The queue's knowledge of a key.
@@ -47,6 +48,14 @@ impl Levels {
                     buffer.truncate(value_bytes);
                     return Ok(Some(hit));
                 }
+                let note = self.stripes.note(key);
+                let found = self.read_below(key, buffer, needs_version)?;
+                if found.is_none() && !mutant::is_on("copy-is-served-after-a-miss") {
+                    // Another process has deleted the entry, or it has expired below before its copy.
+                    let _copies = self.stripes.pass(note);
+                    self.remove_copy(key);
+                }
+                return Ok(found);
             }
             Ok(None) => {}
             Err(error) => self.counts.upper_failed(&error),
@@ -118,7 +127,8 @@ impl Levels {
         }
     }
 
-    /// Puts a value that was found below into the upper level, unless it may be out of date.
+    /// Puts a value that was found below into the upper level. If it may be out of date, the upper level is
+    /// left without the key instead, or with the same value: a copy that is there may be an older one.
     pub(super) fn promote(
         &self,
         asked: &Asked,
@@ -132,8 +142,30 @@ impl Levels {
             None if is_versioned => Known::HasNone,
             None => Known::Nothing,
         };
-        if let Some(_held) = self.stripes.hold_unchanged(asked.note) {
-            self.put(key, value, version, hit.expires_in, asked.at_ns);
+        if let Some(held) = self.stripes.hold_unchanged(asked.note) {
+            self.put(&held, key, value, version, hit.expires_in, asked.at_ns);
+            return;
+        }
+        let _copies = self.stripes.pass(asked.note);
+        if !mutant::is_on("read-that-is-not-promoted-leaves-an-older-copy")
+            && !self.has_copy_of(key, value)
+        {
+            self.remove_copy(key);
+        }
+    }
+
+    /// Whether the upper level has this value, or nothing.
+    fn has_copy_of(&self, key: &[u8], value: &[u8]) -> bool {
+        match self.upper.get_pinned(key) {
+            Ok(Some(kept)) => {
+                self.counts.passed();
+                Trailer::decode(&kept).is_some_and(|(bytes, _)| kept[..bytes] == *value)
+            }
+            Ok(None) => true,
+            Err(error) => {
+                self.counts.upper_failed(&error);
+                false
+            }
         }
     }
 }

@@ -20,9 +20,14 @@ pub(super) struct Stripes(Box<[Stripe]>);
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Stripe {
-    /// Odd while a key is changed, and another number after it.
+    /// Odd while a key is changed, and another number after it. A read that returns a value without
+    /// putting a copy into the upper level adds two.
     changes: AtomicU64,
+    /// Held by a change, also while it waits for the lower level.
     lock: Mutex<()>,
+    /// Held while a copy is put into the upper level, or removed by a read; never while anything waits for
+    /// the lower level.
+    copies: Mutex<()>,
 }
 
 /// The state that a reader notes before it reads below.
@@ -33,10 +38,15 @@ pub(super) struct Note {
 }
 
 /// The right to change keys of a stripe; the change ends when it is dropped.
-pub(super) struct HeldStripes<'a> {
-    changes: &'a AtomicU64,
+pub(super) struct HeldStripe<'a> {
+    stripe: &'a Stripe,
+    /// The number of changes that a copy of this one has to find.
+    changes: u64,
     _lock: MutexGuard<'a, ()>,
 }
+
+/// The right to put or remove copies of a stripe's keys.
+pub(super) struct HeldCopies<'a>(#[expect(dead_code, reason = "it is dropped")] MutexGuard<'a, ()>);
 
 impl Stripes {
     pub(super) fn new() -> Self {
@@ -56,7 +66,7 @@ impl Stripes {
     }
 
     /// Waits for the right to change a key.
-    pub(super) fn hold(&self, key: &[u8]) -> HeldStripes<'_> {
+    pub(super) fn hold(&self, key: &[u8]) -> HeldStripe<'_> {
         self.hold_stripe(Self::of(key))
     }
 
@@ -65,54 +75,90 @@ impl Stripes {
     pub(super) fn hold_many<'a>(
         &self,
         keys: impl Iterator<Item = &'a [u8]>,
-    ) -> Vec<HeldStripes<'_>> {
+    ) -> Vec<HeldStripe<'_>> {
         let mut stripes: Vec<usize> = keys.map(Self::of).collect();
         stripes.sort_unstable();
         stripes.dedup();
         stripes.into_iter().map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
+    /// Returns the stripe of a key among those that are held.
+    pub(super) fn among<'a, 'b>(
+        &self,
+        held: &'b [HeldStripe<'a>],
+        key: &[u8],
+    ) -> &'b HeldStripe<'a> {
+        let stripe = &self.0[Self::of(key)];
+        let is_own = |held: &&HeldStripe<'_>| std::ptr::eq(held.stripe, stripe);
+        held.iter().find(is_own).expect("the stripe of each key is held")
+    }
+
     /// Waits for the right to change every key.
-    pub(super) fn hold_all(&self) -> Vec<HeldStripes<'_>> {
+    pub(super) fn hold_all(&self) -> Vec<HeldStripe<'_>> {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
     /// Takes the right to change a key without waiting, if neither the key nor another one of its
-    /// stripe has changed since the note.
-    pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripes<'_>> {
+    /// stripe has changed since the note. [`hold_copies`](HeldStripe::hold_copies) tells whether that is still so.
+    pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripe<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
-        let is_unchanged = || {
-            stripe.changes.load(Ordering::Relaxed) == note.changes
-                || mutant::is_on("promotion-overwrites-a-newer-value")
-        };
-        if is_odd || !is_unchanged() {
+        // Saves time where it is known already.
+        if is_odd || stripe.changes.load(Ordering::Relaxed) != note.changes {
             return None;
         }
-        let lock = stripe.lock.try_lock()?;
-        // Checked under the lock, where no other thread can change it.
-        (is_unchanged() || mutant::is_on("promotion-is-not-checked-under-the-lock"))
-            .then(|| HeldStripes::begin(&stripe.changes, lock))
+        let mut held = HeldStripe::begin(stripe, stripe.lock.try_lock()?);
+        if !mutant::is_on("promotion-overwrites-a-newer-value") {
+            held.changes = note.changes + 1;
+        }
+        Some(held)
     }
 
-    fn hold_stripe(&self, stripe: usize) -> HeldStripes<'_> {
+    /// Notes that a read returns a value which it could not promote, and lets it remove a copy. From here on,
+    /// nobody puts a copy of what was read below before. Waits while a copy is put.
+    pub(super) fn pass(&self, note: Note) -> HeldCopies<'_> {
+        let stripe = &self.0[note.stripe];
+        let held = stripe.hold_copies();
+        if !mutant::is_on("read-that-is-not-promoted-leaves-no-trace") {
+            stripe.changes.fetch_add(2, Ordering::AcqRel);
+        }
+        held
+    }
+
+    fn hold_stripe(&self, stripe: usize) -> HeldStripe<'_> {
         let stripe = &self.0[stripe];
-        HeldStripes::begin(&stripe.changes, stripe.lock.lock())
+        HeldStripe::begin(stripe, stripe.lock.lock())
     }
 }
 
-impl<'a> HeldStripes<'a> {
-    fn begin(changes: &'a AtomicU64, lock: MutexGuard<'a, ()>) -> Self {
+impl Stripe {
+    fn hold_copies(&self) -> HeldCopies<'_> {
+        HeldCopies(self.copies.lock())
+    }
+}
+
+impl<'a> HeldStripe<'a> {
+    fn begin(stripe: &'a Stripe, lock: MutexGuard<'a, ()>) -> Self {
         // Acquire as well, so that nothing of the change moves before it.
-        changes.fetch_add(1, Ordering::AcqRel);
-        Self { changes, _lock: lock }
+        let changes = stripe.changes.fetch_add(1, Ordering::AcqRel) + 1;
+        Self { stripe, changes, _lock: lock }
+    }
+
+    /// Waits for the right to put a copy; also returns whether that copy is up to date. Since the change began,
+    /// or since the note of a promotion, nobody may have changed the key, and no read may have
+    /// [passed](Stripes::pass), whose value may be a newer one of another process.
+    pub(super) fn hold_copies(&self) -> (HeldCopies<'a>, bool) {
+        let held = self.stripe.hold_copies();
+        let is_current = self.stripe.changes.load(Ordering::Acquire) == self.changes
+            || mutant::is_on("copy-is-put-although-a-newer-value-was-read");
+        (held, is_current)
     }
 }
 
-impl Drop for HeldStripes<'_> {
+impl Drop for HeldStripe<'_> {
     fn drop(&mut self) {
         // Before the lock is released, because fields are dropped after this.
-        self.changes.fetch_add(1, Ordering::Release);
+        self.stripe.changes.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -136,11 +182,32 @@ mod tests {
     }
 
     #[test]
+    fn a_read_that_is_not_promoted_refuses_the_copies_of_reads_before_it() {
+        let stripes = Stripes::new();
+        let (noted_before, note) = (stripes.note(b"key"), stripes.note(b"key"));
+        let held = stripes.hold(b"key");
+        assert!(stripes.hold_unchanged(note).is_none());
+        drop(stripes.pass(note));
+        let (copies, is_current) = held.hold_copies();
+        assert!(!is_current, "the write is as old as the value that was read, or older");
+        drop((copies, held));
+        assert!(stripes.hold_unchanged(noted_before).is_none());
+        let held = stripes.hold_unchanged(stripes.note(b"key")).unwrap();
+        assert!(held.hold_copies().1);
+    }
+
+    #[test]
     fn many_keys_may_share_stripes() {
         let stripes = Stripes::new();
         let keys: Vec<Vec<u8>> = (0..1_000_u32).map(|key| key.to_le_bytes().to_vec()).collect();
         let held = stripes.hold_many(keys.iter().map(Vec::as_slice));
         assert!(held.len() <= STRIPES && held.len() > STRIPES / 2);
+        for key in &keys {
+            assert!(std::ptr::eq(
+                stripes.among(&held, key).stripe,
+                &raw const stripes.0[Stripes::of(key)]
+            ));
+        }
         drop(held);
         assert_eq!(stripes.hold_all().len(), STRIPES);
     }
@@ -149,7 +216,7 @@ mod tests {
 #[cfg(all(test, shuttle))]
 mod model {
     use std::sync::Arc;
-    use std::sync::atomic;
+    use std::sync::atomic::{self, AtomicU8};
 
     use super::*;
 
@@ -167,12 +234,112 @@ mod model {
                 let _held = writer.hold(b"key");
                 writes.store(true, atomic::Ordering::Relaxed);
             });
-            if let Some(_held) = stripes.hold_unchanged(note) {
+            if let Some(held) = stripes.hold_unchanged(note)
+                && let (_copies, true) = held.hold_copies()
+            {
                 let is_written = written.load(atomic::Ordering::Relaxed);
                 assert!(!is_written, "the value is older than what was written");
             }
             writer.join().expect("no panic");
         };
         shuttle::check_dfs(test, None);
+    }
+
+    const ORDER: atomic::Ordering = atomic::Ordering::Relaxed;
+
+    /// Both levels of one key; 0 is none.
+    #[derive(Default)]
+    struct Model {
+        stripes: Stripes,
+        upper: AtomicU8,
+        lower: AtomicU8,
+        /// The newest value that a read has returned.
+        returned: AtomicU8,
+    }
+
+    impl Default for Stripes {
+        fn default() -> Self {
+            Self::new()
+        }
+    }
+
+    impl Model {
+        fn put(&self, held: &HeldStripe<'_>, value: u8) {
+            let (_copies, is_current) = held.hold_copies();
+            self.upper.store(if is_current { value } else { 0 }, ORDER);
+        }
+
+        /// Reads below, and promotes what it finds.
+        fn read(&self) {
+            let note = self.stripes.note(b"key");
+            let value = self.lower.load(ORDER);
+            shuttle::thread::yield_now();
+            match self.stripes.hold_unchanged(note) {
+                Some(held) => self.put(&held, value),
+                None => {
+                    let _copies = self.stripes.pass(note);
+                    if self.upper.load(ORDER) != value {
+                        self.upper.store(0, ORDER);
+                    }
+                }
+            }
+            self.returned.fetch_max(value, ORDER);
+            self.check();
+        }
+
+        /// Any copy is at least as new as what a read has returned.
+        fn check(&self) {
+            let (returned, copy) = (self.returned.load(ORDER), self.upper.load(ORDER));
+            assert!(copy == 0 || copy >= returned, "{copy} in the upper level after {returned}");
+        }
+    }
+
+    /// There are too many schedules to run all of them.
+    fn check(test: fn()) {
+        const ITERATIONS: usize = 10_000;
+        shuttle::check_random(test, ITERATIONS);
+        shuttle::check_pct(test, ITERATIONS, 3);
+    }
+
+    #[test]
+    fn a_copy_is_not_older_than_what_another_read_has_returned() {
+        let test = || {
+            let model = Arc::new(Model::default());
+            model.lower.store(1, ORDER);
+            let reads = [(); 2].map(|()| {
+                let model = Arc::clone(&model);
+                shuttle::thread::spawn(move || model.read())
+            });
+            // Another process.
+            model.lower.store(2, ORDER);
+            for read in reads {
+                read.join().expect("no panic");
+            }
+            model.check();
+        };
+        check(test);
+    }
+
+    #[test]
+    fn the_copy_of_a_write_is_not_older_than_what_a_read_has_returned() {
+        let test = || {
+            let model = Arc::new(Model::default());
+            model.lower.store(1, ORDER);
+            let reader = Arc::clone(&model);
+            let reader = shuttle::thread::spawn(move || reader.read());
+            let held = model.stripes.hold(b"key");
+            model.upper.store(0, ORDER);
+            model.lower.store(2, ORDER);
+            shuttle::thread::yield_now();
+            // Another process overwrites it.
+            model.lower.store(3, ORDER);
+            shuttle::thread::yield_now();
+            model.put(&held, 2);
+            model.check();
+            drop(held);
+            reader.join().expect("no panic");
+            model.check();
+        };
+        check(test);
     }
 }

@@ -19,6 +19,7 @@ mod counts;
 #[cfg(feature = "crash-points")]
 mod crash;
 mod damage;
+mod failing;
 #[cfg(feature = "crash-points")]
 mod idle;
 mod model;

@@ -1,6 +1,6 @@
 //! `arc`.
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Stored, Updated};
@@ -80,7 +80,7 @@ impl Policy for Plain {
         self.keep_bounds();
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, _missing: u64) -> bool {
         let slot = slot_of(newcomer.fingerprint);
         let b1 = self.weights.sum(&self.b1) as f64;
         let b2 = self.weights.sum(&self.b2) as f64;
@@ -97,19 +97,19 @@ impl Policy for Plain {
         true
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         if self.case == Case::New {
             let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
             if self.l1() + incoming > self.c {
                 if self.b1.is_empty() && !self.t1.is_empty() {
-                    return Victim::Slot(self.t1.remove(0));
+                    return self.t1.remove(0);
                 }
                 plain::pop(&mut self.b1);
             } else {
                 while self.all() >= 2 * self.c && plain::pop(&mut self.b2).is_some() {}
             }
         }
-        Victim::Slot(self.replace())
+        self.replace()
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {

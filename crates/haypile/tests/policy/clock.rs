@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Stored};
@@ -26,11 +26,11 @@ impl Policy for Plain {
         *uses = (*uses + 1).min(self.max);
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         loop {
             let slot = self.queue.remove(0);
             if self.uses[&slot] == 0 {
-                return Victim::Slot(slot);
+                return slot;
             }
             *self.uses.get_mut(&slot).unwrap() -= 1;
             self.queue.push(slot);

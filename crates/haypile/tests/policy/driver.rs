@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use haypile::policy::ghost::{ByFingerprint, BySlot, Memory};
-use haypile::policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -29,8 +29,6 @@ pub(crate) enum Event {
     Removed(u32),
     /// Refused before any eviction.
     Refused(u32),
-    /// The newcomer was the victim.
-    Declined(u32),
 }
 
 /// A queue of a policy as keys, from the next victim to the last.
@@ -332,20 +330,17 @@ impl<P: Policy, S: Slots> Driver<P, S> {
         let fingerprint = self.slots.fingerprint(key);
         self.key_of_fingerprint.insert(fingerprint, key);
         let newcomer = Newcomer { fingerprint, weight };
-        if weight > self.capacity || !self.policy.admit(newcomer) {
+        let excess = (self.used + weight).saturating_sub(self.capacity);
+        let missing = if P::EXCEEDS_BOUND { 0 } else { excess };
+        if weight > self.capacity || !self.policy.admit(newcomer, missing) {
             self.events.push(Event::Refused(key));
-            self.drain_overflow();
+            assert_eq!(self.policy.overflow(), None, "nothing leaves for what is refused");
             return;
         }
         self.drain_overflow();
         while !P::EXCEEDS_BOUND && self.used + weight > self.capacity {
-            match self.policy.evict(Some(newcomer)) {
-                Victim::Slot(slot) => self.give_up(slot),
-                Victim::Newcomer => {
-                    self.events.push(Event::Declined(key));
-                    return;
-                }
-            }
+            let slot = self.policy.evict(Some(newcomer));
+            self.give_up(slot);
         }
         let slot = self.slots.take(key);
         self.policy.reserve_slots(slot as usize + 1);
@@ -390,10 +385,8 @@ impl<P: Policy, S: Slots> Driver<P, S> {
 
     fn keep_bound(&mut self) {
         while !P::EXCEEDS_BOUND && self.used > self.capacity {
-            match self.policy.evict(None) {
-                Victim::Slot(slot) => self.give_up(slot),
-                Victim::Newcomer => panic!("there is no newcomer to decline"),
-            }
+            let slot = self.policy.evict(None);
+            self.give_up(slot);
         }
         self.drain_overflow();
     }
@@ -460,10 +453,8 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
 
     fn evict_one(&mut self) -> Vec<u32> {
         self.events.clear();
-        match self.policy.evict(None) {
-            Victim::Slot(slot) => self.give_up(slot),
-            Victim::Newcomer => panic!("there is no newcomer to decline"),
-        }
+        let slot = self.policy.evict(None);
+        self.give_up(slot);
         self.drain_overflow();
         self.move_entries();
         let left = |event: &Event| if let Event::Evicted(key) = event { Some(*key) } else { None };

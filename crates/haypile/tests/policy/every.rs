@@ -8,7 +8,7 @@ use crate::invariants::{check, check_empties, remembers, run, same_decisions};
 use crate::requests::{cases, stress, unless};
 
 /// Every policy, also with parameters that select other code paths. haypile-sim tests the file store's.
-pub(crate) const SPECS: [&str; 20] = [
+pub(crate) const SPECS: [&str; 21] = [
     "fifo",
     "lru",
     "slru",
@@ -29,6 +29,7 @@ pub(crate) const SPECS: [&str; 20] = [
     "lirs",
     "lirs:hir=25,stack=1",
     "lirs:hir=40,stack=5,demote=1",
+    "slru4:fall=1",
 ];
 
 fn kinds() -> impl Iterator<Item = &'static PolicyKind> {
@@ -190,6 +191,30 @@ proptest! {
                     check(&*cache, spec);
                 }
                 check_empties(cache, spec);
+            }
+        }
+    }
+
+    /// What is declined, at once or as an update, costs no other entry its place; and what fits is kept.
+    #[test]
+    fn nothing_leaves_for_what_is_not_stored(case in cases()) {
+        for spec in SPECS.into_iter().filter(|spec| !spec.contains("overflow")) {
+            let setup = Setup {
+                spec, capacity: case.capacity, weighted: case.weighted, keys: case.keys
+            };
+            let mut cache = setup.by_slot();
+            for op in &case.ops {
+                let (room, is_new) = match op {
+                    Op::Read(key, weight) | Op::Write(key, weight) => (
+                        cache.used() + weight <= cache.capacity(),
+                        !cache.entries().contains_key(key),
+                    ),
+                    _ => (false, false),
+                };
+                let events = cache.apply(*op);
+                let is_refused = events.iter().any(|event| matches!(event, Event::Refused(_)));
+                prop_assert!(!is_refused || events.len() == 1, "{spec}: {op:?}: {events:?}");
+                prop_assert!(!(room && is_new && is_refused), "{spec}: {op:?} fits");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `fifo` and `lru`: one queue.
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Stored, Updated};
@@ -25,8 +25,8 @@ impl Policy for Plain {
         }
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
-        Victim::Slot(self.queue.remove(0))
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
+        self.queue.remove(0)
     }
 
     fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {

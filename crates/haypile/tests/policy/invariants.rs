@@ -34,7 +34,9 @@ pub(crate) fn check(cache: &dyn Cache, spec: &str) {
         let (stack, queue) = (keys(&dump, "s"), keys(&dump, "q"));
         assert!(ghosts.iter().all(|key| stack.contains(key)), "{spec}: a ghost outside S");
         let in_stack_only = |key: &&u32| !ghosts.contains(key) && !queue.contains(key);
-        queue.iter().chain(stack.iter().filter(in_stack_only)).copied().collect()
+        let large = keys(&dump, "large");
+        let of_stack = stack.iter().filter(in_stack_only);
+        queue.iter().chain(large).chain(of_stack).copied().collect()
     } else {
         let is_resident = |(name, _): &&Dump| *name != "hand" && !GHOSTS.contains(name);
         dump.iter().filter(is_resident).flat_map(|(_, keys)| keys.iter().copied()).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Stored, Updated};
@@ -51,14 +51,14 @@ impl Policy for Plain {
         self.on_hit(slot);
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, _missing: u64) -> bool {
         let before = self.ghosts.len();
         self.ghosts.retain(|(fingerprint, _)| *fingerprint != newcomer.fingerprint);
         self.was_ghost = self.ghosts.len() < before;
         true
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         let main_capacity = self.capacity - percent(self.capacity, self.small_percent);
         if self.weights.sum(&self.main) <= main_capacity {
             while let Some(slot) = plain::pop(&mut self.small) {
@@ -68,7 +68,7 @@ impl Policy for Plain {
                         self.trim_ghosts(weight);
                         self.ghosts.push((u64::from(slot), weight));
                     }
-                    return Victim::Slot(slot);
+                    return slot;
                 }
                 self.hits.insert(slot, 0);
                 self.main.push(slot);
@@ -77,7 +77,7 @@ impl Policy for Plain {
         loop {
             let slot = self.main.remove(0);
             if self.hits[&slot] == 0 {
-                return Victim::Slot(slot);
+                return slot;
             }
             *self.hits.get_mut(&slot).unwrap() -= 1;
             self.main.push(slot);

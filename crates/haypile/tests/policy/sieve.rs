@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Stored};
@@ -26,7 +26,7 @@ impl Policy for Plain {
         self.visited.insert(slot);
     }
 
-    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, _newcomer: Option<Newcomer>) -> Slot {
         let mut hand = self.hand.unwrap_or(0);
         while self.visited.remove(&self.queue[hand]) {
             hand = (hand + 1) % self.queue.len();
@@ -34,7 +34,7 @@ impl Policy for Plain {
         let victim = self.queue.remove(hand);
         // The next entry has moved there, unless the victim was the head.
         self.hand = (hand < self.queue.len()).then_some(hand);
-        Victim::Slot(victim)
+        victim
     }
 
     fn on_insert(&mut self, slot: Slot, _newcomer: Newcomer) {

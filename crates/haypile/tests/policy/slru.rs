@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Stored, Updated};
@@ -133,19 +133,15 @@ impl<const EXCEEDS: bool> Policy for Plain<EXCEEDS> {
         self.halve_when_due();
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
         self.was_full = true;
         let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
         let overflows = self.weights.sum(&self.eden) + incoming > self.eden_capacity();
         if overflows && !self.eden.is_empty() {
-            return Victim::Slot(if self.probation.is_empty() {
-                self.eden.remove(0)
-            } else {
-                self.compete()
-            });
+            return if self.probation.is_empty() { self.eden.remove(0) } else { self.compete() };
         }
         let segments = [&mut self.probation, &mut self.protected, &mut self.eden];
-        Victim::Slot(segments.into_iter().find_map(plain::pop).unwrap())
+        segments.into_iter().find_map(plain::pop).unwrap()
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot, Victim};
+use haypile::policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
-use crate::driver::Event::{Declined, Evicted, Hit, Stored, Updated};
+use crate::driver::Event::{Evicted, Hit, Refused, Stored, Updated};
 use crate::driver::{Setup, model, objects, weighted};
 use crate::invariants::same_decisions;
 use crate::plain::{self, Weights, dump, percent};
@@ -104,34 +104,43 @@ impl Policy for Plain {
         self.on_hit(slot);
     }
 
-    fn admit(&mut self, newcomer: Newcomer) -> bool {
+    fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
         self.counts.count(newcomer.fingerprint);
         self.candidates.clear();
+        if newcomer.weight <= self.window_capacity {
+            return true;
+        }
+        let count = self.counts.get(newcomer.fingerprint);
+        let mut left = missing;
+        for slot in [&self.probation, &self.protected, &self.window].into_iter().flatten() {
+            if left == 0 {
+                break;
+            }
+            if self.frequency(*slot) >= count {
+                return false;
+            }
+            left = left.saturating_sub(self.weights.of(*slot));
+        }
         true
     }
 
-    fn evict(&mut self, newcomer: Option<Newcomer>) -> Victim {
-        let drained = self.drain(newcomer.map_or(0, |newcomer| newcomer.weight));
-        self.candidates.extend(drained);
+    fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot {
+        let incoming = newcomer.map_or(0, |newcomer| newcomer.weight);
+        if incoming <= self.window_capacity {
+            let drained = self.drain(incoming);
+            self.candidates.extend(drained);
+        }
         if let (Some(candidate), Some(victim)) = (self.candidates.first(), self.probation.first()) {
             let (candidate, victim) = (*candidate, *victim);
             self.candidates.remove(0);
             let wins = candidate != victim && self.frequency(candidate) > self.frequency(victim);
             let loser = if wins { victim } else { candidate };
             plain::take(&mut self.probation, loser);
-            return Victim::Slot(loser);
+            return loser;
         }
         let queues = [&mut self.probation, &mut self.protected, &mut self.window];
         let queue = queues.into_iter().find(|queue| !queue.is_empty()).unwrap();
-        let victim = queue[0];
-        if let Some(newcomer) = newcomer
-            && newcomer.weight > self.window_capacity
-            && self.counts.get(newcomer.fingerprint) <= self.counts.get(u64::from(victim))
-        {
-            return Victim::Newcomer;
-        }
-        queue.remove(0);
-        Victim::Slot(victim)
+        queue.remove(0)
     }
 
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer) {
@@ -211,11 +220,15 @@ fn a_newcomer_too_heavy_for_the_window_competes_at_once() {
     let mut cache = weighted("wtinylfu:window=10", 100);
     cache.fill([(1, 50), (2, 40), (3, 10)]);
     assert_eq!(cache.queues(), "window 3 | probation 1 2 | protected");
-    // The window is emptied for it: 3 loses against 1, and then 4 does.
-    assert_eq!(cache.fill([(4, 20)]), [Evicted(3), Declined(4)]);
-    assert_eq!(cache.queues(), "window | probation 1 2 | protected");
+    // It was asked for as often as 1, which would have to leave for it.
+    assert_eq!(cache.fill([(4, 20)]), [Refused(4)]);
+    assert_eq!(cache.queues(), "window 3 | probation 1 2 | protected");
     // Asked for twice, it wins, and goes through the window to probation.
     assert_eq!(cache.fill([(4, 20)]), [Evicted(1), Stored(4)]);
+    assert_eq!(cache.queues(), "window | probation 2 3 4 | protected");
+    cache.remove([3]);
+    // For a heavier one both would have to leave: 2, which it beats, and 4, which it does not.
+    assert_eq!(cache.fill([(5, 90), (5, 90)]), [Refused(5), Refused(5)]);
     assert_eq!(cache.queues(), "window | probation 2 4 | protected");
     // A new value is a hit, with the new weight.
     assert_eq!(cache.write(4, 60), [Updated(4)]);

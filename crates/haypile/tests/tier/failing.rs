@@ -1,6 +1,8 @@
 //! A level that fails.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use haypile::{Cache, Error, ManualClock, SetOptions, Store, Ttl};
 
@@ -119,4 +121,39 @@ fn other_errors_of_the_lower_level_are_the_callers() {
     assert!(matches!(store.set(b"key", b"", &zero), Err(Error::ZeroTtl)));
     assert_eq!(get(&*store, "key").unwrap(), "text");
     assert!(store.warnings().is_empty());
+}
+
+#[test]
+fn a_copy_that_fails_leaves_no_earlier_value_of_the_same_call() {
+    let Pair { upper, store, .. } = pair();
+    let copies = AtomicUsize::new(0);
+    upper.hook(move |when| {
+        let is_second = when == When::Before("reserve") && copies.fetch_add(1, Relaxed) > 0;
+        if is_second { Err(failure()) } else { Ok(()) }
+    });
+    let entries: [(&[u8], &[u8], SetOptions); 3] = [
+        (b"other", b"0", SetOptions::set()),
+        (b"key", b"1", SetOptions::set()),
+        (b"key", b"2", SetOptions::set()),
+    ];
+    assert!(store.set_many(&entries).into_iter().all(|written| written.unwrap().is_stored()));
+    assert!(upper.contains(b"other").unwrap() && !upper.contains(b"key").unwrap());
+    assert_eq!(get(&*store, "key").unwrap(), "2");
+}
+
+/// Of a write that fails, nobody knows whether it has happened.
+#[test]
+fn a_failed_write_leaves_no_copy_of_an_earlier_one_of_the_same_call() {
+    let Pair { upper, lower, store } = pair();
+    let writes = AtomicUsize::new(0);
+    lower.hook(move |when| {
+        let is_second = when == When::After("set") && writes.fetch_add(1, Relaxed) > 0;
+        if is_second { Err(failure()) } else { Ok(()) }
+    });
+    let entries: [(&[u8], &[u8], SetOptions); 2] =
+        [(b"key", b"1", SetOptions::set()), (b"key", b"2", SetOptions::set())];
+    let written = store.set_many(&entries);
+    assert!(matches!(&written[..], [Ok(_), Err(Error::Backend { .. })]), "{written:?}");
+    assert!(!upper.contains(b"key").unwrap());
+    assert_eq!(get(&*store, "key").unwrap(), "2");
 }

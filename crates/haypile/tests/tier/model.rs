@@ -12,12 +12,15 @@ use haypile::{
 };
 use proptest::prelude::*;
 
-use crate::hooked::{Hooked, failure};
+use crate::hooked::{Hooked, When, failure};
 use crate::{memory, options, tier};
 
 /// The name of the thread that writes later. These tests keep it from writing, so that writes stay
 /// pending until the test changes that.
 const WRITER: &str = "haypile-write";
+
+/// The length of a value that has no copy in a small upper level.
+const LARGE_BYTES: usize = 2_000;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -28,7 +31,7 @@ enum Op {
         ttl: Option<u16>,
         reserve: bool,
     },
-    SetMany(Vec<(u8, Vec<u8>)>),
+    SetMany(Vec<(u8, Vec<u8>, Option<u16>)>),
     Get(u8),
     GetVersioned(u8),
     GetMany(Vec<u8>),
@@ -43,6 +46,8 @@ enum Op {
     Clear,
     /// The lower level fails from here on, or no longer does.
     Fail(bool),
+    /// No copy can be put into an upper level from here on, or it can again.
+    FailCopies(bool),
 }
 
 /// `Cas` takes the version of the last read that returned one.
@@ -57,21 +62,23 @@ enum Mode {
 fn op() -> impl Strategy<Value = Op> {
     let key = 0..5_u8;
     let value = prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..40),
-        (0..20_u64).prop_map(|number| number.to_string().into_bytes()),
+        4 => prop::collection::vec(any::<u8>(), 0..40),
+        4 => (0..20_u64).prop_map(|number| number.to_string().into_bytes()),
+        // Too large for a small upper level.
+        1 => any::<u8>().prop_map(|byte| vec![byte; LARGE_BYTES]),
     ];
     let mode = prop_oneof![
         6 => Just(Mode::Set), 2 => Just(Mode::Add), 2 => Just(Mode::Replace), 3 => Just(Mode::Cas),
     ];
     let ttl = prop::option::of(1..20_u16);
-    let many = prop::collection::vec((key.clone(), value.clone()), 0..4);
+    let many = prop::collection::vec((key.clone(), value.clone(), ttl.clone()), 0..4);
     let keys = prop::collection::vec(key.clone(), 0..4);
     let reserve = prop::bool::weighted(0.2);
     prop_oneof![
         9 => (key.clone(), value, mode, ttl.clone(), reserve).prop_map(
             |(key, value, mode, ttl, reserve)| Op::Write { key, value, mode, ttl, reserve }
         ),
-        1 => many.prop_map(Op::SetMany),
+        2 => many.prop_map(Op::SetMany),
         8 => key.clone().prop_map(Op::Get),
         3 => key.clone().prop_map(Op::GetVersioned),
         2 => keys.clone().prop_map(Op::GetMany),
@@ -85,6 +92,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Keys),
         1 => Just(Op::Clear),
         1 => any::<bool>().prop_map(Op::Fail),
+        1 => any::<bool>().prop_map(Op::FailCopies),
     ]
 }
 
@@ -108,6 +116,8 @@ fn fail(lower: &Hooked, fails: bool) {
 struct Pair {
     store: Arc<dyn Store>,
     lower: Arc<Hooked>,
+    /// The upper levels.
+    fronts: Vec<Arc<Hooked>>,
     clock: Arc<ManualClock>,
     tick: Duration,
     entries: HashMap<u8, Expected>,
@@ -234,6 +244,30 @@ impl Pair {
         fail(&self.lower, fails);
     }
 
+    fn fail_copies(&self, fails: bool) {
+        for front in &self.fronts {
+            front.hook(move |when| {
+                let is_copy = when == When::Before("reserve");
+                if fails && is_copy { Err(failure()) } else { Ok(()) }
+            });
+        }
+    }
+
+    fn write_many(&mut self, pairs: &[(u8, Vec<u8>, Option<u16>)]) {
+        let keys: Vec<Vec<u8>> = pairs.iter().map(|(key, ..)| key_of(*key)).collect();
+        let options = |ttl: Option<u16>| SetOptions::set().with_ttl(ttl.map(|ttl| self.ticks(ttl)));
+        let entries: Vec<(&[u8], &[u8], SetOptions)> = keys
+            .iter()
+            .zip(pairs)
+            .map(|(key, (_, value, ttl))| (&**key, &**value, options(*ttl)))
+            .collect();
+        for ((key, value, ttl), written) in pairs.iter().zip(self.store.set_many(&entries)) {
+            if self.unless_failing(written).is_some() {
+                self.put(*key, value.clone(), self.expires_ns(*ttl));
+            }
+        }
+    }
+
     fn perform(&mut self, op: Op) {
         let now_ns = self.now_ns();
         self.entries.retain(|_, entry| entry.expires_ns.is_none_or(|expires| expires > now_ns));
@@ -242,19 +276,7 @@ impl Pair {
             Op::Write { key, value, mode, ttl, reserve } => {
                 self.write(key, value, mode, ttl, reserve);
             }
-            Op::SetMany(pairs) => {
-                let keys: Vec<Vec<u8>> = pairs.iter().map(|(key, _)| key_of(*key)).collect();
-                let entries: Vec<(&[u8], &[u8], SetOptions)> = keys
-                    .iter()
-                    .zip(&pairs)
-                    .map(|(key, (_, value))| (&**key, &**value, SetOptions::set()))
-                    .collect();
-                for ((key, value), written) in pairs.iter().zip(store.set_many(&entries)) {
-                    if self.unless_failing(written).is_some() {
-                        self.put(*key, value.clone(), None);
-                    }
-                }
-            }
+            Op::SetMany(pairs) => self.write_many(&pairs),
             Op::Get(key) => {
                 let mut value = b"left from before".to_vec();
                 let hit = store.get_into(&key_of(key), &mut value).unwrap();
@@ -327,6 +349,7 @@ impl Pair {
                 }
             }
             Op::Fail(fails) => self.fail(fails),
+            Op::FailCopies(fails) => self.fail_copies(fails),
         }
     }
 }
@@ -358,15 +381,19 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn run(ops: Vec<Op>, plan: Plan, last: &Arc<dyn Store>, clock: Arc<ManualClock>, tick: Duration) {
     let lower = Hooked::new(last);
     let mut store: Arc<dyn Store> = Arc::clone(&lower) as Arc<_>;
+    let mut fronts = Vec::new();
     for _ in 1..plan.levels {
         let options = options(tick * plan.stale_ticks.into()).write_back(plan.write_max_bytes);
-        let upper = tier(&memory(plan.front_bytes, &clock), &store, options, &clock);
+        let front = Hooked::new(&memory(plan.front_bytes, &clock));
+        fronts.push(Arc::clone(&front));
+        let upper = tier(&(front as Arc<dyn Store>), &store, options, &clock);
         let upper = Hooked::new(&(Arc::new(upper) as Arc<dyn Store>));
         fail(&upper, false);
         store = upper;
     }
     let (entries, seen) = (HashMap::new(), HashMap::new());
-    let mut pair = Pair { store, lower, clock, tick, entries, writes: 0, seen, fails: false };
+    let (writes, fails) = (0, false);
+    let mut pair = Pair { store, lower, fronts, clock, tick, entries, writes, seen, fails };
     pair.fail(false);
     for op in ops {
         pair.perform(op);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::tier::TierOptions;
+use haypile::tier::{TierOptions, TieredStore};
 use haypile::{
     Cache, Durability, Error, Freshness, ManualClock, NoneStore, SetOptions, Store, Written,
 };
 
+use crate::hooked::{Hooked, When};
 use crate::{LONG, get, hits, memory, options, set, tier};
 
 struct Pair {
@@ -188,6 +189,58 @@ fn of_many_with_one_key_the_last_one_is_in_front() {
     assert!(store.set_many(&entries).into_iter().all(|written| written.unwrap().is_stored()));
     assert_eq!(get(&*store, "key").unwrap(), "2");
     assert_eq!(get(&*store, "other").unwrap(), "3");
+}
+
+#[test]
+fn of_many_with_one_key_no_earlier_one_is_in_front() {
+    let clock = Arc::new(ManualClock::new());
+    let second = Duration::from_secs(1);
+    let large = "x".repeat(10_000);
+    for (value, life, elapsed) in [
+        // Too large for the upper level.
+        (large.as_str(), None, Duration::ZERO),
+        // Its life ends while it is written.
+        ("short", Some(second), second / 2),
+    ] {
+        let (upper, inner) = (memory(1 << 10, &clock), memory(64 << 10, &clock));
+        let lower = Hooked::new(&inner);
+        let (below, later) = (Arc::clone(&lower) as Arc<dyn Store>, Arc::clone(&clock));
+        lower.hook(move |when| {
+            if when == When::After("set") {
+                later.advance(elapsed);
+            }
+            Ok(())
+        });
+        let store = tier(&upper, &below, options(LONG), &clock);
+        let entries: [(&[u8], &[u8], SetOptions); 2] = [
+            (b"key", b"earlier", SetOptions::set()),
+            (b"key", value.as_bytes(), SetOptions::set().with_ttl(life)),
+        ];
+        assert!(store.set_many(&entries).into_iter().all(|written| written.unwrap().is_stored()));
+        assert_eq!(get(&*upper, "key"), None);
+        assert_eq!(get(&store, "key"), get(&*inner, "key"));
+        assert_ne!(get(&store, "key").as_deref(), Some("earlier"));
+    }
+}
+
+#[test]
+fn a_value_with_a_version_that_has_no_copy_leaves_none_of_the_value_before() {
+    let clock = Arc::new(ManualClock::new());
+    let (upper, lower) = (memory(1 << 10, &clock), memory(64 << 10, &clock));
+    let store = tier(&upper, &lower, options(LONG), &clock);
+    set(&store, "key", "small");
+    // Another process, and then a read that does not use the copy.
+    let large = "x".repeat(10_000);
+    set(&*lower, "key", &large);
+    let versioned = |store: &TieredStore| {
+        let mut value = Vec::new();
+        store.get_versioned_into(b"key", &mut value).unwrap().map(|_| value)
+    };
+    assert_eq!(versioned(&store).unwrap(), large.as_bytes());
+    assert_eq!(get(&store, "key").unwrap(), large);
+    set(&store, "key", "small");
+    assert!(lower.delete(b"key").unwrap());
+    assert_eq!((versioned(&store), get(&store, "key")), (None, None));
 }
 
 #[test]

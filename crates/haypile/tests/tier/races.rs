@@ -109,6 +109,39 @@ fn of_two_reads_only_the_first_to_end_is_promoted() {
     assert_eq!(get(&*store, "key").unwrap(), "2");
 }
 
+/// The older of two values is promoted while the newer one is read.
+#[test]
+fn of_two_reads_the_one_with_the_newer_value_leaves_no_older_copy() {
+    let Pair { upper, lower, elsewhere, store } = pair();
+    set(&*elsewhere, "key", "1");
+    let (reader, other_process) = (Arc::clone(&store), Arc::clone(&elsewhere));
+    lower.once(When::Before("get"), move || {
+        assert_eq!(get(&*reader, "key").unwrap(), "1");
+        set(&*other_process, "key", "2");
+    });
+    assert_eq!(get(&*store, "key").unwrap(), "2");
+    assert_eq!(upper.len().unwrap(), 0);
+    assert_eq!(get(&*store, "key").unwrap(), "2");
+    // A copy of the same value stays.
+    upper.clear().unwrap();
+    let reader = Arc::clone(&store);
+    lower.once(When::Before("get"), move || drop(get(&*reader, "key")));
+    assert_eq!(get(&*store, "key").unwrap(), "2");
+    assert_eq!(upper.len().unwrap(), 1);
+}
+
+#[test]
+fn a_write_that_was_overwritten_and_read_before_it_ends_has_no_copy() {
+    let Pair { lower, elsewhere, store, .. } = pair();
+    let (reader, other_process) = (Arc::clone(&store), Arc::clone(&elsewhere));
+    lower.once(When::After("set"), move || {
+        set(&*other_process, "key", "3");
+        assert_eq!(get(&*reader, "key").unwrap(), "3");
+    });
+    set(&*store, "key", "2");
+    assert_eq!(get(&*store, "key").unwrap(), "3");
+}
+
 #[test]
 fn keys_that_are_written_together_and_in_any_order_do_not_wait_for_ever() {
     let store = &pair().store;

@@ -250,3 +250,24 @@ fn a_thread_writes_by_itself_also_after_failures() {
     }
     assert_eq!(get(&*lower, "2").unwrap(), "value");
 }
+
+/// The file counts milliseconds, the copy in front nanoseconds.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[test]
+fn what_has_expired_below_before_its_copy_is_not_found_again_after_a_miss() {
+    let micros = Duration::from_micros;
+    let clock = Arc::new(ManualClock::new());
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("file://{}?size=1MiB", directory.path().join("lower").display());
+    let lower = haypile::Registry::new().with_clock(clock.clone()).open(&url).unwrap();
+    let options = options(LONG).write_back(Some(1 << 20));
+    let store = tier(&memory(64 << 10, &clock), &lower, options, &clock);
+    clock.advance(micros(900));
+    let ttl = SetOptions::set().with_ttl(micros(300));
+    assert!(store.set(b"key", b"value", &ttl).unwrap().is_stored());
+    store.flush(Durability::Visible).unwrap();
+    clock.advance(micros(150));
+    assert!(store.get_versioned_into(b"key", &mut Vec::new()).unwrap().is_none());
+    assert_eq!(get(&store, "key"), None);
+    assert!(!store.contains(b"key").unwrap());
+}

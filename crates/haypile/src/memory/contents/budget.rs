@@ -3,27 +3,39 @@
 use super::super::pool::Pool;
 use super::super::rules::ShardBytes;
 use super::Contents;
-use crate::policy::{Policy, Slot, Victim};
+use crate::policy::Policy;
 
 impl<P: Policy> Contents<P> {
-    /// Claims the missing part of `more` bytes, as far as the pool has it. If the pool has too
-    /// little, returns the number of bytes that the shard should take from the others: the need of
-    /// an entry of `weight` that is larger than all that this shard has; or its fair share, if it
-    /// has clearly less.
-    pub(super) fn claim(&mut self, more: u64, weight: u64, pool: &Pool) -> Option<u64> {
+    /// Claims the missing part of `more` bytes, as far as the pool has it, and removes expired entries
+    /// for the rest. If that is too little, returns the number of bytes that the shard should take from
+    /// the others: the need of an entry of `weight` that is larger than all that this shard has; or
+    /// its fair share, if it has clearly less.
+    ///
+    /// The policy does not know of the new budget until [`tell_capacity`](Self::tell_capacity): it could give
+    /// entries up because of it, and the write can still be declined.
+    pub(super) fn claim(
+        &mut self,
+        more: u64,
+        weight: u64,
+        now_ns: u64,
+        pool: &Pool,
+    ) -> Option<u64> {
         let missing = self.shard_bytes().missing(more);
         if missing == 0 {
             return None;
         }
         let batch = self.shard_bytes().batch();
         let claimed = pool.claim(missing, batch).or_else(|| pool.claim(0, missing)).unwrap_or(0);
-        if claimed > 0 {
-            self.grow(claimed, pool);
-        }
+        self.budget += claimed;
         if claimed >= missing {
             return None;
         }
-        self.shard_bytes().wanted(weight)
+        while self.shard_bytes().missing(more) > 0 {
+            if !self.expire_one(now_ns, pool) {
+                return self.shard_bytes().wanted(weight);
+            }
+        }
+        None
     }
 
     pub(super) fn shard_bytes(&self) -> ShardBytes {
@@ -41,7 +53,7 @@ impl<P: Policy> Contents<P> {
     /// caller then.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && !self.slab.is_empty() {
-            let victim = self.victim(None);
+            let victim = self.policy.evict(None);
             self.evicted(victim, pool);
         }
         let given = bytes.min(self.budget - self.bytes);
@@ -51,16 +63,11 @@ impl<P: Policy> Contents<P> {
         given
     }
 
-    /// Returns the entry that the policy evicts if there is no newcomer. If the policy names the
-    /// newcomer all the same, it means the entry that has `grown`, or any.
-    pub(super) fn victim(&mut self, grown: Option<Slot>) -> Slot {
-        if let Victim::Slot(slot) = self.policy.evict(None) {
-            return slot;
-        }
-        let slot =
-            grown.or_else(|| self.slab.first()).expect("callers check that there is an entry");
-        self.policy.on_remove(slot);
-        slot
+    /// Gives back what was claimed since the shard had this budget, for a write that is declined.
+    pub(super) fn unclaim(&mut self, budget_before: u64, pool: &Pool) {
+        let claimed = self.budget.saturating_sub(budget_before);
+        self.budget -= claimed;
+        pool.give(claimed);
     }
 
     /// Sets the fair share of this shard.

@@ -24,7 +24,7 @@ pub(in crate::memory) enum Uncounted {
 
 impl<P: Policy> Contents<P> {
     /// Replaces the counter under `key` by the result of `count`, if an entry may be charged
-    /// `limit_bytes`. `has_room` is as in [`Write`].
+    /// `limit_bytes`. `has_room` tells whether other shards have made room for it.
     pub(in crate::memory) fn count(
         &mut self,
         key: HashedKey<'_>,
@@ -51,11 +51,12 @@ impl<P: Policy> Contents<P> {
         let expires_ns = record.expires_ns();
         let draft = Draft::copied(key.fingerprint, key.bytes, digits.as_bytes())
             .ok_or(Uncounted::OutOfMemory(digits.len()))?;
-        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
+        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, now_ns, pool)
             && !has_room
         {
             return Err(Uncounted::NeedsRoom(bytes));
         }
+        self.tell_capacity(pool);
         if P::HAS_OVERFLOW && self.find(key) != Some(slot) {
             return Ok(None);
         }
@@ -63,7 +64,8 @@ impl<P: Policy> Contents<P> {
         self.counters.add_exclusive(Event::Count);
         self.note_change(key.fingerprint);
         let written_s = self.written_s(now_ns);
-        self.update(slot, SlotPlace { draft, expires_ns, written_s, uses: None }, now_ns, pool);
+        let place = SlotPlace { draft, expires_ns, written_s, uses: None };
+        self.update(slot, place, has_room, now_ns, pool);
         self.settle(pool);
         Ok(Some(number))
     }

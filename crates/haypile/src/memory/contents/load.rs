@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::pool::Pool;
 use super::super::record::{Draft, Pin};
-use super::write::SlotPlace;
+use super::write::{Room, SlotPlace};
 use super::{Contents, charge_of, key_of};
 use crate::policy::{Policy, Slot};
 use crate::table::spread;
@@ -19,8 +19,8 @@ pub(in crate::memory) struct Load {
     /// The number of hits that bring the entry back to its place.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
-    /// As in [`Write`].
-    pub(in crate::memory) has_room: bool,
+    /// As in [`Write`](super::Write).
+    pub(in crate::memory) room: Option<Room>,
 }
 
 /// An entry at the time of ranking.
@@ -81,13 +81,21 @@ impl<P: Policy> Contents<P> {
             return None;
         }
         let weight = charge_of(load.draft.record());
-        if let Some(bytes) = self.claim(weight, weight, pool)
-            && !load.has_room
-        {
-            return Some((load, bytes));
+        let budget_before = self.budget;
+        let wanted = self.claim(weight, weight, load.now_ns, pool);
+        let wanted = wanted.filter(|_| load.room.is_none());
+        match (self.judge(load.draft.record(), wanted, load.room), wanted) {
+            (Ok(judged), Some(bytes)) => {
+                return Some((Load { room: Some(Room { judged }), ..load }, bytes));
+            }
+            (Err(declined), _) => self.decline(declined, budget_before, pool),
+            (Ok(_), None) => {
+                self.tell_capacity(pool);
+                let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
+                let place = SlotPlace { draft, expires_ns, written_s, uses: Some(uses) };
+                self.insert(place, now_ns, pool);
+            }
         }
-        let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
-        self.insert(SlotPlace { draft, expires_ns, written_s, uses: Some(uses) }, now_ns, pool);
         self.settle(pool);
         None
     }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::pool::Pool;
-use super::super::record::Draft;
+use super::super::record::{Draft, Record};
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
-use crate::policy::{Newcomer, Policy, Slot, Victim};
+use crate::policy::{Newcomer, Policy, Slot};
 use crate::stats::Event;
 use crate::table::spread;
 use crate::ttl::expiry_ns;
@@ -18,8 +18,22 @@ pub(in crate::memory) struct Write {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) mode: WriteMode,
     pub(in crate::memory) ttl: Option<Duration>,
-    /// Whether bytes were already taken from other shards for it, so that no more are available.
-    pub(in crate::memory) has_room: bool,
+    /// The room that was made for it, if it was.
+    pub(in crate::memory) room: Option<Room>,
+}
+
+/// The room that other shards have made for an entry, so that no more is available.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::memory) struct Room {
+    /// The bytes that have to leave this shard as well, when the policy judged the entry.
+    pub(super) judged: u64,
+}
+
+/// A new entry that is not worth the entries that would leave for it, of this weight together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declined {
+    newcomer: Newcomer,
+    missing: u64,
 }
 
 /// A record to be inserted, with its expiry and history.
@@ -35,7 +49,7 @@ pub(super) struct SlotPlace {
 pub(in crate::memory) enum Outcome {
     Written(Written),
     /// Nothing has happened yet: the shard should first claim this number of bytes from other
-    /// shards.
+    /// shards. The write then says that there is room.
     NeedsRoom(Write, u64),
 }
 
@@ -68,30 +82,74 @@ impl<P: Policy> Contents<P> {
         }
         let weight = charge_of(write.draft.record());
         let before = found.map_or(0, |slot| self.freed_by_update(slot));
-        if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, pool)
-            && !write.has_room
-        {
-            return Outcome::NeedsRoom(write, bytes);
+        let budget_before = self.budget;
+        let wanted = self.claim(weight.saturating_sub(before), weight, now_ns, pool);
+        let wanted = wanted.filter(|_| write.room.is_none());
+        let judged = match found {
+            Some(_) => Ok(0),
+            None => self.judge(write.draft.record(), wanted, write.room),
+        };
+        if let (Some(bytes), Ok(judged)) = (wanted, judged) {
+            return Outcome::NeedsRoom(Write { room: Some(Room { judged }), ..write }, bytes);
         }
+        self.counters.add_exclusive(Event::Set);
+        if !mutant::is_on("older-value-comes-back-by-loading") {
+            self.note_change(write.draft.record().fingerprint());
+        }
+        if let Err(declined) = judged {
+            self.decline(declined, budget_before, pool);
+            return Outcome::Written(Written::Stored);
+        }
+        self.tell_capacity(pool);
         // A policy that was given another capacity may have evicted the entry.
         let found = if P::HAS_OVERFLOW {
             found.and_then(|_| self.find(key_of(write.draft.record())))
         } else {
             found
         };
-        self.counters.add_exclusive(Event::Set);
-        if !mutant::is_on("older-value-comes-back-by-loading") {
-            self.note_change(write.draft.record().fingerprint());
-        }
         let expires_ns = expiry_ns(now_ns, write.ttl);
         let written_s = self.written_s(now_ns);
         let place = SlotPlace { draft: write.draft, expires_ns, written_s, uses: None };
         match found {
-            Some(slot) => self.update(slot, place, now_ns, pool),
+            Some(slot) => self.update(slot, place, write.room.is_some(), now_ns, pool),
             None => self.insert(place, now_ns, pool),
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
+    }
+
+    /// Judges a new entry before anything leaves for it. `wanted` are the bytes that other shards would give,
+    /// `room` is what they have given. Returns the bytes that have to leave this shard for it.
+    pub(super) fn judge(
+        &self,
+        record: &Record,
+        wanted: Option<u64>,
+        room: Option<Room>,
+    ) -> Result<u64, Declined> {
+        let newcomer = Newcomer { fingerprint: record.fingerprint(), weight: charge_of(record) };
+        let shard = self.shard_bytes();
+        let given = wanted.unwrap_or(0);
+        let leaving = shard.leaving(newcomer.weight, given);
+        let missing = leaving.saturating_sub(room.map_or(0, |room| room.judged));
+        // Removed values that readers still hold can occupy so much that nothing would make it fit.
+        let can_fit = newcomer.weight <= shard.budget + given;
+        let is_worth = missing == 0
+            || self.policy.judge(newcomer, missing)
+            || mutant::is_on("newcomer-is-not-judged");
+        if can_fit && is_worth {
+            return Ok(leaving);
+        }
+        Err(Declined { newcomer, missing })
+    }
+
+    /// Declines an entry. The policy learns of it, nothing leaves, and the shard has the budget that it had
+    /// before.
+    pub(super) fn decline(&mut self, declined: Declined, budget_before: u64, pool: &Pool) {
+        let Declined { newcomer, missing } = declined;
+        self.policy.admit(newcomer, missing);
+        self.give_up_overflow(pool);
+        self.counters.add_exclusive(Event::Declined);
+        self.unclaim(budget_before, pool);
     }
 
     /// Prefetches the memory that is read to insert a new entry, and the slot of the entry that leaves for
@@ -123,33 +181,25 @@ impl<P: Policy> Contents<P> {
         self.policy.prefetch(fingerprint);
     }
 
-    /// Inserts a newcomer, unless the policy declines it.
+    /// Inserts a newcomer that was judged to be worth the entries that leave for it. The one case in which it
+    /// is declined after that are entries that readers hold: they make no room by leaving.
     pub(super) fn insert(&mut self, place: SlotPlace, now_ns: u64, pool: &Pool) {
         let SlotPlace { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
         let weight = charge_of(draft.record());
         let newcomer = Newcomer { fingerprint, weight };
-        let admitted = self.policy.admit(newcomer);
+        self.policy.admit(newcomer, 0);
         self.give_up_overflow(pool);
-        if !admitted {
-            self.counters.add_exclusive(Event::Declined);
-            return;
-        }
         while self.bytes + weight > self.budget {
             if self.expire_one(now_ns, pool) {
                 continue;
             }
-            // Removed values that readers still hold can occupy all of the budget.
-            let is_empty = self.slab.is_empty();
-            let victim =
-                if is_empty { Victim::Newcomer } else { self.policy.evict(Some(newcomer)) };
-            match victim {
-                Victim::Slot(slot) => self.evicted(slot, pool),
-                Victim::Newcomer => {
-                    self.counters.add_exclusive(Event::Declined);
-                    return;
-                }
+            if self.slab.is_empty() {
+                self.counters.add_exclusive(Event::Declined);
+                return;
             }
+            let victim = self.policy.evict(Some(newcomer));
+            self.evicted(victim, pool);
         }
         self.version += 1;
         let slot = self.slab.insert(draft.place(self.version, expires_ns, written_s));
@@ -172,22 +222,46 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Gives the entry in `slot` a new value, unless making room for the value evicts the entry
-    /// itself.
-    pub(super) fn update(&mut self, slot: Slot, place: SlotPlace, now_ns: u64, pool: &Pool) {
+    /// Gives the entry in `slot` a new value. The entry leaves instead if the policy names it as a victim in its
+    /// turn, unless entries of other shards have left for it; or if nothing would make the value fit, and then
+    /// alone.
+    pub(super) fn update(
+        &mut self,
+        slot: Slot,
+        place: SlotPlace,
+        have_others_left: bool,
+        now_ns: u64,
+        pool: &Pool,
+    ) {
         let SlotPlace { draft, expires_ns, written_s, .. } = place;
+        let fingerprint = draft.record().fingerprint();
         let new = charge_of(draft.record());
+        if self.cannot_fit(slot, new)
+            && !mutant::is_on("others-leave-for-an-update-that-cannot-fit")
+        {
+            self.policy.on_remove(slot);
+            self.evicted(slot, pool);
+            return;
+        }
         self.policy.on_update(slot, new);
         // Before room is made: `evict` does not know entries that the policy has given up.
         if self.give_up_overflow(pool).contains(&slot) {
             return;
         }
         let mut leaves = self.freed_by_update(slot);
+        // Whether the policy has named this entry as a victim, and it stays all the same.
+        let mut is_to_return = false;
         while self.bytes - leaves + new > self.budget {
             if self.expire_one(now_ns, pool) {
                 continue;
             }
-            let victim = self.victim(Some(slot));
+            let is_last = self.slab.len() == 1;
+            let victim = if is_to_return && is_last { slot } else { self.policy.evict(None) };
+            let stays = have_others_left && !mutant::is_on("updated-entry-leaves-after-others");
+            if victim == slot && stays && !is_last {
+                is_to_return = true;
+                continue;
+            }
             self.evicted(victim, pool);
             if victim == slot {
                 return;
@@ -195,6 +269,13 @@ impl<P: Policy> Contents<P> {
             if leaves == 0 {
                 leaves = self.freed_by_update(slot);
             }
+        }
+        if is_to_return {
+            let newcomer = Newcomer { fingerprint, weight: new };
+            self.policy.admit(newcomer, 0);
+            self.give_up_overflow(pool);
+            self.policy.on_insert(slot, newcomer);
+            self.give_up_overflow(pool);
         }
         if !mutant::is_on("update-keeps-the-version") {
             self.version += 1;
@@ -206,6 +287,14 @@ impl<P: Policy> Contents<P> {
         if !mutant::is_on("overwritten-entry-leaves-at-its-old-expiry") {
             self.expiries.schedule(slot, expires_ns);
         }
+    }
+
+    /// Whether the new value of an entry would not fit even if all others left, because readers hold removed
+    /// values, or the old one.
+    fn cannot_fit(&self, slot: Slot, new: u64) -> bool {
+        let record = self.slab.get(slot);
+        let held = charge_of(record) - self.freed_by_update(slot);
+        new + held > self.budget
     }
 
     /// Returns the bytes that overwriting an entry makes free: none if a reader holds its value, which

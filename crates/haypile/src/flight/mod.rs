@@ -1,43 +1,54 @@
-//! Single flight: one computation per key at a time, however many threads ask.
+//! Single flight: one computation per key at a time, however many threads ask, and no stored value that is
+//! older than the last change of its key.
+
+mod lease;
 
 use std::array;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::process;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::thread_id::{ThreadId, this_thread};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+
+use lease::{Lease, Leases, Revocation};
 
 /// The number of counters of landed flights. Keys that share a counter cost a second lookup in the
 /// store, and nothing else.
 const COUNTERS: usize = 64;
 
-/// The computations in progress.
+/// The computations in progress in one process.
 #[derive(Debug)]
 pub(crate) struct Flights {
-    by_key: Mutex<HashMap<Box<[u8]>, Arc<Flight>>>,
-    /// Number of flights in `by_key`, so that writes need not lock it when there are none.
+    keys: Mutex<Keys>,
+    /// Number of `keys`, so that writes need not lock them when there are none.
     going: AtomicUsize,
     /// Number of landed flights, by key.
     landed: [AtomicU64; COUNTERS],
     hasher: RandomState,
 }
 
+type Keys = HashMap<Box<[u8]>, ComputedKey>;
+
+/// A key that has a [`Leader`].
+#[derive(Debug, Default)]
+struct ComputedKey {
+    /// The flight that callers join. A change of the key removes it, although its leader goes on.
+    flight: Option<Arc<Flight>>,
+    /// One for each leader, overtaken ones included.
+    leases: Leases,
+}
+
 #[derive(Debug)]
 struct Flight {
     state: Mutex<FlightState>,
     ended: Condvar,
-    /// Whether the key was written since the flight began. The thread that stores the value holds
-    /// the lock, so that a write either comes first and is noticed, or comes later and overwrites
-    /// the value.
-    outdated: Mutex<bool>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,87 +95,76 @@ impl Flights {
     /// Leads a new flight of `key` if there is none, or if the current one does not help; otherwise
     /// follows.
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need) -> Boarding {
-        let by_key = self.by_key.lock();
-        if let Some(flight) = by_key.get(key)
+        let keys = self.keys.lock();
+        if let Some(flight) = keys.get(key).and_then(|key| key.flight.as_ref())
             && (need != Need::Now || !flight.is_overtaken())
         {
             return Boarding::Follow(Follower { flight: Arc::clone(flight) });
         }
         let state = match need {
-            Need::Now | Need::Next => FlightState::Computing(thread::current().id()),
+            Need::Now | Need::Next => FlightState::Computing(this_thread()),
             Need::Later => FlightState::Queued,
         };
-        let leader = self.lead(by_key, key, state);
+        let leader = self.lead(keys, key, state);
         Boarding::Lead(leader)
     }
 
     /// Takes the lead from a flight that has been waited for too long, unless another thread has
     /// done so already. The previous leader continues, and lands for those that still wait for it.
     pub(crate) fn overtake(self: &Arc<Self>, key: &[u8], late: &Follower) -> Boarding {
-        let by_key = self.by_key.lock();
-        match by_key.get(key) {
+        let keys = self.keys.lock();
+        match keys.get(key).and_then(|key| key.flight.as_ref()) {
             Some(flight) if !Arc::ptr_eq(flight, &late.flight) => {
                 Boarding::Follow(Follower { flight: Arc::clone(flight) })
             }
             _ => {
-                let state = FlightState::Computing(thread::current().id());
-                Boarding::Lead(self.lead(by_key, key, state))
+                let state = FlightState::Computing(this_thread());
+                Boarding::Lead(self.lead(keys, key, state))
             }
         }
     }
 
     fn lead(
         self: &Arc<Self>,
-        mut by_key: MutexGuard<'_, HashMap<Box<[u8]>, Arc<Flight>>>,
+        mut keys: MutexGuard<'_, Keys>,
         key: &[u8],
         state: FlightState,
     ) -> Leader {
-        let flight = Arc::new(Flight {
-            state: Mutex::new(state),
-            ended: Condvar::new(),
-            outdated: Mutex::new(false),
-        });
-        by_key.insert(key.into(), Arc::clone(&flight));
-        self.going.store(by_key.len(), Ordering::SeqCst);
-        drop(by_key);
-        // Pairs with the fence in `is_quiet`: either a write sees this flight, or the computation
-        // sees the effects of everything before the write.
+        let flight = Arc::new(Flight { state: Mutex::new(state), ended: Condvar::new() });
+        let computed = keys.entry(key.into()).or_default();
+        computed.flight = Some(Arc::clone(&flight));
+        let lease = computed.leases.grant();
+        self.going.store(keys.len(), Ordering::SeqCst);
+        drop(keys);
+        // Pairs with the fence in `is_quiet`: either a change of the key sees this flight, or the
+        // computation sees the effects of everything before the change.
         fence(Ordering::SeqCst);
         let process = process::generation();
-        Leader { flights: Arc::clone(self), key: key.into(), flight, process }
+        Leader { flights: Arc::clone(self), key: key.into(), flight, lease, process }
     }
 
-    /// Marks the flight of `key` as outdated. Its value goes to the threads that wait for it
-    /// already; it is not stored, and later callers start another flight. Must be called before the
-    /// store is written.
-    pub(crate) fn outdate(&self, key: &[u8]) {
+    /// Notes that a key is about to change. No value is stored whose computation has begun; it goes
+    /// to the threads that wait for it already, and later callers start another flight. Must be
+    /// called before the store is changed.
+    pub(crate) fn note_change(&self, key: &[u8]) {
         if self.is_quiet() {
             return;
         }
-        let mut by_key = self.by_key.lock();
-        let flight = if mutant::is_on("outdated-flight-takes-newcomers") {
-            by_key.get(key).cloned()
-        } else {
-            by_key.remove(key)
-        };
-        self.going.store(by_key.len(), Ordering::SeqCst);
-        drop(by_key);
-        if let Some(flight) = flight {
-            *flight.outdated.lock() = true;
+        let revocation = self.keys.lock().get_mut(key).map(ComputedKey::change);
+        if let Some(revocation) = revocation {
+            revocation.perform();
         }
     }
 
-    /// Does the same as [`outdate`](Self::outdate) for every key.
-    pub(crate) fn outdate_all(&self) {
+    /// Does the same as [`note_change`](Self::note_change) for every key.
+    pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
             return;
         }
-        let mut by_key = self.by_key.lock();
-        let flights = std::mem::take(&mut *by_key);
-        self.going.store(0, Ordering::SeqCst);
-        drop(by_key);
-        for flight in flights.into_values() {
-            *flight.outdated.lock() = true;
+        let revocations: Vec<Revocation> =
+            self.keys.lock().values_mut().map(ComputedKey::change).collect();
+        for revocation in revocations {
+            revocation.perform();
         }
     }
 
@@ -186,20 +186,32 @@ impl Flights {
     }
 
     /// Returns the number of threads that follow the flight of `key`.
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn followers(&self, key: &[u8]) -> usize {
-        self.by_key.lock().get(key).map_or(0, |flight| Arc::strong_count(flight) - 2)
+        let keys = self.keys.lock();
+        let flight = keys.get(key).and_then(|key| key.flight.as_ref());
+        flight.map_or(0, |flight| Arc::strong_count(flight) - 2)
     }
 }
 
 impl Default for Flights {
     fn default() -> Self {
         Self {
-            by_key: Mutex::default(),
+            keys: Mutex::default(),
             going: AtomicUsize::new(0),
             landed: array::from_fn(|_| AtomicU64::new(0)),
             hasher: RandomState::new(),
         }
+    }
+}
+
+impl ComputedKey {
+    /// Ends the joining of the current flight, and returns the revocation of all leases.
+    fn change(&mut self) -> Revocation {
+        if !mutant::is_on("outdated-flight-takes-newcomers") {
+            self.flight = None;
+        }
+        self.leases.revocation()
     }
 }
 
@@ -223,6 +235,7 @@ pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
     flight: Arc<Flight>,
+    lease: Lease,
     /// The process whose threads follow. A child that was forked during the computation has no
     /// followers, and locks that other threads held stay locked in it.
     process: u64,
@@ -231,28 +244,25 @@ pub(crate) struct Leader {
 impl Leader {
     /// Makes this thread the leader of a queued flight; returns whether the value is still wanted.
     pub(crate) fn start(&self) -> bool {
-        let outdated = self.flight.outdated.lock();
+        if !self.is_own() || !self.lease.is_valid() {
+            return false;
+        }
         let mut state = self.flight.state.lock();
-        let wanted = matches!(*state, FlightState::Queued) && !*outdated;
+        let wanted = matches!(*state, FlightState::Queued);
         if wanted {
-            *state = FlightState::Computing(thread::current().id());
+            *state = FlightState::Computing(this_thread());
         }
         wanted
     }
 
-    /// Calls `store`, unless the key was written since the flight began. A write waits for it.
-    pub(crate) fn unless_outdated(&self, store: impl FnOnce()) {
-        if !self.is_own() {
-            return store();
+    /// Calls `store`, unless the key has changed since the flight began. A change waits for it.
+    ///
+    /// In a forked child it does nothing: the parent does not tell the child what it changes, and the child's
+    /// own changes are noted in flights of its own.
+    pub(crate) fn unless_changed(&self, store: impl FnOnce()) {
+        if self.is_own() || mutant::is_on("child-stores-what-its-parent-began") {
+            self.lease.unless_revoked(store);
         }
-        let outdated = self.flight.outdated.lock();
-        if *outdated && !mutant::is_on("outdated-value-is-stored") {
-            return;
-        }
-        if mutant::is_on("write-does-not-wait-for-the-value-before") {
-            drop(outdated);
-        }
-        store();
     }
 
     /// Whether this is the process that created the leader.
@@ -278,7 +288,7 @@ impl Drop for Leader {
         if !self.is_own() {
             return;
         }
-        let mut by_key = self.flights.by_key.lock();
+        let mut keys = self.flights.keys.lock();
         let mut state = self.flight.state.lock();
         if matches!(*state, FlightState::Landed(_)) {
             // Counted before the next thread can lead, which must know that there may be a value.
@@ -289,16 +299,20 @@ impl Drop for Leader {
             *state = FlightState::Abandoned;
         }
         drop(state);
-        // An outdated flight has been removed, and another may be in its place.
+        let computed = keys.get_mut(&self.key).expect("it has a leader");
+        // After a change, or once this one was overtaken, another flight may be there.
         let is_own = |flight: &Arc<Flight>| {
             Arc::ptr_eq(flight, &self.flight)
                 || mutant::is_on("leader-ends-the-flight-after-its-own")
         };
-        if by_key.get(&self.key).is_some_and(is_own) {
-            by_key.remove(&self.key);
-            self.flights.going.store(by_key.len(), Ordering::SeqCst);
+        if computed.flight.as_ref().is_some_and(is_own) {
+            computed.flight = None;
         }
-        drop(by_key);
+        if computed.leases.take_back() {
+            keys.remove(&self.key);
+            self.flights.going.store(keys.len(), Ordering::SeqCst);
+        }
+        drop(keys);
         if !mutant::is_on("giving-up-wakes-nobody") {
             self.flight.ended.notify_all();
         }
@@ -319,7 +333,7 @@ impl Follower {
     pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
         let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
-        if matches!(*state, FlightState::Computing(leader) if leader == thread::current().id()) {
+        if matches!(*state, FlightState::Computing(leader) if leader == this_thread()) {
             return Err(Error::RecursiveCompute);
         }
         loop {
@@ -328,23 +342,24 @@ impl Follower {
                 FlightState::Queued | FlightState::Abandoned => return Ok(Waited::Abandoned),
                 FlightState::Computing(_) => {}
             }
-            match end {
-                None => self.flight.ended.wait(&mut state),
-                Some(end) if self.flight.ended.wait_until(&mut state, end).timed_out() => {
-                    // It may have landed at the last moment.
-                    if matches!(*state, FlightState::Computing(_)) {
-                        return Ok(Waited::TimedOut);
-                    }
-                }
-                Some(_) if mutant::is_on("any-wake-ends-the-wait") => return Ok(Waited::Abandoned),
-                Some(_) => {}
+            let has_timed_out;
+            (state, has_timed_out) = self.flight.ended.wait_until(state, end);
+            // It may have landed at the last moment.
+            if has_timed_out && matches!(*state, FlightState::Computing(_)) {
+                return Ok(Waited::TimedOut);
+            }
+            if !has_timed_out && mutant::is_on("any-wake-ends-the-wait") {
+                return Ok(Waited::Abandoned);
             }
         }
     }
 }
 
 #[cfg(test)]
+#[cfg(not(shuttle))]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     fn lead(flights: &Arc<Flights>, key: &[u8]) -> Leader {
@@ -473,8 +488,7 @@ mod tests {
         let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         let mut waits = false;
-        // `outdate` takes this lock before it returns.
-        leader.unless_outdated(|| waits = leader.flight.outdated.is_locked());
+        leader.unless_changed(|| waits = leader.lease.is_storing());
         assert!(waits);
     }
 
@@ -490,17 +504,57 @@ mod tests {
         let flights = Arc::<Flights>::default();
         let leader = lead(&flights, b"key");
         let follower = follow(&flights, b"key");
-        flights.outdate(b"key");
+        flights.note_change(b"key");
         let next = lead(&flights, b"key");
-        leader.unless_outdated(|| panic!("stored"));
+        leader.unless_changed(|| panic!("stored"));
         leader.land(b"old");
         drop(leader);
         assert_eq!(wait(&follower), landed(b"old"));
         let _still_the_next = follow(&flights, b"key");
-        flights.outdate_all();
-        next.unless_outdated(|| panic!("stored"));
+        flights.note_change_of_all();
+        next.unless_changed(|| panic!("stored"));
         drop(next);
         assert!(flights.is_quiet());
+    }
+
+    /// Each of the two leaders can be the one that is overtaken when the key changes.
+    #[test]
+    fn a_change_reaches_leaders_that_were_overtaken() {
+        let changes: [fn(&Flights); 2] =
+            [|flights| flights.note_change(b"key"), Flights::note_change_of_all];
+        for change in changes {
+            let flights = Arc::<Flights>::default();
+            let elsewhere = || thread::scope(|scope| scope.spawn(|| lead(&flights, b"key")).join());
+            let late = elsewhere().unwrap();
+            let other = lead(&flights, b"other");
+            let Boarding::Lead(next) = flights.overtake(b"key", &follow(&flights, b"key")) else {
+                panic!("nobody else leads");
+            };
+            next.land(b"next");
+            drop(next);
+            assert!(!flights.is_quiet(), "the first leader computes");
+            change(&flights);
+            let began_later = lead(&flights, b"key");
+            late.unless_changed(|| panic!("stored"));
+            drop(late);
+            let mut stored = 0;
+            began_later.unless_changed(|| stored += 1);
+            assert_eq!(stored, 1);
+            drop((began_later, other));
+            assert!(flights.is_quiet());
+        }
+    }
+
+    #[test]
+    fn a_change_of_one_key_refuses_no_value_of_another() {
+        let flights = Arc::<Flights>::default();
+        let leader = lead(&flights, b"key");
+        for other in 0..100_000_u32 {
+            flights.note_change(&other.to_le_bytes());
+        }
+        let mut is_stored = false;
+        leader.unless_changed(|| is_stored = true);
+        assert!(is_stored);
     }
 
     #[test]
@@ -551,7 +605,7 @@ mod tests {
     fn what_is_queued_and_outdated_is_not_computed() {
         let flights = Arc::<Flights>::default();
         let queued = queue(&flights, b"key");
-        flights.outdate(b"key");
+        flights.note_change(b"key");
         assert!(!queued.start());
         let other = queue(&flights, b"key");
         drop(queued);
