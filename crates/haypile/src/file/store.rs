@@ -1,7 +1,7 @@
 //! The file store as a [`Store`].
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::compress::Compression;
@@ -19,7 +19,7 @@ use crate::file::process::make;
 use crate::file::process::owners::{Owners, Taken};
 use crate::file::process::session::Session;
 use crate::file::process::sessions::{Asked, Sessions};
-use crate::file::process::uses::Using;
+use crate::file::process::uses::{Operation, Using};
 use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
@@ -51,7 +51,6 @@ pub struct FileStore {
     reader: Reader,
     ttl: Option<Duration>,
     compute_wait: Duration,
-    is_closed: AtomicBool,
 }
 
 impl FileStore {
@@ -61,7 +60,7 @@ impl FileStore {
         ttl: Option<Duration>,
         compute_wait: Duration,
     ) -> Self {
-        Self { sessions, reader, ttl, compute_wait, is_closed: AtomicBool::new(false) }
+        Self { sessions, reader, ttl, compute_wait }
     }
 
     /// The path of the file.
@@ -69,20 +68,22 @@ impl FileStore {
         self.sessions.path()
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it is given and returns stays in registers")]
+    #[inline(always)]
     fn session<'a>(&'a self, using: &'a Using<'_>, operation: &'static str) -> Result<&'a Session> {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return Err(self.closed());
-        }
-        if self.sessions.is_due(using) {
-            self.attend(using, operation)?;
+        if self.sessions.is_due(using.operation()) {
+            self.attend(using.operation(), operation)?;
         }
         self.sessions.get(using).map_err(|error| self.backend(operation, error))
     }
 
     #[cold]
-    fn attend(&self, using: &Using<'_>, operation: &'static str) -> Result<()> {
-        let attended = self.sessions.attend(using, &*self.reader.clock, || self.reader.now_ms());
+    #[inline(never)]
+    fn attend(&self, number: Operation, operation: &'static str) -> Result<()> {
+        if self.sessions.is_closed() {
+            return Err(self.closed());
+        }
+        let attended = self.sessions.attend(number, &*self.reader.clock, || self.reader.now_ms());
         attended.map_err(|error| self.backend(operation, error))
     }
 
@@ -109,7 +110,7 @@ impl FileStore {
         let session = self.session(using, operation)?;
         if let Some(owners) = &session.owners
             && let Some(taken) = owners.take_own()
-            && !self.is_closed.load(Ordering::Acquire)
+            && !self.sessions.is_closed()
         {
             return Ok((&session.area, taken));
         }
@@ -131,7 +132,7 @@ impl FileStore {
             };
             let taken = owners.take(&session.area, || self.reader.now_ms());
             // It may have been closed while another thread had the place.
-            if self.is_closed.load(Ordering::Acquire) {
+            if self.sessions.is_closed() {
                 return Err(self.closed());
             }
             // Else this process has just left the file for another.
@@ -546,7 +547,7 @@ impl Store for FileStore {
         let using = self.sessions.begin();
         if durability == Durability::Disk {
             // A file that has lost its name is lost when its last user ends.
-            self.sessions.look(&using, || self.reader.now_ms());
+            self.sessions.look(using.operation(), || self.reader.now_ms());
         }
         let session = self.session(&using, "flush")?;
         match durability {
@@ -577,7 +578,7 @@ impl Store for FileStore {
 
     /// Ends this process' use of the file; its entries stay.
     fn close(&self) -> Result<()> {
-        if self.is_closed.swap(true, Ordering::AcqRel) {
+        if !self.sessions.close() {
             return Ok(());
         }
         let using = self.sessions.begin();
