@@ -346,7 +346,7 @@ impl Store for FileStore {
     }
 
     fn compression(&self) -> Option<Compression> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         self.sessions.get(&using).ok()?.header.compression.map(Compression::from)
     }
 
@@ -355,7 +355,7 @@ impl Store for FileStore {
     }
 
     fn limits(&self) -> Limits {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let area = self.sessions.get(&using).ok().map(|session| &session.area);
         let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
         let capacity_bytes = area.map(|area| area.geometry.capacity_bytes());
@@ -534,7 +534,7 @@ impl Store for FileStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let session = self.sessions.get(&using);
         let session = session.map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
@@ -559,7 +559,7 @@ impl Store for FileStore {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let Ok(session) = self.sessions.get(&using) else { return Vec::new() };
         let warning = match session.why_it_only_reads(self.path()) {
             Some(reason) => Some(reason.to_string()),
@@ -581,7 +581,7 @@ impl Store for FileStore {
         if !self.sessions.close() {
             return Ok(());
         }
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         if let Ok(session) = self.sessions.get(&using) {
             session.leave_places();
         }

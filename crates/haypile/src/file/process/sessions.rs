@@ -122,6 +122,12 @@ impl Sessions {
         Using::begin(&self.page)
     }
 
+    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no place of
+    /// its own.
+    pub(in crate::file) fn begin_in_passing(&self) -> Using<'_> {
+        Using::begin_in_passing(&self.page)
+    }
+
     /// Has every operation from now on attend; returns whether that is new.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
