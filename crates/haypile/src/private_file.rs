@@ -114,6 +114,69 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// A file that stays open, though the program may close all descriptors, as daemons do: then its number
+/// is soon that of another file, which is neither used nor closed.
+#[derive(Debug)]
+pub(crate) struct KeptFile {
+    /// None while it is dropped.
+    file: Option<File>,
+    #[cfg(unix)]
+    id: (u64, u64),
+}
+
+impl KeptFile {
+    pub(crate) fn new(file: File) -> io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            id: id_of(&file)?,
+            file: Some(file),
+        })
+    }
+
+    /// Returns the file.
+    ///
+    /// # Errors
+    ///
+    /// The program has closed its descriptor.
+    pub(crate) fn get(&mut self) -> io::Result<&mut File> {
+        let lost = || io::Error::other("the program has closed the descriptor of the file");
+        if !self.is_own() {
+            return Err(lost());
+        }
+        self.file.as_mut().ok_or_else(lost)
+    }
+
+    #[cfg(unix)]
+    fn is_own(&self) -> bool {
+        self.file.as_ref().and_then(|file| id_of(file).ok()) == Some(self.id)
+    }
+
+    #[cfg(not(unix))]
+    fn is_own(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(unix)]
+impl Drop for KeptFile {
+    fn drop(&mut self) {
+        if !self.is_own()
+            && let Some(file) = self.file.take()
+        {
+            // The number is left to the file that has it now.
+            let _ = std::os::fd::IntoRawFd::into_raw_fd(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn id_of(file: &File) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
 /// Writes bytes at the end of a file.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The file store as a [`Store`].
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::compress::Compression;
@@ -20,7 +20,7 @@ use crate::file::process::make;
 use crate::file::process::owners::{Owners, Taken};
 use crate::file::process::session::Session;
 use crate::file::process::sessions::{Asked, Sessions};
-use crate::file::process::uses::Using;
+use crate::file::process::uses::{Operation, Using};
 use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
@@ -47,7 +47,6 @@ pub struct FileStore {
     compute_wait: Duration,
     /// Whether values that are read in place are verified, each once.
     verifies_in_place: bool,
-    is_closed: AtomicBool,
 }
 
 impl FileStore {
@@ -58,8 +57,7 @@ impl FileStore {
         compute_wait: Duration,
         verifies_in_place: bool,
     ) -> Self {
-        let is_closed = AtomicBool::new(false);
-        Self { sessions, reader, ttl, compute_wait, verifies_in_place, is_closed }
+        Self { sessions, reader, ttl, compute_wait, verifies_in_place }
     }
 
     /// The path of the file.
@@ -67,20 +65,22 @@ impl FileStore {
         self.sessions.path()
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it is given and returns stays in registers")]
+    #[inline(always)]
     fn session<'a>(&'a self, using: &'a Using<'_>, operation: &'static str) -> Result<&'a Session> {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return Err(self.closed());
-        }
-        if self.sessions.is_due(using) {
-            self.attend(using, operation)?;
+        if self.sessions.is_due(using.operation()) {
+            self.attend(using.operation(), operation)?;
         }
         self.sessions.get(using).map_err(|error| self.backend(operation, error))
     }
 
     #[cold]
-    fn attend(&self, using: &Using<'_>, operation: &'static str) -> Result<()> {
-        let attended = self.sessions.attend(using, &*self.reader.clock, || self.reader.now_ms());
+    #[inline(never)]
+    fn attend(&self, number: Operation, operation: &'static str) -> Result<()> {
+        if self.sessions.is_closed() {
+            return Err(self.closed());
+        }
+        let attended = self.sessions.attend(number, &*self.reader.clock, || self.reader.now_ms());
         attended.map_err(|error| self.backend(operation, error))
     }
 
@@ -107,7 +107,7 @@ impl FileStore {
         let session = self.session(using, operation)?;
         if let Some(owners) = &session.owners
             && let Some(taken) = owners.take_own()
-            && !self.is_closed.load(Ordering::Acquire)
+            && !self.sessions.is_closed()
         {
             return Ok((&session.area, taken));
         }
@@ -130,7 +130,7 @@ impl FileStore {
             };
             let taken = owners.take(&session.area, || self.reader.now_ms());
             // It may have been closed while another thread had the place.
-            if self.is_closed.load(Ordering::Acquire) {
+            if self.sessions.is_closed() {
                 return Err(self.closed());
             }
             // Else this process has just left the file for another.
@@ -349,7 +349,7 @@ impl Store for FileStore {
     }
 
     fn compression(&self) -> Option<Compression> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         self.sessions.get(&using).ok()?.header.compression.map(Compression::from)
     }
 
@@ -358,7 +358,7 @@ impl Store for FileStore {
     }
 
     fn limits(&self) -> Limits {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let area = self.sessions.get(&using).ok().map(|session| &session.area);
         let max_value_bytes = area.map_or(0, |area| longest_value(area, 0));
         let capacity_bytes = area.map(|area| area.geometry.capacity_bytes());
@@ -528,7 +528,7 @@ impl Store for FileStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let session = self.sessions.get(&using);
         let session = session.map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
@@ -541,7 +541,7 @@ impl Store for FileStore {
         let using = self.sessions.begin();
         if durability == Durability::Disk {
             // A file that has lost its name is lost when its last user ends.
-            self.sessions.look(&using, || self.reader.now_ms());
+            self.sessions.look(using.operation(), || self.reader.now_ms());
         }
         let session = self.session(&using, "flush")?;
         match durability {
@@ -553,7 +553,7 @@ impl Store for FileStore {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         let Ok(session) = self.sessions.get(&using) else { return Vec::new() };
         let warning = match session.why_it_only_reads(self.path()) {
             Some(reason) => Some(reason.to_string()),
@@ -572,10 +572,10 @@ impl Store for FileStore {
 
     /// Ends this process' use of the file; its entries stay.
     fn close(&self) -> Result<()> {
-        if self.is_closed.swap(true, Ordering::AcqRel) {
+        if !self.sessions.close() {
             return Ok(());
         }
-        let using = self.sessions.begin();
+        let using = self.sessions.begin_in_passing();
         if let Ok(session) = self.sessions.get(&using) {
             session.leave_places();
         }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use super::RecordOptions;
 use super::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES};
 use crate::clock::{Clock, nanos};
-use crate::private_file::append;
+use crate::private_file::{KeptFile, append};
 
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
@@ -33,7 +33,7 @@ impl From<io::Error> for Stop {
 /// A file to which blocks are appended.
 #[derive(Debug)]
 pub(super) struct RecordFile {
-    file: File,
+    file: KeptFile,
     path: PathBuf,
     process: u32,
     /// The origin of the file's times, by the cache's clock.
@@ -60,6 +60,7 @@ impl RecordFile {
         let process = process::id();
         let origin_ns = clock.now_ns();
         let max_bytes = options.max_bytes;
+        let file = KeptFile::new(file)?;
         let mut this = Self { file, path, process, origin_ns, written_bytes: 0, max_bytes };
         let header = FileHeader {
             origin_unix_ns: nanos(since_1970),
@@ -106,9 +107,10 @@ impl RecordFile {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Err(error) = append(&mut self.file, bytes) {
+        let file = self.file.get()?;
+        if let Err(error) = append(file, bytes) {
             // Readers cannot use half a block. If truncating fails too, they stop before it.
-            let _ = self.file.set_len(self.written_bytes);
+            let _ = file.set_len(self.written_bytes);
             return Err(error);
         }
         self.written_bytes += bytes.len() as u64;
@@ -116,9 +118,9 @@ impl RecordFile {
     }
 
     /// Fails if the file has lost its name, because nobody could read what is written then.
-    pub(super) fn check_name(&self) -> io::Result<()> {
+    pub(super) fn check_name(&mut self) -> io::Result<()> {
         #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::nlink(&self.file.metadata()?) == 0 {
+        if std::os::unix::fs::MetadataExt::nlink(&self.file.get()?.metadata()?) == 0 {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the file was removed"));
         }
         Ok(())
@@ -223,7 +225,7 @@ mod tests {
     fn a_file_that_was_removed_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let options = RecordOptions::new(dir.path().join("a.rec"));
-        let file = RecordFile::create(&options, &ManualClock::new()).unwrap();
+        let mut file = RecordFile::create(&options, &ManualClock::new()).unwrap();
         file.check_name().unwrap();
         drop(dir);
         assert!(file.check_name().is_err());

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "closes descriptors that belong to others, on purpose")]
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,14 +35,24 @@ fn daemon() {
     let store = open(&path, "size=1MiB");
     let copy = open(&path, "mode=copy");
     store.flush(Durability::Disk).expect("a flush");
+    let recording = path.with_extension("recording");
+    let recorded = Registry::new().open(&format!("memory://?record={}", recording.display()));
+    let recorded = recorded.expect("a store");
     // SAFETY: the test's own descriptors are among them; it uses none from here on.
     assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
     // Their numbers are those of other files now: of others, and of the cache's own.
     let text = path.with_extension("text");
     fs::write(&text, "of the program").expect("written");
-    let files = || (0..8).map(|_| File::open(&text).expect("a file"));
+    let open_text = || OpenOptions::new().read(true).write(true).open(&text).expect("a file");
+    let files = || (0..8).map(|_| open_text());
     let mut others: Vec<File> = files().chain([File::open(&path).expect("a file")]).collect();
     write_much(&*store);
+    // Nothing is written to the file that has the number of the recording.
+    write_much(&*recorded);
+    recorded.flush(Durability::Visible).expect("the cache goes on");
+    let warnings = recorded.warnings().concat();
+    assert!(warnings.contains("has closed the descriptor"), "{warnings}");
+    drop(recorded);
     store.flush(Durability::Disk).expect("the file is opened again by its path");
     let value = work::value(7, 5_000);
     assert!(store.set(b"key", &value, &SetOptions::set()).expect("a write").is_stored());

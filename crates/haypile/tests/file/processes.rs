@@ -386,17 +386,15 @@ fn a_file_of_64_mebibytes_has_room_for_many_processes() {
     assert_eq!((taken.len(), stores[0].len().expect("a count")), (300, 300));
 }
 
-/// Threads of other tests have numbers too, on which it depends how many places one process keeps.
 #[test]
 #[ignore = "another test starts it"]
-fn alone_with_its_threads() {
-    let Some(path) = child::variable("HAYPILE_TEST_PATH") else {
+fn threads_come_and_go() {
+    let Some((path, _)) = told() else {
         return;
     };
-    let path = Path::new(&path);
-    let store = open(path);
+    let store = open(&path);
     let begin = Instant::now();
-    let has_several = || taken_places(path) > 1 || begin.elapsed() > LONG;
+    let has_several = || taken_places(&path) > 1 || begin.elapsed() > LONG;
     thread::scope(|scope| {
         for thread in 0..8_u64 {
             let (store, has_several) = (&store, &has_several);
@@ -411,7 +409,7 @@ fn alone_with_its_threads() {
             });
         }
     });
-    let are_several = (0..64).any(|_| taken_places(path) > 1);
+    let are_several = (0..64).any(|_| taken_places(&path) > 1);
     assert!(are_several, "threads that meet have places of their own");
     // It is looked for seldom, and at each look one is given back that no thread has used since the one
     // before. One thread at a time uses one place, and which that is depends on its number.
@@ -422,24 +420,22 @@ fn alone_with_its_threads() {
     };
     let is_one = || {
         thread::scope(|scope| scope.spawn(write_alone).join().expect("no panic"));
-        taken_places(path) == 1
+        taken_places(&path) == 1
     };
     let begin = Instant::now();
     while !is_one() {
-        assert!(begin.elapsed() < LONG, "{} places", taken_places(path));
+        assert!(begin.elapsed() < LONG, "{} places", taken_places(&path));
     }
-    println!("\none place");
 }
 
+/// In a process of its own: a thread of another test would have the lowest number for as long as it runs.
 #[test]
 fn places_of_threads_that_write_no_more_are_given_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
-    let variables = [("HAYPILE_TEST_PATH", path.display().to_string())];
-    let mut child = child::start("processes::alone_with_its_threads", &variables);
-    let lines = child::lines(&mut child, "");
-    assert!(child.wait().expect("its end").success(), "{lines:?}");
-    assert!(lines.iter().any(|line| line == "one place"), "{lines:?}");
+    let mut process = start("processes::threads_come_and_go", &path, 0);
+    let lines = child::lines(&mut process, "");
+    assert!(process.wait().expect("its end").success(), "{lines:?}");
 }
 
 #[test]

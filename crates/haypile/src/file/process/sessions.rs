@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -42,8 +42,9 @@ pub(in crate::file) struct Sessions {
     verifies_all: bool,
     /// The file that '/' is: after a chroot the path means another file.
     root: Option<FileId>,
-    /// Of marks: how often operations look around.
+    /// Of marks: how often operations look around. Each does so once this is closed.
     looks: AtomicU64,
+    is_closed: AtomicBool,
     /// When the free space was last asked for.
     watched_ns: AtomicU64,
 }
@@ -87,6 +88,7 @@ impl Sessions {
             verifies_all,
             root: FileId::at(Path::new("/")).ok(),
             looks: AtomicU64::new(Often::Seldom.mask()),
+            is_closed: AtomicBool::new(false),
             watched_ns: AtomicU64::new(now_ns),
         };
         sessions.put(first);
@@ -95,7 +97,11 @@ impl Sessions {
 
     fn put(&self, session: Session) {
         let often = if session.is_watched { Often::EachTime } else { Often::Seldom };
-        self.looks.store(often.mask(), Ordering::Relaxed);
+        self.looks.store(often.mask(), Ordering::SeqCst);
+        // In this order: one of this and of `close` sees the other.
+        if self.is_closed.load(Ordering::SeqCst) {
+            self.looks.store(Often::EachTime.mask(), Ordering::SeqCst);
+        }
         let session = Box::new(session);
         let before = self.latest.load(Ordering::Acquire);
         session.before.store(before, Ordering::Relaxed);
@@ -116,10 +122,28 @@ impl Sessions {
         Using::begin(&self.page)
     }
 
+    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no place of
+    /// its own.
+    pub(in crate::file) fn begin_in_passing(&self) -> Using<'_> {
+        Using::begin_in_passing(&self.page)
+    }
+
+    /// Has every operation from now on attend; returns whether that is new.
+    pub(in crate::file) fn close(&self) -> bool {
+        let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
+        self.looks.store(Often::EachTime.mask(), Ordering::SeqCst);
+        is_new
+    }
+
+    #[inline]
+    pub(in crate::file) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
     /// Whether an operation has the work of [`attend`](Self::attend).
     #[inline]
-    pub(in crate::file) fn is_due(&self, using: &Using<'_>) -> bool {
-        using.operation().is_due(self.looks.load(Ordering::Relaxed))
+    pub(in crate::file) fn is_due(&self, operation: Operation) -> bool {
+        operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
     /// The session of this process.
@@ -166,20 +190,19 @@ impl Sessions {
     #[cold]
     pub(in crate::file) fn attend(
         &self,
-        using: &Using<'_>,
+        operation: Operation,
         clock: &dyn Clock,
         now_ms: impl Fn() -> u64,
     ) -> Result<(), FileError> {
-        self.watch(using.operation(), clock)?;
-        if using.operation().is_due(Often::Seldom.mask()) {
-            self.look(using, now_ms);
+        self.watch(operation, clock)?;
+        if operation.is_due(Often::Seldom.mask()) {
+            self.look(operation, now_ms);
         }
         Ok(())
     }
 
     /// The work that a writer does from time to time.
-    pub(in crate::file) fn look(&self, using: &Using<'_>, now_ms: impl Fn() -> u64) {
-        let operation = using.operation();
+    pub(in crate::file) fn look(&self, operation: Operation, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
             return;
@@ -419,7 +442,7 @@ mod tests {
 
         /// Looks around, and counts the sessions that were not freed.
         fn sessions_after_a_look(&self) -> usize {
-            self.sessions.look(&self.sessions.begin(), || 0);
+            self.sessions.look(self.sessions.begin().operation(), || 0);
             let mut count = 0;
             let mut session = self.sessions.latest.load(Ordering::Acquire);
             // SAFETY: what is linked was not freed, and this thread alone frees.

@@ -76,6 +76,14 @@ impl<'a> Using<'a> {
         Self { mark, operation: Operation(before + 2) }
     }
 
+    /// Begins an operation without giving the thread a number.
+    pub(in crate::file) fn begin_in_passing(page: &'a Page) -> Self {
+        if threads::known_number() < NUMBERS {
+            return Self::begin(page);
+        }
+        Self::begin_numberless(page)
+    }
+
     /// The first operation of a thread, or one of a thread without a number.
     #[cold]
     fn begin_unknown(page: &'a Page) -> Self {
@@ -88,7 +96,7 @@ impl<'a> Using<'a> {
     fn begin_numberless(page: &'a Page) -> Self {
         let mark = mark_of(page, NUMBERS);
         let number = mark.fetch_add(ACTIVE + 2, Ordering::SeqCst) / (ACTIVE + 1);
-        Self { mark, operation: Operation(WITHOUT_MARK | (number + 1) * 2) }
+        Self { mark, operation: Operation(WITHOUT_MARK + 2 * (number + 1)) }
     }
 
     /// Returns which it is, by value: it stays in registers where its address is not taken.
@@ -99,7 +107,7 @@ impl<'a> Using<'a> {
 
     #[cold]
     fn end_without_mark(&self) {
-        if self.operation.0 % 2 == 0 {
+        if self.operation.0.is_multiple_of(2) {
             self.mark.fetch_sub(1, Ordering::Release);
         }
     }
