@@ -75,8 +75,8 @@ PROPTEST_CASES ?= 4096
 FUZZ_SECONDS ?= 60
 FLAKES_TIMES ?= 30
 
-# How long each part of `make stress` goes on; there are about twenty.
-STRESS_SECONDS ?= 15
+# How long each part of `make stress` goes on; there are about forty.
+STRESS_SECONDS ?= 6
 
 # Where `make install-capi` installs. DESTDIR, for those who make packages, comes before each path.
 PREFIX ?= /usr/local

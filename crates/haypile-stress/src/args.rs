@@ -43,7 +43,7 @@ enum Command {
     Processes(Processes),
     /// Be one process of a test
     #[command(hide = true)]
-    Work { plan: String, process: u64, life: u64 },
+    Work { process: u64, life: u64 },
 }
 
 #[derive(Debug, Args)]
@@ -183,9 +183,7 @@ pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Differential(arguments) => arguments.run(),
         Command::Processes(arguments) => arguments.run(),
-        Command::Work { plan, process, life } => {
-            processes::work(&plan, process, life).map(|()| true)
-        }
+        Command::Work { process, life } => processes::work(process, life).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

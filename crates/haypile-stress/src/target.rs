@@ -116,6 +116,15 @@ impl Target {
     }
 }
 
+/// Returns the text of a URL without its passwords, for messages.
+pub(crate) fn shown(text: &str) -> String {
+    // With a path in its place, so that the text can be parsed.
+    match text.replace(DIRECTORY, "/dir").parse::<CacheUrl>() {
+        Ok(url) if url.redacted() != url => url.redacted().to_string(),
+        _ => text.to_owned(),
+    }
+}
+
 /// Creates a directory for a test.
 pub(crate) fn new_directory() -> Result<TempDir> {
     let directory = tempfile::Builder::new().prefix("haypile-stress-").tempdir();
@@ -183,6 +192,13 @@ mod tests {
         assert!(file.exists());
         drop(target);
         assert!(!file.parent().unwrap().exists());
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(shown("file:{dir}/x"), "file:{dir}/x");
+        let text = shown("memory:+redis://ann:secret@localhost/0");
+        assert!(!text.contains("secret") && text.contains("ann"), "{text}");
     }
 
     #[test]

@@ -52,7 +52,7 @@ use run::Run;
 pub(crate) use tally::Tally;
 
 use crate::filler::LONGEST_SLICE_BYTES;
-use crate::target::Target;
+use crate::target::{Target, shown};
 use crate::watch::{Watch, is_interrupted};
 
 /// The settings of a test.
@@ -141,7 +141,7 @@ impl Plan {
 pub(crate) fn test(plan: &Plan, watch: &mut Watch) -> Result<Report> {
     let begin = Instant::now();
     let mut report = Report {
-        url: plan.url.clone(),
+        url: shown(&plan.url),
         seed: plan.seed,
         steps: plan.steps,
         tally: Tally::default(),

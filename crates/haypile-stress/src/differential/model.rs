@@ -162,6 +162,14 @@ impl Model {
         self.expired += u64::from(removed.is_some_and(|entry| entry.expiry.is_some()));
     }
 
+    /// Drops an entry that an operation on the last level has not found, and whose copies it has
+    /// deleted; it may still be loaded.
+    pub(super) fn miss(&mut self, key: Key) {
+        if self.entries.get(&key).is_some_and(|entry| !entry.is_loading) {
+            self.remove(key);
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.expired = 0;

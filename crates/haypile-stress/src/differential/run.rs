@@ -165,7 +165,7 @@ impl Run {
                 self.census(At { tenant, handle }, 100)?;
             }
         }
-        Ok(())
+        self.check_room()
     }
 
     /// Returns the cache of a handle.

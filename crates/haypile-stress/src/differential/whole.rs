@@ -11,6 +11,12 @@ use super::reads::kind_of;
 use super::run::{At, Run};
 use crate::target::Kind;
 
+/// The longest value that is written to see whether there is room for it.
+const LONGEST_CHECKED_BYTES: u64 = 8 << 20;
+
+/// The room that a short key can take of the longest value's.
+const KEY_ROOM_BYTES: usize = 64;
+
 impl Run {
     /// Looks for every key, and compares with what the cache lists, counts and sums up.
     pub(super) fn census(&mut self, at: At, page: usize) -> Checked<String> {
@@ -133,6 +139,29 @@ impl Run {
                 Ok("unsupported".to_owned())
             }
             Err(error) => wrong!(-, "flush failed: {error}"),
+        }
+    }
+
+    /// Checks that no room was lost: an empty cache of one level holds the longest value that it takes.
+    pub(super) fn check_room(&mut self) -> Checked {
+        let is_own = matches!(self.promises.last, Kind::Memory | Kind::File);
+        if !is_own || self.promises.levels() > 1 || self.promises.retention.is_some() {
+            return Ok(());
+        }
+        self.pins.clear();
+        self.reservations.clear();
+        for tenant in 0..self.tenants.len() {
+            self.clear(At { tenant, handle: 0 })?;
+        }
+        let cache = self.cache(At { tenant: 0, handle: 0 });
+        let longest = cache.store().limits().max_value_bytes.min(LONGEST_CHECKED_BYTES);
+        let value = vec![7; usize::try_from(longest).expect("it is bounded") - KEY_ROOM_BYTES];
+        match cache.set("room", &value).and_then(|()| cache.get("room")) {
+            Ok(Some(found)) if found == value => Ok(()),
+            other => {
+                let found = other.map(|found| found.map(|found| found.len()));
+                wrong!(-, "of an empty cache that takes {longest} bytes, {found:?} was found")
+            }
         }
     }
 

@@ -284,7 +284,7 @@ impl Run {
             model.remove(key);
         } else if is_current {
             model.judge_presence(key, false, now)?;
-            model.remove(key);
+            model.miss(key);
         }
         Ok(is_deleted.to_string())
     }
@@ -307,7 +307,7 @@ impl Run {
             self.model(at).touch(key, expiry);
             self.seen(at, key);
         } else {
-            self.model(at).remove(key);
+            self.model(at).miss(key);
         }
         Ok(is_touched.to_string())
     }
@@ -328,7 +328,7 @@ impl Run {
                 self.judge_acceptance(at, key, None, None)?;
                 self.counts(at).add(Event::CountMiss);
                 self.model(at).judge_presence(key, false, now)?;
-                self.model(at).remove(key);
+                self.model(at).miss(key);
                 Ok("nothing".to_owned())
             }
             Ok(Some(counted)) => {

@@ -18,10 +18,10 @@ use serde::Serialize;
 use super::checker::{Checker, Judgement};
 use super::ledger::{Counted, Ledger};
 use super::lines::{self, Line};
-use super::plan::{Plan, SHARED_KEYS};
+use super::plan::{PLAN_VARIABLE, Plan, SHARED_KEYS};
 use super::record::{Name, Record};
 use super::tally::Tally;
-use crate::target::{self, Target, new_directory};
+use crate::target::{self, Target, new_directory, shown};
 use crate::watch::{Watch, is_interrupted};
 
 /// The time between two looks at the processes.
@@ -154,7 +154,7 @@ impl<'a> Driver<'a> {
             receiver,
             processes: Vec::new(),
             writers_operations: 0,
-            report: Report { url: plan.url.clone(), seed: plan.seed, ..Report::default() },
+            report: Report { url: shown(&plan.url), seed: plan.seed, ..Report::default() },
         };
         for number in 0..plan.processes() {
             let process = driver.spawn(usize::try_from(number)?, 0)?;
@@ -166,8 +166,9 @@ impl<'a> Driver<'a> {
     fn spawn(&self, number: usize, life: u64) -> Result<ChildProcess> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
-        command.arg("work").arg(serde_json::to_string(self.plan)?);
-        command.arg(number.to_string()).arg(life.to_string());
+        command.arg("work").arg(number.to_string()).arg(life.to_string());
+        // Not as an argument, which other users can read: the URL may have a password.
+        command.env(PLAN_VARIABLE, serde_json::to_string(self.plan)?);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start a process")?;
         let output = BufReader::new(child.stdout.take().expect("it is piped"));

@@ -11,6 +11,9 @@ pub(super) const SHARED_KEYS: u64 = 4;
 /// Keys that all writers add or compute.
 pub(super) const ELECTIONS: u64 = 16;
 
+/// The variable of the environment by which a process gets the plan, in JSON.
+pub(super) const PLAN_VARIABLE: &str = "HAYPILE_STRESS_PLAN";
+
 /// The settings of a test.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {

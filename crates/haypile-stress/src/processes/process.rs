@@ -13,7 +13,7 @@ use super::checker::{Checker, Judgement};
 use super::driver::{audit, prepare};
 use super::ledger::Ledger;
 use super::lines::{self, Line};
-use super::plan::{ELECTIONS, Plan};
+use super::plan::{ELECTIONS, PLAN_VARIABLE, Plan};
 use super::tally::{Counters, count};
 use super::thread::Thread;
 use crate::filler::mix;
@@ -54,8 +54,9 @@ pub(super) enum Refused {
 /// # Errors
 ///
 /// A cache or a ledger that cannot be opened.
-pub(crate) fn work(plan: &str, process: u64, life: u64) -> Result<()> {
-    let plan: Plan = serde_json::from_str(plan).context("the plan")?;
+pub(crate) fn work(process: u64, life: u64) -> Result<()> {
+    let plan = std::env::var(PLAN_VARIABLE).context("only a test starts such a process")?;
+    let plan: Plan = serde_json::from_str(&plan).context("the plan of the test")?;
     let target = Target::new(&plan.url)?;
     let cache = Cache::new(target::open(target.url(), None, plan.seed)?);
     let elections = || (0..ELECTIONS).map(|_| AtomicU64::new(0)).collect();

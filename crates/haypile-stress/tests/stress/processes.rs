@@ -16,20 +16,20 @@ fn check(url: &str, options: &str) {
 
 #[test]
 fn writers_of_a_full_file_are_killed() {
-    let options = "--writers 3 --kills 20 --values 0-20KB --steps 20000 --seed 1";
+    let options = "--writers 3 --kills 20 --values 0-20KB --steps 15000 --seed 1";
     check("file:{dir}/cache,size=4MiB", options);
 }
 
 #[test]
 fn writers_of_a_file_of_930_segments_are_killed() {
-    let options = "--writers 3 --kills 10 --values 0-200KB --keys 200 --pins 1 --steps 10000 \
+    let options = "--writers 3 --kills 10 --values 0-120KB --keys 200 --pins 1 --steps 3500 \
                    --deny full --seed 2";
     check("file:{dir}/cache,size=63MiB", options);
 }
 
 #[test]
 fn writers_of_a_full_file_are_stopped() {
-    let options = "--writers 3 --stops 10 --stop-time 200 --values 0-100KB --steps 10000 --seed 3";
+    let options = "--writers 3 --stops 10 --stop-time 200 --values 0-60KB --steps 5000 --seed 3";
     check("file:{dir}/cache,size=8MiB", options);
 }
 
