@@ -23,7 +23,6 @@ fn memory_of_every_policy_that_is_full() {
 }
 
 #[test]
-#[ignore = "issue 34: lirs and slru4 decline long values while there is room"]
 fn memory_of_policies_that_decline() {
     for policy in ["lirs", "slru4"] {
         check(&format!("memory:size=1MiB,shards=1,policy={policy}"));
@@ -73,7 +72,6 @@ fn levels_that_write_back() {
 }
 
 #[test]
-#[ignore = "issue 34: the upper level keeps the first of two entries of one key in a batch"]
 fn levels_whose_upper_one_is_small() {
     // A value above 1 MiB has no copy.
     let options = "--steps 4000 --seed 3";
@@ -96,7 +94,6 @@ fn memcached() {
 }
 
 #[test]
-#[ignore = "issue 34: the upper level keeps the first of two entries of one key in a batch"]
 fn levels_over_servers() {
     for daemon in [Daemon::redis(), Daemon::memcached()].into_iter().flatten() {
         check(&format!("memory:size=64MiB,stale=1h+{}", daemon.url()));

@@ -83,7 +83,6 @@ fn levels_over_a_file() {
 }
 
 #[test]
-#[ignore = "issue 34: threads that read through levels go back in time"]
 fn levels_over_a_file_with_threads() {
     let options = "--writers 3 --threads 4 --operations get,set --keys 10 --values 0-100 --pins 0 \
                    --steps 100000";
