@@ -187,6 +187,7 @@ impl<P: Policy> EngineCache<P> {
         let shard = &mut self.shards[at];
         let given = bytes.min(shard.bytes.budget - shard.bytes.used);
         shard.bytes.budget -= given;
+        self.return_idle(at);
         self.report_capacity(at);
         while self.shards[at].is_sparse() {
             self.drop_last(at);
@@ -202,11 +203,17 @@ impl<P: Policy> EngineCache<P> {
             }
             self.drop_last(at);
         }
-        if let Some(given) = self.shards[at].bytes.idle() {
-            self.shards[at].bytes.budget -= given;
-            self.free_bytes += signed(given);
+        if self.return_idle(at) {
             self.report_capacity(at);
         }
+    }
+
+    /// Returns bytes to the pool that a shard does not need; returns whether there were any.
+    fn return_idle(&mut self, at: usize) -> bool {
+        let Some(idle) = self.shards[at].bytes.idle() else { return false };
+        self.shards[at].bytes.budget -= idle;
+        self.free_bytes += signed(idle);
+        true
     }
 
     fn drop_last(&mut self, at: usize) {

@@ -3,6 +3,7 @@
 use super::super::pool::Pool;
 use super::super::rules::ShardBytes;
 use super::Contents;
+use crate::mutant;
 use crate::policy::Policy;
 
 impl<P: Policy> Contents<P> {
@@ -58,9 +59,23 @@ impl<P: Policy> Contents<P> {
         }
         let given = bytes.min(self.budget - self.bytes);
         self.budget -= given;
+        // The victims can have made much more room than that.
+        self.return_idle(pool);
         self.tell_capacity(pool);
         self.drop_slots();
         given
+    }
+
+    /// Returns bytes to the pool that the shard does not need; returns whether there were any.
+    pub(super) fn return_idle(&mut self, pool: &Pool) -> bool {
+        let Some(idle) = self.shard_bytes().idle() else { return false };
+        if !mutant::is_on("shard-goes-on-using-returned-bytes") {
+            self.budget -= idle;
+        }
+        if !mutant::is_on("returned-bytes-are-lost") {
+            pool.give(idle);
+        }
+        true
     }
 
     /// Gives back what was claimed since the shard had this budget, for a write that is declined.

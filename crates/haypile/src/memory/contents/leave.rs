@@ -113,13 +113,7 @@ impl<P: Policy> Contents<P> {
             }
             self.drop_last();
         }
-        if let Some(given) = self.shard_bytes().idle() {
-            if !mutant::is_on("shard-goes-on-using-returned-bytes") {
-                self.budget -= given;
-            }
-            if !mutant::is_on("returned-bytes-are-lost") {
-                pool.give(given);
-            }
+        if self.return_idle(pool) {
             self.tell_capacity(pool);
         }
     }
