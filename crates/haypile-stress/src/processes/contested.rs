@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use haypile::{Error, Written};
 use rand::RngExt;
@@ -11,6 +13,9 @@ use super::plan::{ELECTIONS, SHARED_KEYS};
 use super::process::Refused;
 use super::record::{Name, Record};
 use super::thread::Thread;
+
+/// The life of a value that is computed again and again.
+const SHORT_LIFE: Duration = Duration::from_millis(20);
 
 impl Thread<'_> {
     /// Increments a counter of all.
@@ -147,12 +152,25 @@ impl Thread<'_> {
         self.judge_elected(name, number, found.as_deref());
     }
 
-    /// Computes a value under a key of all, unless another writer has.
+    /// Computes a value under a key of all, unless another writer has. Some of these values live for a
+    /// moment only, so that threads and processes wait for each other again and again.
     pub(super) fn compute(&mut self) {
         let number = self.random.random_range(0..ELECTIONS);
         let name = Name::Computed(number);
-        let value = Record::shared(name, self.number).to_vec();
-        match self.shared.cache.get_or_compute(name.key(), None, || value) {
+        let record = Record::shared(name, self.number);
+        let is_short_lived = number < ELECTIONS / 2;
+        let life = is_short_lived.then_some(SHORT_LIFE);
+        let pause = Duration::from_micros(self.random.random_range(0..1_000));
+        let found = self.shared.cache.get_or_compute(name.key(), life, || {
+            thread::sleep(pause);
+            record.to_vec()
+        });
+        match found {
+            Ok(found) if is_short_lived => {
+                if let Err(text) = Record::parse(name, &found) {
+                    self.shared.wrong(&format!("{name:?}: {text}"));
+                }
+            }
             Ok(found) => self.judge_elected(name, number, Some(&found)),
             Err(error) => drop(self.shared.refused(&error)),
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,6 +15,10 @@ use super::process::Shared;
 use super::reads::Pin;
 use super::record::{Name, Record};
 use super::tally::count;
+
+/// The time that no operation takes on any machine, unless it waits for what does not come: computations
+/// wait for 30 s.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A thread.
 pub(super) struct Thread<'a> {
@@ -50,7 +54,11 @@ impl<'a> Thread<'a> {
             let begin = Instant::now();
             if self.operate()? {
                 count(&self.shared.counters.operations);
-                let us = u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let elapsed = begin.elapsed();
+                if elapsed > PATIENCE && self.shared.plan.stops == 0 {
+                    self.shared.finding(&format!("slow: an operation took {elapsed:?}"));
+                }
+                let us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
                 self.shared.counters.longest_us.fetch_max(us, Ordering::Relaxed);
             }
         }
