@@ -117,14 +117,14 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
 /// A file that stays open, though the program may close all descriptors, as daemons do: then its number
 /// is soon that of another file, which is neither used nor closed.
 #[derive(Debug)]
-pub(crate) struct KeptFile {
+pub(crate) struct GuardedFile {
     /// None while it is dropped.
     file: Option<File>,
     #[cfg(unix)]
     id: (u64, u64),
 }
 
-impl KeptFile {
+impl GuardedFile {
     pub(crate) fn new(file: File) -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
@@ -158,7 +158,7 @@ impl KeptFile {
 }
 
 #[cfg(unix)]
-impl Drop for KeptFile {
+impl Drop for GuardedFile {
     fn drop(&mut self) {
         if !self.is_own()
             && let Some(file) = self.file.take()

@@ -18,9 +18,9 @@ use crate::file::platform::mapped::Mapped;
 use crate::file::process::error::FileError;
 use crate::file::process::make;
 use crate::file::process::owners::{Owners, Taken};
+use crate::file::process::quiescence::{OperationGuard, OperationId};
 use crate::file::process::session::Session;
-use crate::file::process::sessions::{Asked, Sessions};
-use crate::file::process::uses::{Operation, Using};
+use crate::file::process::sessions::{ClaimOutcome, Sessions};
 use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
@@ -67,7 +67,11 @@ impl FileStore {
 
     #[expect(clippy::inline_always, reason = "what it is given and returns stays in registers")]
     #[inline(always)]
-    fn session<'a>(&'a self, using: &'a Using<'_>, operation: &'static str) -> Result<&'a Session> {
+    fn session<'a>(
+        &'a self,
+        using: &'a OperationGuard<'_>,
+        operation: &'static str,
+    ) -> Result<&'a Session> {
         if self.sessions.is_due(using.operation()) {
             self.attend(using.operation(), operation)?;
         }
@@ -76,7 +80,7 @@ impl FileStore {
 
     #[cold]
     #[inline(never)]
-    fn attend(&self, number: Operation, operation: &'static str) -> Result<()> {
+    fn attend(&self, number: OperationId, operation: &'static str) -> Result<()> {
         if self.sessions.is_closed() {
             return Err(self.closed());
         }
@@ -101,7 +105,7 @@ impl FileStore {
     #[inline(always)]
     fn writing<'a>(
         &'a self,
-        using: &'a Using<'_>,
+        using: &'a OperationGuard<'_>,
         operation: &'static str,
     ) -> Result<(&'a Area<Mapped>, Taken<'a>)> {
         let session = self.session(using, operation)?;
@@ -119,7 +123,7 @@ impl FileStore {
     #[cold]
     fn writing_anyhow<'a>(
         &'a self,
-        using: &'a Using<'_>,
+        using: &'a OperationGuard<'_>,
         operation: &'static str,
     ) -> Result<(&'a Area<Mapped>, Taken<'a>)> {
         let mut wait = Wait::default();
@@ -597,9 +601,9 @@ impl Store for FileStore {
             return Ok(Claim::Unneeded);
         };
         Ok(match claimed.map_err(|stop| self.reader.stopped(stop))? {
-            Asked::Held(claim) => Claim::Held { guard: Box::new(claim) },
-            Asked::NoRoom => Claim::Unneeded,
-            Asked::Taken(owner) => {
+            ClaimOutcome::Held(claim) => Claim::Held { guard: Box::new(claim) },
+            ClaimOutcome::NoRoom => Claim::Unneeded,
+            ClaimOutcome::Taken(owner) => {
                 let is_halted = area.halted_process(owner).is_some();
                 let holder = ClaimHolder::new(owner.0.into(), is_halted);
                 Claim::Taken(holder.with_released(released))

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use super::RecordOptions;
 use super::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES};
 use crate::clock::{Clock, nanos};
-use crate::private_file::{KeptFile, append};
+use crate::private_file::{GuardedFile, append};
 
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
@@ -33,7 +33,7 @@ impl From<io::Error> for Stop {
 /// A file to which blocks are appended.
 #[derive(Debug)]
 pub(super) struct RecordFile {
-    file: KeptFile,
+    file: GuardedFile,
     path: PathBuf,
     process: u32,
     /// The origin of the file's times, by the cache's clock.
@@ -60,7 +60,7 @@ impl RecordFile {
         let process = process::id();
         let origin_ns = clock.now_ns();
         let max_bytes = options.max_bytes;
-        let file = KeptFile::new(file)?;
+        let file = GuardedFile::new(file)?;
         let mut this = Self { file, path, process, origin_ns, written_bytes: 0, max_bytes };
         let header = FileHeader {
             origin_unix_ns: nanos(since_1970),

@@ -68,11 +68,11 @@ pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
 /// The free space of a file system that takes room for each page of a mapping that is written, though
 /// the file was allocated: without room the kernel neither writes the page nor returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::file) struct Space {
+pub(in crate::file) struct FreeSpace {
     pub(in crate::file) free_bytes: u64,
 }
 
-impl Space {
+impl FreeSpace {
     /// Returns the free space that a cache of this size needs.
     pub(in crate::file) fn needed_bytes(file_bytes: u64) -> u64 {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
@@ -85,17 +85,17 @@ impl Space {
 }
 
 /// Returns the free space of such a file system, `None` of another.
-pub(in crate::file) fn space(file: &File) -> Option<Space> {
+pub(in crate::file) fn free_space(file: &File) -> Option<FreeSpace> {
     #[cfg(feature = "test-hooks")]
     if let Some(free_bytes) = crate::file::hooks::free_bytes() {
-        return Some(Space { free_bytes });
+        return Some(FreeSpace { free_bytes });
     }
     if !copies_on_write(file) {
         return None;
     }
     let found = rustix::fs::fstatvfs(file).ok()?;
     let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
-    Some(Space { free_bytes })
+    Some(FreeSpace { free_bytes })
 }
 
 fn by_kind(kind: i64) -> FileSystem {

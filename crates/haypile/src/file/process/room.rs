@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::call::{Call, errno};
 use crate::file::format::header::{self, Header};
-use crate::file::platform::filesystem::{self, Space};
+use crate::file::platform::filesystem::{self, FreeSpace};
 use crate::file::platform::kernel::{self, Kernel};
 use crate::file::platform::memory_limit;
 use crate::file::process::error::FileError;
@@ -30,8 +30,8 @@ const PAGE_BYTES: usize = 4096;
 pub(in crate::file) fn check_limits(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     check_file_size(path, bytes)?;
     check_memory(path, file, bytes)?;
-    if let Some(space) = filesystem::space(file)
-        && let needed_bytes = Space::needed_bytes(bytes)
+    if let Some(space) = filesystem::free_space(file)
+        && let needed_bytes = FreeSpace::needed_bytes(bytes)
         && space.free_bytes < bytes.saturating_add(needed_bytes)
     {
         let source = io::Error::other(format!(

@@ -17,7 +17,7 @@ use crate::file::crash;
 use crate::file::format::header::{self, Header};
 use crate::file::operations::pin::Pins;
 use crate::file::operations::verified::Verified;
-use crate::file::platform::filesystem::{self, Space};
+use crate::file::platform::filesystem::{self, FreeSpace};
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::{FileId, Kernel};
@@ -26,7 +26,7 @@ use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{self, Opened, Wanted};
 use crate::file::process::error::FileError;
 use crate::file::process::owners::Owners;
-use crate::file::process::uses::{InProgress, Page};
+use crate::file::process::quiescence::{MarkPages, PendingOperations};
 use crate::mutant;
 
 /// Under a new stamp, versions skip this many at least and at most: the word that counts them may
@@ -61,26 +61,26 @@ pub(in crate::file) struct Session {
     /// Whether it was flushed to disk, with the directory that has its name.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
-    leaving: Mutex<Leaving>,
+    leaving: Mutex<LeaveProgress>,
     /// The one before: other threads may still be using it.
     pub(in crate::file) before: AtomicPtr<Session>,
 }
 
 /// The steps of letting go of a file that are done.
 #[derive(Debug, Default)]
-struct Leaving {
+struct LeaveProgress {
     has_left: bool,
     /// Zeros are mapped in the place of the file.
     is_empty: bool,
     /// The operations that may be using it.
-    in_progress: Option<InProgress>,
+    in_progress: Option<PendingOperations>,
 }
 
 /// Something that outlives an operation and uses the file, until it is dropped.
 #[derive(Debug)]
-pub(in crate::file) struct Hold(Arc<AtomicUsize>);
+pub(in crate::file) struct SessionHold(Arc<AtomicUsize>);
 
-impl Drop for Hold {
+impl Drop for SessionHold {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
@@ -115,7 +115,7 @@ impl Session {
     ) -> Result<Self, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let Opened { file, header, stamp } = opened;
-        let space = if wanted.is_writable { filesystem::space(&file) } else { None };
+        let space = if wanted.is_writable { filesystem::free_space(&file) } else { None };
         let is_low = space.is_some_and(|space| space.is_low(header.geometry.file_bytes));
         let is_writable = wanted.is_writable && !is_low;
         let map = Map::new(&file, header.geometry.file_bytes, is_writable);
@@ -194,25 +194,25 @@ impl Session {
         }
     }
 
-    fn space(&self) -> Option<Space> {
-        self.area.ground.kernel.with_file(|file| Ok(filesystem::space(file))).ok().flatten()
+    fn space(&self) -> Option<FreeSpace> {
+        self.area.ground.kernel.with_file(|file| Ok(filesystem::free_space(file))).ok().flatten()
     }
 
     /// Returns the free space below which this process only reads.
     pub(in crate::file) fn needed_bytes(&self) -> u64 {
-        Space::needed_bytes(self.area.geometry.file_bytes)
+        FreeSpace::needed_bytes(self.area.geometry.file_bytes)
     }
 
     /// Whether a write could wait for room on the file system, without an end.
     pub(in crate::file) fn has_low_space(&self) -> bool {
-        let is_low = |space: Space| space.is_low(self.area.geometry.file_bytes);
+        let is_low = |space: FreeSpace| space.is_low(self.area.geometry.file_bytes);
         self.is_watched && self.space().is_some_and(is_low)
     }
 
     /// Counts something that outlives an operation and uses the file.
-    pub(in crate::file) fn hold(&self) -> Hold {
+    pub(in crate::file) fn hold(&self) -> SessionHold {
         self.holds.fetch_add(1, Ordering::Relaxed);
-        Hold(Arc::clone(&self.holds))
+        SessionHold(Arc::clone(&self.holds))
     }
 
     /// Gives the places of this process back.
@@ -228,7 +228,7 @@ impl Session {
     /// Lets go of a file that this process has left, unless values of it are read in place; returns
     /// whether nothing uses the session any more. While threads may still be using it, they find an
     /// empty file at the same addresses.
-    pub(in crate::file) fn let_go(&self, page: &Page) -> bool {
+    pub(in crate::file) fn let_go(&self, page: &MarkPages) -> bool {
         let mut leaving = self.leaving.lock();
         if !leaving.has_left {
             if !self.pins.close() {
@@ -237,7 +237,7 @@ impl Session {
             self.leave_places();
             self.area.ground.kernel.let_go();
             leaving.has_left = true;
-            leaving.in_progress = InProgress::of(page);
+            leaving.in_progress = PendingOperations::of(page);
         }
         // In this order: an operation in progress can still begin to hold it.
         let are_over = leaving.in_progress.as_mut().is_some_and(|these| these.are_over(page));
@@ -253,7 +253,7 @@ impl Session {
     /// Lets go of what a child has inherited, unless values of it are read in place; returns whether it
     /// did. The session itself stays: a thread of the parent may have been changing it when this
     /// process was forked.
-    pub(in crate::file) fn disinherit(&self) -> bool {
+    pub(in crate::file) fn abandon_inherited(&self) -> bool {
         if !self.pins.close() {
             return false;
         }

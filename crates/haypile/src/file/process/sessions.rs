@@ -18,8 +18,8 @@ use crate::file::platform::kernel::FileId;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{Compressed, Wanted};
 use crate::file::process::error::FileError;
-use crate::file::process::session::{Hold, ReadsOnly, Session};
-use crate::file::process::uses::{Often, Operation, Page, Using};
+use crate::file::process::quiescence::{LookPeriod, MarkPages, OperationGuard, OperationId};
+use crate::file::process::session::{ReadsOnly, Session, SessionHold};
 use crate::mutant;
 use crate::store::ClaimGuard;
 
@@ -34,7 +34,7 @@ const WATCH_PERIOD: Duration = Duration::from_secs(1);
 /// The session of this process, opened again in a forked child and when the file is replaced.
 #[derive(Debug)]
 pub(in crate::file) struct Sessions {
-    page: Page,
+    page: MarkPages,
     /// The latest session of this process or, in a child that has none yet, of its parent.
     latest: AtomicPtr<Session>,
     path: PathBuf,
@@ -54,14 +54,14 @@ pub(in crate::file) struct Sessions {
 pub(in crate::file) struct HeldClaim<'a> {
     // Released before it stops to hold the session.
     _claim: Claim<'a, Mapped>,
-    _hold: Hold,
+    _hold: SessionHold,
 }
 
 impl ClaimGuard for HeldClaim<'_> {}
 
 /// The outcome of asking for a claim.
 #[derive(Debug)]
-pub(in crate::file) enum Asked<'a> {
+pub(in crate::file) enum ClaimOutcome<'a> {
     Held(HeldClaim<'a>),
     /// This owner has it.
     Taken(Token),
@@ -76,7 +76,7 @@ impl Sessions {
         now_ns: u64,
     ) -> Result<Self, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
-        let page = Page::new().map_err(io_error)?;
+        let page = MarkPages::new().map_err(io_error)?;
         let first = Session::open(path, &wanted, verifies_all)?;
         // A file that replaces this one later has to be compressed as this one.
         wanted.compression = Compressed::As(first.header.compression);
@@ -87,7 +87,7 @@ impl Sessions {
             wanted,
             verifies_all,
             root: FileId::at(Path::new("/")).ok(),
-            looks: AtomicU64::new(Often::Seldom.mask()),
+            looks: AtomicU64::new(LookPeriod::Long.mask()),
             is_closed: AtomicBool::new(false),
             watched_ns: AtomicU64::new(now_ns),
         };
@@ -96,11 +96,11 @@ impl Sessions {
     }
 
     fn put(&self, session: Session) {
-        let often = if session.is_watched { Often::EachTime } else { Often::Seldom };
+        let often = if session.is_watched { LookPeriod::EachOperation } else { LookPeriod::Long };
         self.looks.store(often.mask(), Ordering::SeqCst);
         // In this order: one of this and of `close` sees the other.
         if self.is_closed.load(Ordering::SeqCst) {
-            self.looks.store(Often::EachTime.mask(), Ordering::SeqCst);
+            self.looks.store(LookPeriod::EachOperation.mask(), Ordering::SeqCst);
         }
         let session = Box::new(session);
         let before = self.latest.load(Ordering::Acquire);
@@ -118,20 +118,20 @@ impl Sessions {
 
     /// Begins an operation, during which no session that it gets is freed.
     #[inline]
-    pub(in crate::file) fn begin(&self) -> Using<'_> {
-        Using::begin(&self.page)
+    pub(in crate::file) fn begin(&self) -> OperationGuard<'_> {
+        OperationGuard::begin(&self.page)
     }
 
     /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no place of
     /// its own.
-    pub(in crate::file) fn begin_in_passing(&self) -> Using<'_> {
-        Using::begin_in_passing(&self.page)
+    pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
+        OperationGuard::begin_in_passing(&self.page)
     }
 
     /// Has every operation from now on attend; returns whether that is new.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
-        self.looks.store(Often::EachTime.mask(), Ordering::SeqCst);
+        self.looks.store(LookPeriod::EachOperation.mask(), Ordering::SeqCst);
         is_new
     }
 
@@ -142,7 +142,7 @@ impl Sessions {
 
     /// Whether an operation has the work of [`attend`](Self::attend).
     #[inline]
-    pub(in crate::file) fn is_due(&self, operation: Operation) -> bool {
+    pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
@@ -150,7 +150,7 @@ impl Sessions {
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
-        using: &'a Using<'_>,
+        using: &'a OperationGuard<'_>,
     ) -> Result<&'a Session, FileError> {
         let current = self.current();
         if !current.is_null() {
@@ -166,7 +166,11 @@ impl Sessions {
 
     /// In a forked child, or after the file was replaced.
     #[cold]
-    fn open_again(&self, operation: Operation, known: *mut Session) -> Result<&Session, FileError> {
+    fn open_again(
+        &self,
+        operation: OperationId,
+        known: *mut Session,
+    ) -> Result<&Session, FileError> {
         let _opening = Opening::begin(&self.page);
         if !self.has_root() {
             // SAFETY: as in `get`.
@@ -190,19 +194,19 @@ impl Sessions {
     #[cold]
     pub(in crate::file) fn attend(
         &self,
-        operation: Operation,
+        operation: OperationId,
         clock: &dyn Clock,
         now_ms: impl Fn() -> u64,
     ) -> Result<(), FileError> {
         self.watch(operation, clock)?;
-        if operation.is_due(Often::Seldom.mask()) {
+        if operation.is_due(LookPeriod::Long.mask()) {
             self.look(operation, now_ms);
         }
         Ok(())
     }
 
     /// The work that a writer does from time to time.
-    pub(in crate::file) fn look(&self, operation: Operation, now_ms: impl Fn() -> u64) {
+    pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
             return;
@@ -222,7 +226,7 @@ impl Sessions {
     }
 
     /// Opens the file for writing, if there is a place again.
-    fn try_for_a_place(&self, operation: Operation) {
+    fn try_for_a_place(&self, operation: OperationId) {
         let _opening = Opening::begin(&self.page);
         let opened = Session::open(&self.path, &self.wanted, self.verifies_all);
         if let Some(session) = opened.ok().filter(|session| session.reads_only.is_none()) {
@@ -233,7 +237,7 @@ impl Sessions {
 
     /// Opens the file for reading only while its file system has too little free space, and for
     /// writing again after that.
-    fn watch(&self, operation: Operation, clock: &dyn Clock) -> Result<(), FileError> {
+    fn watch(&self, operation: OperationId, clock: &dyn Clock) -> Result<(), FileError> {
         let current = self.current();
         // SAFETY: as in `get`.
         let Some(session) = (unsafe { current.as_ref() }).filter(|session| session.is_watched)
@@ -272,7 +276,7 @@ impl Sessions {
 
     /// Lets go of the files of all sessions but the current one, and frees those that no operation
     /// uses. Nobody else opens one at the same time.
-    fn let_go_of_others(&self, operation: Operation) {
+    fn let_go_of_others(&self, operation: OperationId) {
         // Letting go waits for threads that write, and an outer operation of this one may.
         if operation.may_be_nested() {
             return;
@@ -289,7 +293,7 @@ impl Sessions {
             let Some(other) = (unsafe { session.as_ref() }) else { return };
             let next = other.before.load(Ordering::Relaxed);
             if !other.is_own() {
-                if other.disinherit() {
+                if other.abandon_inherited() {
                     link.store(next, Ordering::Release);
                     continue;
                 }
@@ -327,14 +331,14 @@ impl Sessions {
         me: Owner,
         hash: u64,
         take_over: Option<Token>,
-    ) -> Result<Asked<'a>, OpError> {
+    ) -> Result<ClaimOutcome<'a>, OpError> {
         let hold = session.hold();
         // SAFETY: no session is freed that is held, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
         Ok(match session.area.claim(me, hash, take_over)? {
-            Claimed::Held(claim) => Asked::Held(HeldClaim { _claim: claim, _hold: hold }),
-            Claimed::Taken(owner) => Asked::Taken(owner),
-            Claimed::NoRoom => Asked::NoRoom,
+            Claimed::Held(claim) => ClaimOutcome::Held(HeldClaim { _claim: claim, _hold: hold }),
+            Claimed::Taken(owner) => ClaimOutcome::Taken(owner),
+            Claimed::NoRoom => ClaimOutcome::NoRoom,
         })
     }
 
@@ -367,7 +371,7 @@ impl Sessions {
 struct Opening<'a>(&'a AtomicU64);
 
 impl<'a> Opening<'a> {
-    fn begin(page: &'a Page) -> Self {
+    fn begin(page: &'a MarkPages) -> Self {
         let word = page.word(OPENING);
         while word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             std::thread::yield_now();
@@ -392,7 +396,7 @@ impl Drop for Sessions {
             if owned.is_own() {
                 owned.leave_places();
             } else {
-                owned.disinherit();
+                owned.abandon_inherited();
                 std::mem::forget(owned);
             }
         }
@@ -485,7 +489,7 @@ mod tests {
             let session = setting.sessions.get(&using).expect("a session");
             let owners = session.owners.as_ref().expect("places");
             let claimed = owners.as_process(|me| setting.sessions.claim(session, me, 7, None));
-            let Some(Ok(Asked::Held(claim))) = claimed else { panic!("nobody else has it") };
+            let Some(Ok(ClaimOutcome::Held(claim))) = claimed else { panic!("nobody else has it") };
             claim
         };
         setting.replace();

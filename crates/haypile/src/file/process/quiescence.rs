@@ -25,21 +25,21 @@ const ACTIVE: u64 = 0xFFFF;
 const WITHOUT_MARK: u64 = 1 << 63;
 
 /// The pages of a process: a line for other uses, and then the marks.
-pub(in crate::file) type Page = WipedOnFork<PAGES>;
+pub(in crate::file) type MarkPages = WipedOnFork<PAGES>;
 
 /// The share of the operations that have periodic work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::file) enum Often {
-    Seldom,
-    EachTime,
+pub(in crate::file) enum LookPeriod {
+    Long,
+    EachOperation,
 }
 
-impl Often {
+impl LookPeriod {
     /// The bits of a mark that are compared.
     pub(in crate::file) fn mask(self) -> u64 {
         match self {
-            Self::Seldom => 2 * PERIOD - 1,
-            Self::EachTime => 1,
+            Self::Long => 2 * PERIOD - 1,
+            Self::EachOperation => 1,
         }
     }
 }
@@ -48,19 +48,19 @@ impl Often {
 ///
 /// The mark of a thread is twice the number of its operations, and odd within one.
 #[derive(Debug)]
-pub(in crate::file) struct Using<'a> {
+pub(in crate::file) struct OperationGuard<'a> {
     mark: &'a AtomicU64,
-    operation: Operation,
+    operation: OperationId,
 }
 
 /// Which operation of its thread it is: the mark after it, or [`WITHOUT_MARK`] and its number twice, which
 /// is odd for one within another operation.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::file) struct Operation(u64);
+pub(in crate::file) struct OperationId(u64);
 
-impl<'a> Using<'a> {
+impl<'a> OperationGuard<'a> {
     #[inline]
-    pub(in crate::file) fn begin(page: &'a Page) -> Self {
+    pub(in crate::file) fn begin(page: &'a MarkPages) -> Self {
         let thread = threads::known_number();
         if thread >= NUMBERS {
             return Self::begin_unknown(page);
@@ -68,16 +68,16 @@ impl<'a> Using<'a> {
         let mark = mark_of(page, thread);
         let before = mark.load(Ordering::Relaxed);
         if before % 2 == 1 {
-            return Self { mark, operation: Operation(WITHOUT_MARK | 1) };
+            return Self { mark, operation: OperationId(WITHOUT_MARK | 1) };
         }
         mark.store(before | 1, Ordering::Relaxed);
         // The processor may load before it stores; `membarrier` makes up for that.
         compiler_fence(Ordering::SeqCst);
-        Self { mark, operation: Operation(before + 2) }
+        Self { mark, operation: OperationId(before + 2) }
     }
 
     /// Begins an operation without giving the thread a number.
-    pub(in crate::file) fn begin_in_passing(page: &'a Page) -> Self {
+    pub(in crate::file) fn begin_in_passing(page: &'a MarkPages) -> Self {
         if threads::known_number() < NUMBERS {
             return Self::begin(page);
         }
@@ -86,22 +86,22 @@ impl<'a> Using<'a> {
 
     /// The first operation of a thread, or one of a thread without a number.
     #[cold]
-    fn begin_unknown(page: &'a Page) -> Self {
+    fn begin_unknown(page: &'a MarkPages) -> Self {
         if threads::number() < NUMBERS {
             return Self::begin(page);
         }
         Self::begin_numberless(page)
     }
 
-    fn begin_numberless(page: &'a Page) -> Self {
+    fn begin_numberless(page: &'a MarkPages) -> Self {
         let mark = mark_of(page, NUMBERS);
         let number = mark.fetch_add(ACTIVE + 2, Ordering::SeqCst) / (ACTIVE + 1);
-        Self { mark, operation: Operation(WITHOUT_MARK + 2 * (number + 1)) }
+        Self { mark, operation: OperationId(WITHOUT_MARK + 2 * (number + 1)) }
     }
 
     /// Returns which it is, by value: it stays in registers where its address is not taken.
     #[inline]
-    pub(in crate::file) fn operation(&self) -> Operation {
+    pub(in crate::file) fn operation(&self) -> OperationId {
         self.operation
     }
 
@@ -113,7 +113,7 @@ impl<'a> Using<'a> {
     }
 }
 
-impl Operation {
+impl OperationId {
     /// Whether this operation has the periodic work.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
@@ -126,7 +126,7 @@ impl Operation {
     }
 }
 
-impl Drop for Using<'_> {
+impl Drop for OperationGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.operation.0 >= WITHOUT_MARK {
@@ -137,22 +137,22 @@ impl Drop for Using<'_> {
 }
 
 #[inline]
-fn mark_of(page: &Page, thread: usize) -> &AtomicU64 {
+fn mark_of(page: &MarkPages, thread: usize) -> &AtomicU64 {
     page.word(LINE_WORDS * (1 + thread))
 }
 
 /// Operations that were in progress at some moment.
 #[derive(Debug)]
-pub(in crate::file) struct InProgress {
+pub(in crate::file) struct PendingOperations {
     /// Threads, and their marks.
     marks: Vec<(usize, u64)>,
     is_shared: bool,
 }
 
-impl InProgress {
+impl PendingOperations {
     /// Notes the operations that may have begun before the last stores of this thread, its own
     /// included. `None`: the kernel cannot tell.
-    pub(in crate::file) fn of(page: &Page) -> Option<Self> {
+    pub(in crate::file) fn of(page: &MarkPages) -> Option<Self> {
         if !order_all_threads() {
             return None;
         }
@@ -162,7 +162,7 @@ impl InProgress {
     }
 
     /// Whether all of them have ended.
-    pub(in crate::file) fn are_over(&mut self, page: &Page) -> bool {
+    pub(in crate::file) fn are_over(&mut self, page: &MarkPages) -> bool {
         self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
         self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;
         self.marks.is_empty() && !self.is_shared || mutant::is_on("operations-in-progress-ignored")
@@ -185,26 +185,26 @@ mod tests {
 
     #[test]
     fn one_operation_of_a_period_has_the_work_and_none_within_it() {
-        let page = Page::new().expect("pages");
-        let count = |often: Often| {
+        let page = MarkPages::new().expect("pages");
+        let count = |often: LookPeriod| {
             let mut due = 0;
             for _ in 0..3 * PERIOD {
-                let using = Using::begin(&page);
+                let using = OperationGuard::begin(&page);
                 due += u64::from(using.operation.is_due(often.mask()));
                 assert!(
-                    !Using::begin(&page).operation.is_due(often.mask()),
+                    !OperationGuard::begin(&page).operation.is_due(often.mask()),
                     "it is within another"
                 );
             }
             due
         };
-        assert_eq!(count(Often::Seldom), 3);
-        assert_eq!(count(Often::EachTime), 3 * PERIOD);
+        assert_eq!(count(LookPeriod::Long), 3);
+        assert_eq!(count(LookPeriod::EachOperation), 3 * PERIOD);
     }
 
     #[test]
     fn only_operations_that_had_begun_are_waited_for() {
-        let page = Page::new().expect("pages");
+        let page = MarkPages::new().expect("pages");
         let (step, steps) = channel();
         let (next, is_next) = channel();
         std::thread::scope(|scope| {
@@ -214,20 +214,20 @@ mod tests {
                     step.send(()).expect("it waits for that");
                     let _ = is_next.recv();
                 };
-                drop(Using::begin(page));
-                let other = Using::begin(page);
-                let within = Using::begin(page);
+                drop(OperationGuard::begin(page));
+                let other = OperationGuard::begin(page);
+                let within = OperationGuard::begin(page);
                 await_next();
                 drop(within);
                 await_next();
                 drop(other);
-                let _another = Using::begin(page);
+                let _another = OperationGuard::begin(page);
                 await_next();
             });
             let await_step = || steps.recv().expect("no panic");
             await_step();
-            let own = Using::begin(page);
-            let mut in_progress = InProgress::of(page).expect("the kernel can tell");
+            let own = OperationGuard::begin(page);
+            let mut in_progress = PendingOperations::of(page).expect("the kernel can tell");
             drop(own);
             assert!(!in_progress.are_over(page));
             next.send(()).expect("it waits for that");
@@ -235,7 +235,7 @@ mod tests {
             assert!(!in_progress.are_over(page), "only the one within it has ended");
             next.send(()).expect("it waits for that");
             await_step();
-            let _own = Using::begin(page);
+            let _own = OperationGuard::begin(page);
             assert!(in_progress.are_over(page), "the next one had not begun");
             drop(next);
         });
@@ -243,16 +243,16 @@ mod tests {
 
     #[test]
     fn threads_without_a_number_are_waited_for_as_well() {
-        let page = Page::new().expect("pages");
-        let other = Using::begin_numberless(&page);
-        let mut in_progress = InProgress::of(&page).expect("the kernel can tell");
+        let page = MarkPages::new().expect("pages");
+        let other = OperationGuard::begin_numberless(&page);
+        let mut in_progress = PendingOperations::of(&page).expect("the kernel can tell");
         assert!(!in_progress.are_over(&page));
         drop(other);
         assert!(in_progress.are_over(&page));
-        let _later = Using::begin_numberless(&page);
+        let _later = OperationGuard::begin_numberless(&page);
         assert!(in_progress.are_over(&page));
-        let is_due = |using: &Using<'_>| using.operation.is_due(Often::Seldom.mask());
-        let due = (0..2 * PERIOD).filter(|_| is_due(&Using::begin_numberless(&page)));
+        let is_due = |using: &OperationGuard<'_>| using.operation.is_due(LookPeriod::Long.mask());
+        let due = (0..2 * PERIOD).filter(|_| is_due(&OperationGuard::begin_numberless(&page)));
         assert_eq!(due.count(), 2);
     }
 }
