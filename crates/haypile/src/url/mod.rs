@@ -32,6 +32,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use error::UrlError;
+pub use redact::redacted;
 pub use resolved::ResolvedLevel;
 pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
 
@@ -115,8 +116,9 @@ impl fmt::Display for CacheUrl {
     }
 }
 
-/// One level of a cache: its scheme, its place, and its options in the given order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// One level of a cache: its scheme, its place, and its options in the given order. `Debug` prints it
+/// without its password, and `Display` with it.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Level {
     scheme: String,
     server: String,
