@@ -18,7 +18,8 @@ pub enum Status {
     /// There is no entry under this key.
     HaypileMiss = 1,
     /// The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
-    /// haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
+    /// haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version,
+    /// haypile_compare_and_delete() found another value.
     HaypileNotStored = 2,
     /// The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HaypileTooSmall = 3,

@@ -105,14 +105,40 @@ static void test_a_server(const char *url, bool lists_keys)
     status = haypile_next_key(keys, &key, &key_bytes);
     CHECK(status == (lists_keys ? HAYPILE_OK : HAYPILE_ERROR_UNSUPPORTED));
     haypile_free_keys(keys);
+    CHECK(haypile_compare_and_delete(cache, "a", 1, "41", 2) == HAYPILE_NOT_STORED);
+    CHECK(haypile_compare_and_delete(cache, "a", 1, "42", 2) == HAYPILE_OK && has(cache, "a", NULL));
+    CHECK(set(cache, "a", "41") == HAYPILE_OK);
     CHECK(haypile_delete(cache, "a", 1) == HAYPILE_OK && has(cache, "a", NULL));
     CHECK(haypile_close(cache) == HAYPILE_OK);
+}
+
+// Whatever is wrong with a URL, the text of the error does not contain its password.
+static void test_no_password_is_shown(void)
+{
+    static const char *const urls[] = {
+        "redis://u:hunter2@127.0.0.1:1/0,timeout=1s",
+        "redis://u:hunter2@127.0.0.1:1/none",
+        "redis://:hun/hunter2@127.0.0.1:1?timeout",
+        "redis:u:hun,hunter2@127.0.0.1:1",
+        "redis+unix://:hunter2@/run/nothing.sock",
+        "memory:size=1MiB -> redis://u:hunter2@127.0.0.1:1->none:",
+        "memcached://u:hunter2@127.0.0.1:1/path",
+        "u:hun%ter%hunter2@h",
+        "://:hunter2@h",
+        "redis://u:hunter2",
+    };
+    for (size_t at = 0; at < sizeof urls / sizeof *urls; at++) {
+        haypile_cache *cache;
+        CHECK(haypile_open(urls[at], &cache) == HAYPILE_ERROR_OPEN && cache == NULL);
+        CHECK(!error_says("hunter2") && strlen(haypile_last_error()) > 0);
+    }
 }
 
 void test_levels_and_servers(void)
 {
     haypile_cache *cache;
     test_levels();
+    test_no_password_is_shown();
     // The schemes are there, and nobody listens.
     CHECK(haypile_open("memcached:///nowhere/memcached.sock", &cache) == HAYPILE_ERROR_OPEN);
     CHECK(error_says("memcached:///nowhere") && !error_says("not registered") && cache == NULL);

@@ -220,6 +220,24 @@ impl Cache {
         self.operate(py, 0, |cache| cache.delete_version(&key, Version::from_raw(version)))
     }
 
+    /// Deletes an entry if its value is still this one, in one step; returns whether it did. A lock that is an
+    /// entry is released only by its holder:
+    ///
+    ///     if cache.add("lock", token, ttl=30):
+    ///         try:
+    ///             work()
+    ///         finally:
+    ///             cache.compare_and_delete("lock", token)
+    fn compare_and_delete(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        expected: Value,
+    ) -> PyResult<bool> {
+        let bytes = expected.as_ref().len();
+        self.operate(py, bytes, |cache| cache.compare_and_delete(&key, &expected))
+    }
+
     fn __delitem__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<()> {
         let deleted = self.operate(py, 0, |cache| cache.delete(&key))?;
         if deleted { Ok(()) } else { Err(missing(py, &key)) }
@@ -237,7 +255,7 @@ impl Cache {
     /// Deletes an entry and returns its value. Of several callers, one gets it. If there is none, returns
     /// the default, or raises KeyError.
     ///
-    /// Where a server cannot compare and delete at once, two callers can get the same value.
+    /// Over a memcached that runs without versions (-C), two callers can get the same value.
     #[pyo3(signature = (key, /, *default), text_signature = "($self, key, default=..., /)")]
     fn pop<'py>(
         &self,
@@ -592,7 +610,7 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
         let Some(hit) = store.get_versioned_into(key, &mut value)? else { return Ok(None) };
         let popped = match hit.version {
             Some(version) => cache.delete_version(key, version),
-            None => cache.delete(key),
+            None => cache.compare_and_delete(key, &value),
         };
         match popped {
             Ok(true) => return Ok(Some(value)),

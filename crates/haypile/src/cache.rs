@@ -210,6 +210,21 @@ impl Cache {
         self.store.delete_version(key.as_ref(), version)
     }
 
+    /// Deletes an entry if its value is still `expected`; returns whether it did. See
+    /// [`Store::compare_and_delete`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::compare_and_delete`].
+    pub fn compare_and_delete(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.computations.flights().outdate(key.as_ref());
+        self.store.compare_and_delete(key.as_ref(), expected.as_ref())
+    }
+
     /// Deletes entries; returns for each key whether there was one. If one fails, the others are
     /// still deleted; the errors are those of [`Store`].
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {

@@ -26,6 +26,8 @@ enum Op {
     Delete(u8),
     /// With the version of the last read, or of an earlier one.
     DeleteVersion(u8),
+    /// With the value of the entry, or another one.
+    CompareAndDelete(u8, bool),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -63,6 +65,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Contains),
         2 => key.clone().prop_map(Op::Delete),
         2 => key.clone().prop_map(Op::DeleteVersion),
+        2 => (key.clone(), any::<bool>())
+            .prop_map(|(key, same)| Op::CompareAndDelete(key, same)),
         2 => (key.clone(), ttl).prop_map(|(key, ttl)| Op::Touch(key, ttl)),
         3 => (key.clone(), delta.clone()).prop_map(|(key, delta)| Op::Incr(key, delta)),
         3 => (key, delta).prop_map(|(key, delta)| Op::Decr(key, delta)),
@@ -199,6 +203,18 @@ fn run(ops: Vec<Op>, policy: &str) {
                 let Some((version, write)) = seen.get(&key) else { continue };
                 let is_same = model.entries.get(&key).is_some_and(|entry| entry.write == *write);
                 assert_eq!(store.delete_version(&key_of(key), *version).unwrap(), is_same);
+                if is_same {
+                    model.entries.remove(&key);
+                }
+            }
+            Op::CompareAndDelete(key, same) => {
+                let mut value =
+                    model.entries.get(&key).map_or_else(Vec::new, |entry| entry.value.clone());
+                if !same {
+                    value.push(b'x');
+                }
+                let is_same = same && model.entries.contains_key(&key);
+                assert_eq!(store.compare_and_delete(&key_of(key), &value).unwrap(), is_same);
                 if is_same {
                     model.entries.remove(&key);
                 }

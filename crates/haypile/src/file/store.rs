@@ -23,7 +23,9 @@ use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{Event, Stats};
-use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate};
+use crate::store::{
+    COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate,
+};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
@@ -231,6 +233,29 @@ impl FileStore {
         Ok(deleted)
     }
 
+    /// Deletes an entry that has this value. It is compared without the bucket's lock, however long it is:
+    /// no two writes have the same version, so that the version stands for the value under the lock.
+    fn remove_value(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let full = self.reader.key(key)?;
+        let (area, taken) = self.writing("compare_and_delete")?;
+        let key = full.hashed(area);
+        let mut value = Vec::new();
+        for _ in 0..COMPARE_ATTEMPTS {
+            let found = self.reader.find(area, &key, Some(&mut value))?;
+            let Some((seen, _)) = found.filter(|_| value == expected) else {
+                area.count(taken.me.counting(), Event::DeleteMiss, 1);
+                return Ok(false);
+            };
+            let deleted = area.delete(taken.me, &key, Some(seen.version), &self.reader.now());
+            if deleted.map_err(|stop| self.reader.stopped(stop))? {
+                area.count(taken.me.counting(), Event::Delete, 1);
+                return Ok(true);
+            }
+            // It was written since, perhaps with an equal value.
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
     /// Prefetches what operations on these keys read, [`TOGETHER`] of them at most. Where that cannot be,
     /// the operations say why.
     fn prefetch<'a>(&self, keys: impl ExactSizeIterator<Item = &'a [u8]>) {
@@ -435,6 +460,10 @@ impl Store for FileStore {
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         self.remove(key, Some(version))
+    }
+
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        self.remove_value(key, expected)
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::contents::{Contents, HashedKey, Outcome, Uncounted, Write};
 use super::lock::{ReaderLine, WriteGuard};
-use super::record::Draft;
+use super::record::{Draft, Record};
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
 use crate::mutant;
@@ -179,7 +179,15 @@ impl<P: Policy> Store for MemoryStore<P> {
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let key = self.key(key)?;
         let mut contents = self.write(self.shard_of(key.fingerprint))?;
-        Ok(contents.delete_version(key, version, &*self.clock, &self.pool))
+        let is_it = |record: &Record| record.version() == version.raw();
+        Ok(contents.delete_if(key, is_it, &*self.clock, &self.pool))
+    }
+
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        let is_expected = |record: &Record| record.value() == expected;
+        Ok(contents.delete_if(key, is_expected, &*self.clock, &self.pool))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

@@ -90,7 +90,7 @@ events! {
     Unmet unmet operation("set", "unmet");
     /// Deletions of an entry that was there. `clear` counts none.
     Delete deletes operation("delete", "hit");
-    /// Deletions that found no entry, or by `delete_version` one of another version.
+    /// Deletions that found no entry, or an entry that `delete_version` or `compare_and_delete` left.
     DeleteMiss delete_misses operation("delete", "miss");
     /// New TTLs, by `touch`, for an entry that was there.
     Touch touches operation("touch", "hit");

@@ -10,7 +10,7 @@
 //! | read | from the upper level; otherwise from below, and the upper level gets a copy |
 //! | `set` | deletes the copy, writes below, and puts a copy into the upper level |
 //! | `add`, `replace`, `cas` | the same, if the last level finds that the condition holds |
-//! | `delete`, `delete_version`, `touch`, `incr`, `decr`, a reservation's commit | deletes the copy, is done below |
+//! | `delete`, `delete_version`, `compare_and_delete`, `touch`, `incr`, `decr`, a reservation's commit | deletes the copy, is done below |
 //! | `clear` | both |
 //!
 //! # Bounded staleness

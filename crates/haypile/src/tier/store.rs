@@ -146,6 +146,12 @@ impl Store for TieredStore {
         self.levels.lower.delete_version(key, version)
     }
 
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.compare_and_delete(key, expected)
+    }
+
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let change = self.levels.change(key);
         self.levels.settle(key, &change)?;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use haypile::{Error, ManualClock, Registry, SetOptions, Store, Written};
@@ -63,6 +65,64 @@ fn operations_on_many_keys_are_those_on_each_in_turn() {
         }
         let (one, many) = (one.stats().unwrap(), many.stats().unwrap());
         assert_eq!((one.sets, one.deletes), (many.sets, many.deletes));
+    }
+}
+
+#[test]
+fn an_entry_is_deleted_by_its_value_only_while_it_has_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let clock = clock();
+    for options in ["size=1MiB", "size=1MiB&namespace=apart"] {
+        let store = open_with(&directory.path().join(options), options, &clock);
+        let set = |value: &[u8], ttl: Option<Duration>| {
+            let options = SetOptions::set().with_ttl(ttl);
+            assert!(store.set(b"key", value, &options).expect("a write").is_stored());
+        };
+        let compare = |value: &[u8]| store.compare_and_delete(b"key", value).expect("a deletion");
+        assert!(!compare(b""));
+        set(&[7; 40_000], None);
+        assert!(!compare(&[7; 39_999]) && !compare(&[8; 40_000]));
+        assert!(compare(&[7; 40_000]) && !compare(&[7; 40_000]));
+        set(b"", Some(Duration::from_secs(1)));
+        clock.advance(Duration::from_secs(1));
+        assert!(!compare(b""));
+        let stats = store.stats().expect("counts");
+        assert_eq!((stats.hits, stats.misses), (0, 0), "it is not a read");
+        assert_eq!((stats.deletes, stats.delete_misses), (1, 5));
+        store.close().expect("closed");
+        assert!(matches!(store.compare_and_delete(b"key", b""), Err(Error::Closed { .. })));
+    }
+}
+
+/// Threads take and release a lock that is an entry: no two of them have it at once, and a release deletes
+/// the holder's own entry only.
+#[test]
+fn a_release_by_value_frees_no_other_holder() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let url = format!("file://{}?size=1MiB", directory.path().join("cache").display());
+    for url in ["memory:size=1MiB", &url] {
+        let store = &Registry::new().open(url).expect("a store");
+        let holders = &AtomicU32::new(0);
+        thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        while store.set(b"lock", &[thread], &SetOptions::add()).expect("a write")
+                            != Written::Stored
+                        {
+                            // A late release of another holder's.
+                            assert!(
+                                !store.compare_and_delete(b"lock", &[thread]).expect("no error")
+                            );
+                            thread::yield_now();
+                        }
+                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "two hold the lock");
+                        holders.fetch_sub(1, Ordering::SeqCst);
+                        assert!(store.compare_and_delete(b"lock", &[thread]).expect("no error"));
+                    }
+                });
+            }
+        });
     }
 }
 

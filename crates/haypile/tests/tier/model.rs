@@ -35,6 +35,8 @@ enum Op {
     Contains(u8),
     Delete(u8),
     DeleteMany(Vec<u8>),
+    /// With the value of the entry, or another one.
+    CompareAndDelete(u8, bool),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -78,6 +80,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Contains),
         2 => key.clone().prop_map(Op::Delete),
         1 => keys.prop_map(Op::DeleteMany),
+        2 => (key.clone(), any::<bool>())
+            .prop_map(|(key, same)| Op::CompareAndDelete(key, same)),
         2 => (key.clone(), ttl).prop_map(|(key, ttl)| Op::Touch(key, ttl)),
         2 => (key.clone(), 0..30_u64).prop_map(|(key, delta)| Op::Incr(key, delta)),
         1 => (key, 0..30_u64).prop_map(|(key, delta)| Op::Decr(key, delta)),
@@ -293,6 +297,21 @@ impl Pair {
                 let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
                 for (key, deleted) in keys.iter().zip(store.delete_many(&names)) {
                     self.deleted(*key, deleted);
+                }
+            }
+            Op::CompareAndDelete(key, same) => {
+                let mut value =
+                    self.entries.get(&key).map_or_else(Vec::new, |entry| entry.value.clone());
+                if !same {
+                    value.push(b'x');
+                }
+                let is_same = same && self.entries.contains_key(&key);
+                let deleted = store.compare_and_delete(&key_of(key), &value);
+                if let Some(deleted) = self.unless_failing(deleted) {
+                    assert_eq!(deleted, is_same);
+                    if deleted {
+                        self.entries.remove(&key);
+                    }
                 }
             }
             Op::Touch(key, ttl) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::pool::Pool;
-use super::super::record::Draft;
+use super::super::record::{Draft, Record};
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
@@ -11,7 +11,7 @@ use crate::policy::{Newcomer, Policy, Slot, Victim};
 use crate::stats::Event;
 use crate::table::spread;
 use crate::ttl::expiry_ns;
-use crate::write::{Version, WriteMode, Written};
+use crate::write::{WriteMode, Written};
 
 /// A value to be written, with its key and the caller's conditions.
 pub(in crate::memory) struct Write {
@@ -231,17 +231,17 @@ impl<P: Policy> Contents<P> {
         self.delete_found(found, pool)
     }
 
-    /// Deletes an entry if it has this version.
-    pub(in crate::memory) fn delete_version(
+    /// Deletes an entry if its record meets a condition; returns whether it did.
+    pub(in crate::memory) fn delete_if(
         &mut self,
         key: HashedKey<'_>,
-        version: Version,
+        is_met: impl FnOnce(&Record) -> bool,
         clock: &dyn Clock,
         pool: &Pool,
     ) -> bool {
         let now_ns = self.now_ns(clock);
         let found = self.live(key, now_ns, pool);
-        let found = found.filter(|slot| self.slab.get(*slot).version() == version.raw());
+        let found = found.filter(|slot| is_met(self.slab.get(*slot)));
         if found.is_some() {
             self.note_change(key.fingerprint);
         }
