@@ -87,7 +87,8 @@ enum haypile_status
     // There is no entry under this key.
     HAYPILE_MISS = 1,
     // The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
-    // haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
+    // haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version,
+    // haypile_compare_and_delete() found another value.
     HAYPILE_NOT_STORED = 2,
     // The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HAYPILE_TOO_SMALL = 3,
@@ -107,7 +108,8 @@ enum haypile_status
     HAYPILE_ERROR_OUT_OF_MEMORY = -5,
     // haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
     HAYPILE_ERROR_NOT_A_COUNTER = -6,
-    // Another user of the cache has closed it.
+    // Another user of the cache has closed it; or a forked child cannot use it, as the rules say, and has
+    // to open it again.
     HAYPILE_ERROR_CLOSED = -7,
     // A computation asked for the key that it computes, and would wait for itself.
     HAYPILE_ERROR_COMPUTES_ITSELF = -8,
@@ -623,6 +625,15 @@ haypile_status haypile_delete_version(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,
                                       uint64_t version);
+
+// Deletes an entry if its value is `expected`, in one step: a lock that is an entry is released only by
+// its holder. HAYPILE_NOT_STORED if it has another value, or if there is none; HAYPILE_ERROR_UNSUPPORTED
+// if the cache cannot compare and delete at once.
+haypile_status haypile_compare_and_delete(const struct haypile_cache *cache,
+                                          const void *key,
+                                          size_t key_bytes,
+                                          const void *expected,
+                                          size_t expected_bytes);
 
 // Writes a value, whether or not the key has one.
 haypile_status haypile_set(const struct haypile_cache *cache,

@@ -16,6 +16,7 @@ mod call;
 mod compute;
 mod count;
 mod describe;
+mod fork;
 mod hit;
 mod iterate;
 mod many;

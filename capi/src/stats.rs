@@ -78,7 +78,7 @@ pub unsafe extern "C" fn haypile_get_stats(
         let (out, cache) = unsafe {
             (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
         };
-        out.set(&stats_of(&cache.0.stats()?, cache.0.compute_stats()));
+        out.set(&stats_of(&cache.enter()?.stats()?, cache.enter()?.compute_stats()));
         Ok(Status::HaypileOk)
     })
 }
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn haypile_get_level_stats(
         let (out, cache) = unsafe {
             (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
         };
-        let levels = cache.0.store().stats_by_level()?;
+        let levels = cache.enter()?.store().stats_by_level()?;
         let Some(level) = levels.get(level) else { return Ok(Status::HaypileEnd) };
         out.set(&stats_of(&level.stats, ComputeStats::default()));
         Ok(Status::HaypileOk)

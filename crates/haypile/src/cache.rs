@@ -305,23 +305,39 @@ impl Cache {
         self.store.is_empty()
     }
 
-    /// Returns the counts since the store was opened, even if it has been closed.
+    /// Returns the counts since the store was opened, even if it has been closed, and those of
+    /// computations.
     ///
     /// # Errors
     ///
     /// Those of [`Store`].
     pub fn stats(&self) -> Result<Stats> {
-        self.store.stats()
+        let mut stats = self.store.stats()?;
+        self.computations.counters().add_to(&mut stats);
+        Ok(stats)
+    }
+
+    /// Returns problems that failed no operation, one text each, for people: those of the
+    /// [store](Store::warnings), and computed values that it does not store. The first of each kind is
+    /// also written to the log, when it occurs.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.store.warnings();
+        warnings.extend(self.computations.counters().warnings());
+        warnings
     }
 
     /// Returns the counts of each level of the store in Prometheus' text format; see
-    /// [`prometheus`](crate::prometheus()).
+    /// [`prometheus`](crate::prometheus()). Those of computations are those of the first level.
     ///
     /// # Errors
     ///
     /// Those of [`Store::stats_by_level`].
     pub fn prometheus(&self) -> Result<String> {
-        self.store.stats_by_level().map(|levels| prometheus(&levels))
+        let mut levels = self.store.stats_by_level()?;
+        if let Some(first) = levels.first_mut() {
+            self.computations.counters().add_to(&mut first.stats);
+        }
+        Ok(prometheus(&levels))
     }
 
     /// Returns when everything accepted before the call has reached `durability`.

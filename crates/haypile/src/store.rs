@@ -239,8 +239,9 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(vec![LevelStats::new(self.url(), self.stats()?)])
     }
 
-    /// Returns problems that failed no operation, such as a snapshot that could not be read; one
-    /// text each, for people.
+    /// Returns problems that failed no operation, one text each, for people: a snapshot that could not
+    /// be read, a server that does not answer, a `size=` that an existing file ignores. Those that are
+    /// over may stay in it.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

@@ -6,10 +6,11 @@ use super::ComputeError;
 use super::holding::{HeldClaim, is_holding};
 use crate::cache::Cache;
 use crate::flight::{Boarding, Follower, Leader, Need, Waited};
+use crate::fork;
 use crate::mutant;
 use crate::store::{Claim, ClaimHolder};
 
-/// The longest sleep before a waiting caller checks the state again.
+/// The longest sleep before a waiting caller checks the state again, or lets a fork happen.
 const NAP: Duration = Duration::from_millis(10);
 /// The interval at which a waiting caller is polled.
 const POLL: Duration = Duration::from_millis(50);
@@ -73,12 +74,18 @@ impl Cache {
 
     fn wait_for<E>(&self, flight: &Follower, poll: Poll<'_, E>) -> Result<Waited, ComputeError<E>> {
         let (begin, limit) = (Instant::now(), self.store.compute_wait());
+        let mut polled = begin;
         loop {
             let left = limit.saturating_sub(begin.elapsed());
-            let is_last = left <= POLL && !mutant::is_on("leader-is-awaited-forever");
-            match flight.wait(left.min(POLL))? {
-                Waited::TimedOut if !is_last => poll().map_err(ComputeError::Compute)?,
+            let nap = if fork::is_inside() { NAP } else { POLL };
+            let is_last = left <= nap && !mutant::is_on("leader-is-awaited-forever");
+            match flight.wait(left.min(nap))? {
+                Waited::TimedOut if !is_last => fork::pass(),
                 waited => return Ok(waited),
+            }
+            if polled.elapsed() >= POLL {
+                polled = Instant::now();
+                poll().map_err(ComputeError::Compute)?;
             }
         }
     }
@@ -110,6 +117,7 @@ impl Cache {
             let wait = wait.get_or_insert_with(|| ClaimWait::new(holder));
             match wait.on(holder, self.store.compute_wait()) {
                 Patience::Wait(at_most) => {
+                    fork::pass();
                     if wait.is_poll_due() {
                         poll().map_err(ComputeError::Compute)?;
                     }

@@ -24,7 +24,7 @@
 //!
 //! A **forked** process begins a file of its own, and does not write its parent's operations. It
 //! detects the fork after at most 64 operations of a thread; those before are lost. As with any
-//! lock, a process must not fork while another thread is in the cache.
+//! lock, a process must not fork while another thread is in the cache: see [`fork`](crate::fork).
 //!
 //! A first measurement found 110 ns of processor time per recorded operation, 40 of them for
 //! reading the clock, with keys of 36 bytes of which most were new to their block

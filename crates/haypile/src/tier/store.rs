@@ -61,7 +61,12 @@ impl TieredStore {
 
     /// Ends the thread that writes, and writes the rest.
     fn end_deferring(&self) -> Result<()> {
-        let Some(queue) = self.levels.queue() else { return Ok(()) };
+        let Some(queue) = self.levels.queue() else {
+            // In a child, the thread is the parent's, and its number may be that of another one.
+            #[cfg(not(shuttle))]
+            std::mem::forget(self.flusher.lock().take());
+            return Ok(());
+        };
         queue.close();
         #[cfg(not(shuttle))]
         if let Some(flusher) = self.flusher.lock().take() {
