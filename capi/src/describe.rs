@@ -87,16 +87,17 @@ pub unsafe extern "C" fn haypile_url(cache: *const Cache, out_text: *mut *mut c_
     unsafe { describe(cache, out_text, |cache| Ok(cache.store().describe())) }
 }
 
-/// Returns problems that failed no operation, such as a server that cannot be reached: text for
-/// people, one a line, empty if there are none. It ends with a zero, and the caller frees it with
-/// haypile_free().
+/// Returns problems that failed no operation: a server that does not answer, a saved cache that is
+/// damaged, a `size=` that an existing file ignores, a file without a place for this process to write,
+/// computed values that are too large to be stored. Text for people, one a line, empty if there are none;
+/// some stay in it when they are over. It ends with a zero, and the caller frees it with haypile_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_warnings(
     cache: *const Cache,
     out_text: *mut *mut c_char,
 ) -> Status {
     // SAFETY: what the header says of pointers.
-    unsafe { describe(cache, out_text, |cache| Ok(cache.store().warnings().join("\n"))) }
+    unsafe { describe(cache, out_text, |cache| Ok(cache.warnings().join("\n"))) }
 }
 
 /// Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and

@@ -386,14 +386,20 @@ impl Cache {
 
     /// Returns counts since this process opened the cache, and the cache's current contents.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
-        let counted = {
-            let state = self.state();
-            // Also when it was closed, but not what another process has counted.
-            (state.closed && !state.opened.is_inherited()).then(|| Arc::clone(&state.opened))
-        };
-        let opened = counted.map_or_else(|| self.opened(), Ok)?;
+        let opened = self.counted()?;
         let stats = fork::without_gil(py, || opened.cache().stats());
         stats.map(Stats::from).map_err(|error| raised(&error))
+    }
+
+    /// Returns problems that failed no call, one text each: a server that does not answer, a saved cache that is
+    /// damaged, a `size=` that an existing file ignores, a file without a place for this process to write, results
+    /// that are too large to be stored and are computed at each call. Some stay in it when they are over.
+    ///
+    /// Those of the opening are also warnings (CacheWarning), and the first of each later kind goes to
+    /// logging.getLogger("haypile").
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let opened = self.counted()?;
+        Ok(fork::without_gil(py, || opened.cache().warnings()))
     }
 
     /// Closes the cache, and saves it if `persist=` asks for that. From then on everything except
@@ -559,6 +565,15 @@ impl Cache {
             state.opened = Opened::open(&self.given).map_err(|error| not_opened(&error))?;
         }
         Ok(Arc::clone(&state.opened))
+    }
+
+    /// Returns the cache whose counts these are: also one that was closed, but not that of another process.
+    fn counted(&self) -> PyResult<Arc<Opened>> {
+        let closed = {
+            let state = self.state();
+            (state.closed && !state.opened.is_inherited()).then(|| Arc::clone(&state.opened))
+        };
+        closed.map_or_else(|| self.opened(), Ok)
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {

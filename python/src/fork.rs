@@ -13,6 +13,8 @@ use engine::fork;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::logging;
+
 /// Longest wait of a fork for threads. A child does not use what it inherits, so that little is lost if one
 /// of them waits for a server for longer.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -24,10 +26,12 @@ pub(crate) fn generation() -> u64 {
 
 /// Calls the engine without the GIL, so that other threads run, or fork, in the meantime.
 pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
-    py.detach(|| {
+    let result = py.detach(|| {
         let _inside = fork::enter();
         work()
-    })
+    });
+    logging::emit(py);
+    result
 }
 
 /// Calls Python from inside the engine, where a fork need not wait for it.

@@ -18,6 +18,7 @@ mod errors;
 mod fork;
 mod interpreter;
 mod keys;
+mod logging;
 mod opened;
 mod stats;
 mod view;
@@ -52,6 +53,7 @@ mod module {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::interpreter::check_is_main()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::logging::install();
         crate::fork::register(module.py())
     }
 }

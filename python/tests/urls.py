@@ -62,8 +62,20 @@ def _free_port():
         return free.getsockname()[1]
 
 
+# Servers by the port of their URL.
+_servers = {}
+
+
+def end(url):
+    """Ends the server of this URL before its test does."""
+    server = _servers[int(url.rpartition(":")[2])]
+    server.kill()
+    server.wait()
+
+
 def _await(test, server, port):
     """Returns when the server accepts connections; ends it with the test."""
+    _servers[port] = server
     test.addCleanup(server.wait)
     test.addCleanup(server.kill)
     end = time.monotonic() + 30

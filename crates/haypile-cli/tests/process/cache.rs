@@ -496,6 +496,27 @@ fn what_is_written_through_levels_is_in_the_last_one() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_size_that_an_existing_file_ignores_is_told_of() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "cache");
+    set(&format!("file:{path},size=2MiB"), "key", b"value");
+    assert_eq!(get(&format!("file:{path},size=2MiB"), "key"), b"value");
+    for arguments in [&["get"][..], &["dump"], &["keys"], &["incr", "--initial", "1"], &["clear"]] {
+        let (command, more) = arguments.split_first().unwrap();
+        let url = format!("file:{path},size=64MiB");
+        let mut words = vec![*command, &url];
+        words.extend(["get", "incr"].contains(command).then_some("key"));
+        words.extend(more);
+        let output = haypile(&words).output().unwrap();
+        let warning = text(output.stderr);
+        // Once, and before whatever else there is to say.
+        assert!(warning.starts_with(&format!("haypile: {path} has 2MiB")), "{words:?}: {warning}");
+        assert_eq!(warning.matches("size=64MiB has no effect").count(), 1, "{warning}");
+    }
+}
+
 #[test]
 fn no_message_contains_a_password() {
     for arguments in [

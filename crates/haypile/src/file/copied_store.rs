@@ -1,5 +1,7 @@
 //! `mode=copy`: the entries of a file that is read and neither mapped nor trusted.
 
+use std::path::{Path, PathBuf};
+
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::file::area::Area;
@@ -18,14 +20,20 @@ use crate::write::{Reservation, SetOptions, Written};
 /// seen late.
 #[derive(Debug)]
 pub(in crate::file) struct CopiedStore {
+    path: PathBuf,
     area: Area<Copied>,
     header: Header,
     reader: Reader,
 }
 
 impl CopiedStore {
-    pub(in crate::file) fn new(area: Area<Copied>, header: Header, reader: Reader) -> Self {
-        Self { area, header, reader }
+    pub(in crate::file) fn new(
+        path: &Path,
+        area: Area<Copied>,
+        header: Header,
+        reader: Reader,
+    ) -> Self {
+        Self { path: path.to_owned(), area, header, reader }
     }
 
     fn unsupported<R>(&self, operation: &'static str) -> Result<R> {
@@ -35,7 +43,12 @@ impl CopiedStore {
 
 impl Store for CopiedStore {
     fn url(&self) -> CacheUrl {
-        self.reader.url.clone()
+        self.reader.url_at(self.area.geometry.file_bytes)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let warning = self.reader.size_warning(&self.path, self.area.geometry.file_bytes);
+        warning.into_iter().collect()
     }
 
     fn limits(&self) -> Limits {

@@ -99,8 +99,7 @@ impl Opener for FileOpener {
         let clock = registry.clock();
         let now = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ttl = level.duration("ttl");
-        let namespace = level.text("namespace").map(str::to_owned);
-        if let Some(namespace) = &namespace
+        if let Some(namespace) = level.text("namespace")
             && namespace.len() > MAX_NAMESPACE_BYTES
         {
             return Err(OpenError::LongNamespace { bytes: namespace.len() });
@@ -121,16 +120,21 @@ impl Opener for FileOpener {
         if level.is_yes("recreate") && wanted.is_writable {
             create::replace_and_retire(path, &wanted).map_err(failed)?;
         }
-        let reader = Reader { url: url.clone(), namespace, clock };
         if level.choice("mode") == Some("copy") {
             let (area, header) = copied::open(path).map_err(failed)?;
-            return Ok(Arc::new(CopiedStore::new(area, header, reader)));
+            let reader = Reader::new(level, clock, area.geometry.file_bytes);
+            return Ok(warned(CopiedStore::new(path, area, header, reader)));
         }
         let verifies_all = level.choice("verify") == Some("always");
         let sessions = Sessions::open(path, wanted, verifies_all).map_err(failed)?;
         let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
-        let store = FileStore::new(sessions, reader, ttl, compute_wait);
-        store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
-        Ok(Arc::new(store))
+        let reader = Reader::new(level, clock, sessions.file_bytes());
+        Ok(warned(FileStore::new(sessions, reader, ttl, compute_wait)))
     }
+}
+
+/// Returns a store that has just been opened, after its warnings were written to the log.
+fn warned(store: impl Store + 'static) -> Arc<dyn Store> {
+    store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
+    Arc::new(store)
 }

@@ -346,7 +346,7 @@ pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) 
 
 impl Store for FileStore {
     fn url(&self) -> CacheUrl {
-        self.reader.url.clone()
+        self.reader.url_at(self.sessions.file_bytes())
     }
 
     fn compression(&self) -> Option<Compression> {
@@ -550,7 +550,9 @@ impl Store for FileStore {
 
     fn warnings(&self) -> Vec<String> {
         let session = self.sessions.get().ok().filter(|session| session.is_crowded_out);
-        session.map(|session| session.crowded_out(self.path()).to_string()).into_iter().collect()
+        let crowded_out = session.map(|session| session.crowded_out(self.path()).to_string());
+        let size = self.reader.size_warning(self.path(), self.sessions.file_bytes());
+        crowded_out.into_iter().chain(size).collect()
     }
 
     /// Ends this process' use of the file; its entries stay.

@@ -220,6 +220,16 @@ impl Level {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
     }
 
+    /// Replaces the value of an option, if it is given.
+    #[must_use]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+    pub(crate) fn with_value(mut self, name: &str, value: &str) -> Self {
+        if let Some((_, given)) = self.options.iter_mut().find(|(option, _)| option == name) {
+            value.clone_into(given);
+        }
+        self
+    }
+
     /// Returns this level with its scheme and place alone.
     fn without_options(&self) -> Self {
         Self { options: Vec::new(), ..self.clone() }

@@ -69,6 +69,49 @@ fn operations_on_many_keys_are_those_on_each_in_turn() {
 }
 
 #[test]
+fn a_size_that_an_existing_file_ignores_is_told_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let clock = clock();
+    let at = path.display();
+    let first = open_with(&path, "size=2MiB&namespace=a", &clock);
+    assert_eq!(
+        (first.warnings(), first.describe()),
+        (vec![], format!("file://{at}?size=2MiB&namespace=a"))
+    );
+    for options in ["size=64MiB", "size=64MiB&mode=ro", "size=64MiB&mode=copy", "size=64MiB&ttl=1s"]
+    {
+        let store = open_with(&path, options, &clock);
+        let [warning] = &store.warnings()[..] else { panic!("{options}: {:?}", store.warnings()) };
+        for part in [&*at.to_string(), "has 2MiB", "size=64MiB has no effect", "recreate=yes"] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        assert_eq!(store.describe(), format!("file://{at}?{}", options.replace("64MiB", "2MiB")));
+    }
+    // Within levels, and compressed or recorded.
+    let registry = Registry::new();
+    let trace = directory.path().join("trace");
+    for url in [
+        format!("memory:+file:{at},size=3MiB"),
+        format!("file:{at},size=3MiB,record={}", trace.display()),
+    ] {
+        let store = registry.open(&url).expect("a store");
+        assert!(store.describe().contains("size=2MiB"), "{}", store.describe());
+        assert!(store.warnings().concat().contains("size=3MiB has no effect"));
+    }
+    // Without a size, or with that of the file, there is nothing to tell.
+    for options in ["", "size=2048KiB"] {
+        assert_eq!(open_with(&path, options, &clock).warnings(), [""; 0]);
+    }
+    // A store whose file is replaced by one of the size that it asked for.
+    let store = open_with(&path, "size=1MiB", &clock);
+    assert_eq!(store.warnings().len(), 1);
+    drop(open_with(&path, "size=1MiB&recreate=yes", &clock));
+    assert_eq!(store.get(b"key").expect("a read"), None);
+    assert_eq!((store.warnings(), store.describe()), (vec![], format!("file://{at}?size=1MiB")));
+}
+
+#[test]
 fn an_entry_is_deleted_by_its_value_only_while_it_has_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let clock = clock();

@@ -286,6 +286,12 @@ impl Sessions {
         ptr::with_exposed_provenance_mut(usize::try_from(address).expect("an address"))
     }
 
+    /// The size of the file, as far as this process knows, or its parent did.
+    pub(in crate::file) fn file_bytes(&self) -> u64 {
+        // SAFETY: what `put` made lives until `self` is dropped, and `open` puts the first.
+        unsafe { &*self.latest.load(Ordering::Acquire) }.header.geometry.file_bytes
+    }
+
     /// The session of this process.
     #[inline]
     pub(in crate::file) fn get(&self) -> Result<&Session, FileError> {
