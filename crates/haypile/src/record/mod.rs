@@ -5,7 +5,8 @@
 //! deletions and touches with key, value size, TTL and time, but never the value. `contains`,
 //! iteration and the statistics do not use an entry and are not recorded, nor are failed
 //! operations, except for a write that is too large for the store, because a larger store would
-//! accept it.
+//! accept it. A deletion under a condition (`delete_version`, `compare_and_delete`) is recorded if the
+//! condition held.
 //!
 //! # Files
 //!
