@@ -72,11 +72,8 @@ impl OpenCache {
     /// Ends a command. If it has changed the cache, a cache with `persist=` is saved. A recording
     /// (`record=`) is written in any case. Prints what failed no operation, and was not printed before.
     pub(crate) fn end(&self, has_changed: bool) -> anyhow::Result<()> {
-        let ended = if has_changed {
-            self.store.close()
-        } else {
-            self.store.flush(Durability::Visible)
-        };
+        let ended =
+            if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
         self.warn();
         Ok(ended?)
     }

@@ -97,10 +97,11 @@ pub fn outside<R>(function: impl FnOnce() -> R) -> R {
         }
     }
 
-    let _return = Return(DEPTH.replace(0));
-    if _return.0 > 0 {
+    let depth = DEPTH.replace(0);
+    if depth > 0 {
         leave();
     }
+    let _return = Return(depth);
     function()
 }
 

@@ -154,6 +154,20 @@ fn write(
     }
 }
 
+/// Compares with the value of the entry, or with another one.
+fn compare_and_delete(store: &dyn Store, model: &mut Model, key: u8, same: bool) {
+    let entry = model.entries.get(&key);
+    let mut value = entry.map_or_else(Vec::new, |entry| entry.value.clone());
+    if !same {
+        value.push(b'x');
+    }
+    let is_same = same && entry.is_some();
+    assert_eq!(store.compare_and_delete(&key_of(key), &value).unwrap(), is_same);
+    if is_same {
+        model.entries.remove(&key);
+    }
+}
+
 fn run(ops: Vec<Op>, policy: &str) {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
@@ -207,18 +221,7 @@ fn run(ops: Vec<Op>, policy: &str) {
                     model.entries.remove(&key);
                 }
             }
-            Op::CompareAndDelete(key, same) => {
-                let mut value =
-                    model.entries.get(&key).map_or_else(Vec::new, |entry| entry.value.clone());
-                if !same {
-                    value.push(b'x');
-                }
-                let is_same = same && model.entries.contains_key(&key);
-                assert_eq!(store.compare_and_delete(&key_of(key), &value).unwrap(), is_same);
-                if is_same {
-                    model.entries.remove(&key);
-                }
-            }
+            Op::CompareAndDelete(key, same) => compare_and_delete(store, &mut model, key, same),
             Op::Touch(key, ttl) => {
                 let touched = store.touch(&key_of(key), Ttl::from(ttl_of(ttl))).unwrap();
                 let entry = model.entries.get_mut(&key);

@@ -233,6 +233,23 @@ impl Pair {
         }
     }
 
+    /// Compares with the value of the entry, or with another one.
+    fn compare_and_delete(&mut self, key: u8, same: bool) {
+        let entry = self.entries.get(&key);
+        let mut value = entry.map_or_else(Vec::new, |entry| entry.value.clone());
+        if !same {
+            value.push(b'x');
+        }
+        let is_same = same && entry.is_some();
+        let deleted = self.store.compare_and_delete(&key_of(key), &value);
+        if let Some(deleted) = self.unless_failing(deleted) {
+            assert_eq!(deleted, is_same);
+            if deleted {
+                self.entries.remove(&key);
+            }
+        }
+    }
+
     fn fail(&mut self, fails: bool) {
         self.fails = fails;
         fail(&self.lower, fails);
@@ -299,21 +316,7 @@ impl Pair {
                     self.deleted(*key, deleted);
                 }
             }
-            Op::CompareAndDelete(key, same) => {
-                let mut value =
-                    self.entries.get(&key).map_or_else(Vec::new, |entry| entry.value.clone());
-                if !same {
-                    value.push(b'x');
-                }
-                let is_same = same && self.entries.contains_key(&key);
-                let deleted = store.compare_and_delete(&key_of(key), &value);
-                if let Some(deleted) = self.unless_failing(deleted) {
-                    assert_eq!(deleted, is_same);
-                    if deleted {
-                        self.entries.remove(&key);
-                    }
-                }
-            }
+            Op::CompareAndDelete(key, same) => self.compare_and_delete(key, same),
             Op::Touch(key, ttl) => {
                 let touched = store.touch(&key_of(key), Ttl::from(ttl.map(|ttl| self.ticks(ttl))));
                 if let Some(touched) = self.unless_failing(touched) {
