@@ -201,7 +201,7 @@ static void test_forks_during_a_computation(void)
         longest = took > longest ? took : longest;
         ended_well(child);
     }
-    printf("forks beside a computation took up to %.1f ms\n", longest * 1e3);
+    printf("forks during a computation took up to %.1f ms\n", longest * 1e3);
     may_end = true;
     for (int i = 0; i < 4; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);

@@ -16,7 +16,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a fork does in its parent; returns whether it waited to the end of its patience.
+/// Does the part of a fork that its parent does; returns whether it waited to the end of its patience.
 fn fork_in_parent() -> bool {
     let begin = Instant::now();
     fork::prepare(fork::PATIENCE);

@@ -245,6 +245,10 @@ impl<P: Policy> MemoryStore<P> {
         let mut load =
             Load { draft, expires_ns, written_s, uses: entry.uses, now_ns, has_room: false };
         let mut contents = self.write(shard)?;
+        if let Some(bytes) = contents.lacks_memory(true, (expires_ns < u64::MAX).then_some(None)) {
+            drop(contents);
+            return Err(self.out_of_memory(bytes));
+        }
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
             if self.check_sizes(entry.key, entry.value.len()).is_err() {

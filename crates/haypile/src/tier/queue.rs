@@ -9,11 +9,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::options::Life;
+use crate::memory::shortage::has_memory;
 use crate::mutant;
 
 /// The charge of an entry in addition to its key and value: tables, counters and the key's second
 /// copy.
 const OVERHEAD_BYTES: u64 = 160;
+
+/// The part of that in the table of entries.
+const TABLE_BYTES: usize = 64;
 
 /// Entries to be written, bounded in bytes.
 ///
@@ -113,6 +117,11 @@ impl WriteQueue {
     /// Queues an entry, in the place of a pending one of the same key; returns whether there was
     /// room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
+        // The table may double.
+        let table_bytes = self.waiting.lock().entries.capacity() * TABLE_BYTES;
+        if !has_memory(key.len() + value.len() + 2 * table_bytes) {
+            return false;
+        }
         let mut waiting = self.waiting.lock();
         let old = waiting.entries.get(key).map_or(0, |(_, old)| charge(key, &old.value));
         let bytes = (waiting.bytes - old).saturating_add(charge(key, value));

@@ -134,7 +134,7 @@ fn secret(text: &str) -> Range<usize> {
 struct Piece<'a> {
     text: &'a str,
     end: usize,
-    /// The start of what follows a scheme and the slashes behind it; of the piece if it has no scheme.
+    /// The place behind a scheme and its slashes; the start of the piece if it has no scheme.
     body: usize,
     kind: PieceKind,
     slashes: usize,

@@ -42,7 +42,7 @@ impl<P: Policy> Contents<P> {
         };
         let ranking = self.policy.ranking();
         if ranking.is_empty() {
-            return self.slab.taken().into_iter().filter_map(|slot| kept(slot, 0)).collect();
+            return self.slab.taken().filter_map(|slot| kept(slot, 0)).collect();
         }
         ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
     }

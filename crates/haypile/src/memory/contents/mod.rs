@@ -142,7 +142,6 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Returns the bytes allocated in addition to the records.
-    #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.memory_bytes()
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::super::expiry::Expiries;
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
+use super::super::shortage::has_memory;
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
@@ -12,6 +14,9 @@ use crate::stats::Event;
 use crate::table::spread;
 use crate::ttl::expiry_ns;
 use crate::write::{WriteMode, Written};
+
+/// The least that the metadata of a shard grow by.
+const LEAST_GROWTH_BYTES: usize = 4 << 10;
 
 /// A value to be written, with its key and the caller's conditions.
 pub(in crate::memory) struct Write {
@@ -37,6 +42,8 @@ pub(in crate::memory) enum Outcome {
     /// Nothing has happened yet: the shard should first claim this number of bytes from other
     /// shards.
     NeedsRoom(Write, u64),
+    /// Nothing was written: there is no memory for this many bytes of metadata.
+    OutOfMemory(usize),
 }
 
 impl<P: Policy> Contents<P> {
@@ -79,6 +86,10 @@ impl<P: Policy> Contents<P> {
         } else {
             found
         };
+        let needs_slot = found.is_none() && self.bytes + weight <= self.budget;
+        if let Some(bytes) = self.lacks_memory(needs_slot, write.ttl.is_some().then_some(found)) {
+            return Outcome::OutOfMemory(bytes);
+        }
         self.counters.add_exclusive(Event::Set);
         if !mutant::is_on("older-value-comes-back-by-loading") {
             self.note_change(write.draft.record().fingerprint());
@@ -92,6 +103,36 @@ impl<P: Policy> Contents<P> {
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
+    }
+
+    /// Returns the bytes that the metadata would take if a write makes them grow and there is no memory for
+    /// that. An entry in a slot of its own makes them grow, unless it takes the place of others, and one
+    /// that expires, for which its slot is passed, or `None` for a new one.
+    #[inline]
+    pub(in crate::memory) fn lacks_memory(
+        &self,
+        needs_slot: bool,
+        expires: Option<Option<Slot>>,
+    ) -> Option<usize> {
+        let slots = self.slab.slots();
+        let more_slots = needs_slot
+            && (self.slab.is_full()
+                || slots >= self.policy_slots
+                || self.index.len() == self.index.capacity());
+        let more_expiries = expires
+            .is_some_and(|slot| slot.map_or(slots, |slot| slot as usize) >= self.expiries.slots());
+        if more_slots || more_expiries { self.lacks_memory_to_grow(more_expiries) } else { None }
+    }
+
+    #[cold]
+    fn lacks_memory_to_grow(&self, expires: bool) -> Option<usize> {
+        if mutant::is_on("shard-grows-without-memory") {
+            return None;
+        }
+        let expiries = if expires { Expiries::bytes(self.slab.slots()) } else { 0 };
+        // Each part grows by an eighth, or the index by three, and is copied to do so.
+        let bytes = (self.metadata_bytes() + expiries) / 4 * 5 + LEAST_GROWTH_BYTES;
+        (!has_memory(bytes)).then_some(bytes)
     }
 
     /// Prefetches the memory that is read to insert a new entry, and the slot of the entry that leaves for
