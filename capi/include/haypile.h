@@ -34,15 +34,22 @@
 //   HAYPILE_TTL_NEVER.
 // - A cache may forget. An entry that was written can be evicted at once. While a server does not
 //   answer, its cache behaves as one that is empty and retains nothing.
-// - After fork(), a child may go on with a `file:` cache, whatever other threads of the parent were
-//   doing at that moment: both processes share it. A `memory:` cache becomes a copy of the child's
-//   own, and the child may use it only if no other thread of the parent was in a call at that moment;
-//   it is better to open caches in the child. The child must not close a cache that the parent has
-//   opened with `persist=`, because that would save the child's copy.
+// - After fork(), a child may go on with all caches of its parent, whatever other threads of the parent
+//   were doing: fork() waits until no other thread is in a call, and calls that begin then wait for it
+//   (the library uses pthread_atfork()). Threads that compute, or wait for one that computes, keep no
+//   fork waiting, and a computation may fork. fork() waits one second at most, for example if a thread
+//   waits for a server. In the child, the caches of its parent then cause HAYPILE_ERROR_CLOSED, except
+//   for a `file:` cache without levels and without `record=`; the child may close them, and open them
+//   again. Nothing of this holds for clone() and vfork(), or for a program that loads the library
+//   while it forks.
+// - Both processes share a `file:` cache and the contents of a server, to which the child opens
+//   connections of its own. A `memory:` cache becomes a copy of the child's own, also as an upper
+//   level. Writes that wait for a lower level (`write=back`) are done by the parent; those of the child
+//   do not wait. A child saves nothing that its parent has opened with `persist=`, and records
+//   (`record=`) to a file of its own. It must not read a value that its parent has pinned.
 // - A child ends no computation of its parent, even if it was forked within one and returns from it.
 //   It waits for none in its copy of a `memory:` cache. In a `file:` cache it is a process like any
-//   other, and waits for its parent as haypile_get_or_compute() says. Caches of servers open connections
-//   of their own in a child.
+//   other, and waits for its parent as haypile_get_or_compute() says.
 //
 // Compile and link with what `pkg-config --cflags --libs haypile` prints: -lhaypile, or, for the static
 // library, libhaypile.a -lpthread -ldl -lm.
@@ -87,7 +94,8 @@ enum haypile_status
     // There is no entry under this key.
     HAYPILE_MISS = 1,
     // The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
-    // haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
+    // haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version,
+    // haypile_compare_and_delete() found another value.
     HAYPILE_NOT_STORED = 2,
     // The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HAYPILE_TOO_SMALL = 3,
@@ -107,7 +115,8 @@ enum haypile_status
     HAYPILE_ERROR_OUT_OF_MEMORY = -5,
     // haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
     HAYPILE_ERROR_NOT_A_COUNTER = -6,
-    // Another user of the cache has closed it.
+    // Another user of the cache has closed it; or a forked child cannot use it, as the rules say, and has
+    // to open it again.
     HAYPILE_ERROR_CLOSED = -7,
     // A computation asked for the key that it computes, and would wait for itself.
     HAYPILE_ERROR_COMPUTES_ITSELF = -8,
@@ -394,10 +403,12 @@ haypile_status haypile_resize(const struct haypile_cache *cache, uint64_t size_b
 // and that the caller frees with haypile_free().
 haypile_status haypile_url(const struct haypile_cache *cache, char **out_text);
 
-// Returns problems that failed no operation, such as a server that cannot be reached: text for
-// people, one a line, empty if there are none. It ends with a zero, and the caller frees it with
-// haypile_free().
-haypile_status haypile_warnings(const struct haypile_cache *cache, char **out_text);
+// Returns problems that failed no operation: a server that does not answer, a saved cache that is
+// damaged, a `size=` that an existing file ignores, a file without a place for this process to write,
+// computed values that are too large to be stored. Text for people, one a line, empty if there are none;
+// some stay in it when they are over. It ends with a zero, and the caller frees it with haypile_free().
+haypile_status haypile_warnings(const struct haypile_cache *cache,
+                                char **out_text);
 
 // Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and
 // the caller frees it with haypile_free().
@@ -627,6 +638,15 @@ haypile_status haypile_delete_version(const struct haypile_cache *cache,
                                       const void *key,
                                       size_t key_bytes,
                                       uint64_t version);
+
+// Deletes an entry if its value is `expected`, in one step: a lock that is an entry is released only by
+// its holder. HAYPILE_NOT_STORED if it has another value, or if there is none; HAYPILE_ERROR_UNSUPPORTED
+// if the cache cannot compare and delete at once.
+haypile_status haypile_compare_and_delete(const struct haypile_cache *cache,
+                                          const void *key,
+                                          size_t key_bytes,
+                                          const void *expected,
+                                          size_t expected_bytes);
 
 // Writes a value, whether or not the key has one.
 haypile_status haypile_set(const struct haypile_cache *cache,

@@ -1,15 +1,42 @@
 //! A cache from its opening to its end.
 
 use std::ffi::c_char;
+use std::ops::Deref;
 use std::ptr;
 
+use engine::fork::Inside;
 use engine::{Durability, Registry};
 
-use crate::call::{Status, call};
+use crate::call::{Failure, Status, call};
+use crate::fork::{Origin, register};
 use crate::pointer::{Out, object, text};
 
 /// A cache. haypile_open() makes it and haypile_close() ends it.
-pub struct Cache(pub(crate) engine::Cache);
+pub struct Cache {
+    engine: engine::Cache,
+    pub(crate) origin: Origin,
+}
+
+impl Cache {
+    /// Returns the engine's cache, for as long as one call takes.
+    pub(crate) fn enter(&self) -> Result<Entered<'_>, Failure> {
+        Ok(Entered { _inside: self.origin.enter()?, engine: &self.engine })
+    }
+}
+
+/// A cache in use; no fork happens in the meantime.
+pub(crate) struct Entered<'a> {
+    _inside: Option<Inside>,
+    engine: &'a engine::Cache,
+}
+
+impl Deref for Entered<'_> {
+    type Target = engine::Cache;
+
+    fn deref(&self) -> &engine::Cache {
+        self.engine
+    }
+}
 
 /// Returns the schemes that C programs open: the engine's, and those of servers.
 fn registry() -> Registry {
@@ -35,8 +62,10 @@ pub unsafe extern "C" fn haypile_open(url: *const c_char, out_cache: *mut *mut C
         // SAFETY: what the header says of pointers.
         let (out, url) =
             unsafe { (Out::new("out_cache", out_cache, ptr::null_mut())?, text("url", url)?) };
-        let cache = Box::new(Cache(engine::Cache::new(registry().open(url)?)));
-        out.set(Box::into_raw(cache));
+        register()?;
+        let engine = engine::Cache::new(registry().open(url)?);
+        let origin = Origin::of(&engine);
+        out.set(Box::into_raw(Box::new(Cache { engine, origin })));
         Ok(Status::HaypileOk)
     })
 }
@@ -52,7 +81,11 @@ pub unsafe extern "C" fn haypile_close(cache: *mut Cache) -> Status {
         // SAFETY: it came out of a box in `haypile_open`, and the header says that it is closed
         // once.
         let cache = unsafe { Box::from_raw(cache) };
-        cache.0.close()?;
+        let origin = cache.origin;
+        // A child that must not use the cache has nothing to end.
+        let closed = cache.enter().map_or(Ok(()), |cache| cache.close());
+        origin.free(cache);
+        closed?;
         Ok(Status::HaypileOk)
     })
 }
@@ -64,7 +97,7 @@ pub unsafe extern "C" fn haypile_flush(cache: *const Cache, durable: bool) -> St
     call(|| {
         // SAFETY: what the header says of pointers.
         let cache = unsafe { object("cache", cache) }?;
-        cache.0.flush(if durable { Durability::Disk } else { Durability::Visible })?;
+        cache.enter()?.flush(if durable { Durability::Disk } else { Durability::Visible })?;
         Ok(Status::HaypileOk)
     })
 }
@@ -75,7 +108,7 @@ pub unsafe extern "C" fn haypile_clear(cache: *const Cache) -> Status {
     call(|| {
         // SAFETY: what the header says of pointers.
         let cache = unsafe { object("cache", cache) }?;
-        cache.0.clear()?;
+        cache.enter()?.clear()?;
         Ok(Status::HaypileOk)
     })
 }

@@ -18,7 +18,8 @@ pub enum Status {
     /// There is no entry under this key.
     HaypileMiss = 1,
     /// The condition did not hold and nothing was written or deleted: haypile_add() found an entry,
-    /// haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version.
+    /// haypile_replace() found none, haypile_cas() or haypile_delete_version() found another version,
+    /// haypile_compare_and_delete() found another value.
     HaypileNotStored = 2,
     /// The value does not fit into the buffer of haypile_get_into(); nothing was copied.
     HaypileTooSmall = 3,
@@ -38,7 +39,8 @@ pub enum Status {
     HaypileErrorOutOfMemory = -5,
     /// haypile_incr() or haypile_decr() met a value that is not a number. The value stays.
     HaypileErrorNotACounter = -6,
-    /// Another user of the cache has closed it.
+    /// Another user of the cache has closed it; or a forked child cannot use it, as the rules say, and has
+    /// to open it again.
     HaypileErrorClosed = -7,
     /// A computation asked for the key that it computes, and would wait for itself.
     HaypileErrorComputesItself = -8,
@@ -67,6 +69,8 @@ pub(crate) enum Failure {
     Cache(Error),
     Compute(c_int),
     OutOfMemory(usize),
+    /// The object is a parent's, and a thread may have left it locked.
+    Forked,
     /// One of several keys or entries failed.
     Item(usize, Box<Failure>),
 }
@@ -86,7 +90,7 @@ impl Failure {
             Self::Cache(Error::KeyTooLong { .. }) => Status::HaypileErrorKeyTooLong,
             Self::Cache(Error::ValueTooLarge { .. }) => Status::HaypileErrorValueTooLarge,
             Self::Cache(Error::NotACounter { .. }) => Status::HaypileErrorNotACounter,
-            Self::Cache(Error::Closed { .. }) => Status::HaypileErrorClosed,
+            Self::Forked | Self::Cache(Error::Closed { .. }) => Status::HaypileErrorClosed,
             Self::Cache(Error::RecursiveCompute) => Status::HaypileErrorComputesItself,
             Self::Cache(Error::Unsupported { .. }) => Status::HaypileErrorUnsupported,
             Self::Cache(Error::Busy { .. }) => Status::HaypileErrorBusy,
@@ -105,7 +109,14 @@ impl Failure {
                  returned {answer}, and 0 stands for success"
             ),
             Self::Item(index, failure) => format!("at index {index}: {}", failure.text()),
+            Self::OutOfMemory(0) => "there is no memory".to_owned(),
             Self::OutOfMemory(bytes) => format!("there is no memory for {bytes} bytes"),
+            Self::Forked => {
+                "this process was forked while another thread of its parent had been in a \
+                             call for more than a second, and cannot use the caches of its parent; \
+                             close them, and open them here"
+                    .to_owned()
+            }
         }
     }
 }

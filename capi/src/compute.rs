@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use engine::ComputeError;
+use engine::{ComputeError, fork};
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
@@ -51,7 +51,8 @@ pub unsafe extern "C" fn haypile_get_or_compute(
         };
         // SAFETY: the caller's function with the caller's context.
         let computation = unsafe { Computation::new(compute, context)? };
-        let computed = cache.0.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run());
+        let computed =
+            cache.enter()?.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run());
         answer(&out, computed)
     })
 }
@@ -76,7 +77,8 @@ impl Computation {
     pub(crate) fn run(self) -> Result<Vec<u8>, NotComputed> {
         let mut output = Output(Vec::new());
         // SAFETY: the promise to `new`; the output outlives the call.
-        match unsafe { (self.compute)(self.context, &raw mut output) } {
+        let compute = || unsafe { (self.compute)(self.context, &raw mut output) };
+        match fork::outside(compute) {
             0 => Ok(output.0),
             answer => Err(NotComputed::Failed(answer)),
         }

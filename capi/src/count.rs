@@ -54,7 +54,7 @@ unsafe fn count(
                 bytes("key", key.0, key.1)?,
             )
         };
-        let Some(number) = change(&cache.0, key)? else {
+        let Some(number) = change(&*cache.enter()?, key)? else {
             return Ok::<_, Failure>(Status::HaypileMiss);
         };
         out.set(number);

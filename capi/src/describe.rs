@@ -31,7 +31,7 @@ pub unsafe extern "C" fn haypile_get_limits(
         let (out, cache) = unsafe {
             (OutStruct::new("out_limits", out_limits, limits_bytes)?, object("cache", cache)?)
         };
-        let limits = cache.0.store().limits();
+        let limits = cache.enter()?.store().limits();
         out.set(&Limits {
             max_key_bytes: limits.max_key_bytes as u64,
             max_value_bytes: limits.max_value_bytes,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn haypile_len(cache: *const Cache, out_entries: *mut u64)
         // SAFETY: what the header says of pointers.
         let (out, cache) =
             unsafe { (Out::new("out_entries", out_entries, 0)?, object("cache", cache)?) };
-        out.set(cache.0.len()?);
+        out.set(cache.enter()?.len()?);
         Ok(Status::HaypileOk)
     })
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn haypile_bytes(cache: *const Cache, out_bytes: *mut u64)
         // SAFETY: what the header says of pointers.
         let (out, cache) =
             unsafe { (Out::new("out_bytes", out_bytes, 0)?, object("cache", cache)?) };
-        out.set(cache.0.store().bytes()?);
+        out.set(cache.enter()?.store().bytes()?);
         Ok(Status::HaypileOk)
     })
 }
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn haypile_resize(cache: *const Cache, size_bytes: u64) ->
     call(|| {
         // SAFETY: what the header says of pointers.
         let cache = unsafe { object("cache", cache) }?;
-        cache.0.resize(size_bytes)?;
+        cache.enter()?.resize(size_bytes)?;
         Ok(Status::HaypileOk)
     })
 }
@@ -87,16 +87,17 @@ pub unsafe extern "C" fn haypile_url(cache: *const Cache, out_text: *mut *mut c_
     unsafe { describe(cache, out_text, |cache| Ok(cache.store().describe())) }
 }
 
-/// Returns problems that failed no operation, such as a server that cannot be reached: text for
-/// people, one a line, empty if there are none. It ends with a zero, and the caller frees it with
-/// haypile_free().
+/// Returns problems that failed no operation: a server that does not answer, a saved cache that is
+/// damaged, a `size=` that an existing file ignores, a file without a place for this process to write,
+/// computed values that are too large to be stored. Text for people, one a line, empty if there are none;
+/// some stay in it when they are over. It ends with a zero, and the caller frees it with haypile_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_warnings(
     cache: *const Cache,
     out_text: *mut *mut c_char,
 ) -> Status {
     // SAFETY: what the header says of pointers.
-    unsafe { describe(cache, out_text, |cache| Ok(cache.store().warnings().join("\n"))) }
+    unsafe { describe(cache, out_text, |cache| Ok(cache.warnings().join("\n"))) }
 }
 
 /// Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and
@@ -122,7 +123,7 @@ unsafe fn describe(
         // SAFETY: the caller's promise.
         let (out, cache) =
             unsafe { (Out::new("out_text", out_text, ptr::null_mut())?, object("cache", cache)?) };
-        let text = text(&cache.0)?.replace('\0', "\\0");
+        let text = text(&*cache.enter()?)?.replace('\0', "\\0");
         let text = CString::new(text).expect("zeros were replaced");
         // SAFETY: it ends with a zero.
         let copy = unsafe { libc::strdup(text.as_ptr()) };

@@ -8,6 +8,7 @@ use engine::Cursor;
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
+use crate::fork::Origin;
 use crate::pointer::{Out, is_null, object};
 
 /// Positions of a store that one page visits.
@@ -18,6 +19,7 @@ const KEYS_PER_PAGE: usize = 256;
 /// HAYPILE_ERROR_CLOSED then.
 pub struct Keys {
     cache: engine::Cache,
+    origin: Origin,
     page: vec::IntoIter<Vec<u8>>,
     /// The key that C reads.
     key: Vec<u8>,
@@ -38,7 +40,8 @@ pub unsafe extern "C" fn haypile_list_keys(
         let (out, cache) =
             unsafe { (Out::new("out_keys", out_keys, ptr::null_mut())?, object("cache", cache)?) };
         let keys = Keys {
-            cache: cache.0.clone(),
+            cache: cache.enter()?.clone(),
+            origin: cache.origin,
             page: Vec::new().into_iter(),
             key: Vec::new(),
             next: Some(Cursor::default()),
@@ -80,7 +83,8 @@ pub unsafe extern "C" fn haypile_free_keys(keys: *mut Keys) {
     if !keys.is_null() {
         // SAFETY: it came out of a box in `haypile_list_keys`, and the header says that it is freed
         // once.
-        drop(unsafe { Box::from_raw(keys) });
+        let keys = unsafe { Box::from_raw(keys) };
+        keys.origin.free(keys);
     }
 }
 
@@ -94,7 +98,9 @@ impl Keys {
             }
             let Some(from) = self.next else { return Ok(false) };
             // The position stays where it is if this fails.
+            let inside = self.origin.enter()?;
             let page = self.cache.store().keys(from, KEYS_PER_PAGE)?;
+            drop(inside);
             self.page = page.keys.into_iter();
             self.next = page.next;
         }

@@ -16,6 +16,7 @@ mod call;
 mod compute;
 mod count;
 mod describe;
+mod fork;
 mod hit;
 mod iterate;
 mod many;
@@ -57,5 +58,7 @@ pub use refresh::{
 pub use reserve::{Reservation, haypile_cancel, haypile_commit, haypile_reserve};
 pub use stats::{Stats, haypile_get_level_stats, haypile_get_stats};
 pub use ttl::{HAYPILE_TTL_NEVER, HAYPILE_TTL_OF_CACHE};
-pub use version::{haypile_cas, haypile_delete_version, haypile_get_versioned};
+pub use version::{
+    haypile_cas, haypile_compare_and_delete, haypile_delete_version, haypile_get_versioned,
+};
 pub use write::{haypile_add, haypile_delete, haypile_replace, haypile_set, haypile_touch};

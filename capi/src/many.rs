@@ -80,7 +80,7 @@ pub unsafe extern "C" fn haypile_get_many(
         // SAFETY: what the header says of pointers.
         let keys = keys.iter().enumerate().map(|(index, key)| unsafe { key.bytes(index) });
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        let values = cache.0.store().get_many(&keys)?;
+        let values = cache.enter()?.store().get_many(&keys)?;
         out.set(Box::into_raw(Box::new(Values(values))));
         Ok(Status::HaypileOk)
     })
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn haypile_set_many(
         // SAFETY: what the header says of pointers.
         let writes = entries.iter().map(|entry| unsafe { entry.write() }).collect::<Vec<_>>();
         let possible = writes.iter().filter_map(|write| write.as_ref().ok().copied());
-        let mut written = cache.0.write_many(&possible.collect::<Vec<_>>()).into_iter();
+        let mut written = cache.enter()?.write_many(&possible.collect::<Vec<_>>()).into_iter();
         let outcome = |write: Result<Write, Failure>| {
             let (_, _, options) = write?;
             let written = written.next().expect("a store returns one outcome per write");
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn haypile_delete_many(
         let keys = keys.iter().map(|key| unsafe { bytes("key", key.key, key.key_bytes) });
         let keys = keys.collect::<Vec<_>>();
         let possible = keys.iter().filter_map(|key| key.as_ref().ok().copied());
-        let mut deleted = cache.0.delete_many(&possible.collect::<Vec<_>>()).into_iter();
+        let mut deleted = cache.enter()?.delete_many(&possible.collect::<Vec<_>>()).into_iter();
         let outcome = |key: Result<&[u8], Failure>| {
             key?;
             let deleted = deleted.next().expect("a store returns one outcome per key");

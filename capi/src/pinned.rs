@@ -7,12 +7,16 @@ use engine::OwnedPinned;
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
+use crate::fork::Origin;
 use crate::hit::Hit;
 use crate::pointer::{Out, OutStruct, bytes, object};
 
 /// A value that stays readable until haypile_unpin(), which any thread may call. Threads may read it
 /// at once. It may outlive its cache.
-pub struct Pinned(OwnedPinned);
+pub struct Pinned {
+    value: OwnedPinned,
+    origin: Origin,
+}
 
 /// Any thread may end what another thread has begun.
 const _: fn() = || {
@@ -66,7 +70,7 @@ pub unsafe extern "C" fn haypile_pinned_hit(
         // SAFETY: what the header says of pointers.
         let (out, pinned) =
             unsafe { (OutStruct::new("out_hit", out_hit, hit_bytes)?, object("pinned", pinned)?) };
-        out.set(&Hit::from(pinned.0.hit()));
+        out.set(&Hit::from(pinned.value.hit()));
         Ok(Status::HaypileOk)
     })
 }
@@ -76,7 +80,8 @@ pub unsafe extern "C" fn haypile_pinned_hit(
 pub unsafe extern "C" fn haypile_unpin(pinned: *mut Pinned) {
     if !pinned.is_null() {
         // SAFETY: it came out of a box in `pin`, and the header says that it is ended once.
-        drop(unsafe { Box::from_raw(pinned) });
+        let pinned = unsafe { Box::from_raw(pinned) };
+        pinned.origin.free(pinned);
     }
 }
 
@@ -103,11 +108,11 @@ unsafe fn pin(
         let (out_pinned, value, value_bytes) = (out_pinned?, value?, value_bytes?);
         // SAFETY: the caller's promise.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key.0, key.1)?) };
-        let Some(found) = get(&cache.0, key)? else { return Ok(Status::HaypileMiss) };
+        let Some(found) = get(&*cache.enter()?, key)? else { return Ok(Status::HaypileMiss) };
         // Boxed before its bytes are lent, which could be inside.
-        let pinned = Box::new(Pinned(found));
-        value.set(pinned.0.as_ptr().cast());
-        value_bytes.set(pinned.0.len());
+        let pinned = Box::new(Pinned { value: found, origin: cache.origin });
+        value.set(pinned.value.as_ptr().cast());
+        value_bytes.set(pinned.value.len());
         out_pinned.set(Box::into_raw(pinned));
         Ok(Status::HaypileOk)
     })

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn haypile_get(
                 bytes("key", key, key_bytes)?,
             )
         };
-        with_buffer(|buffer| match cache.0.store().get_into(key, buffer)? {
+        with_buffer(|buffer| match cache.enter()?.store().get_into(key, buffer)? {
             Some(_) => out.set(buffer),
             None => Ok(Status::HaypileMiss),
         })
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn haypile_get_into(
             to => to.unwrap_or(NonNull::dangling()),
         };
         with_buffer(|value| {
-            if cache.0.store().get_into(key, value)?.is_none() {
+            if cache.enter()?.store().get_into(key, value)?.is_none() {
                 return Ok(Status::HaypileMiss);
             }
             out_bytes.set(value.len());
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn haypile_contains(
     call(|| {
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
-        let found = cache.0.contains(key)?;
+        let found = cache.enter()?.contains(key)?;
         Ok(if found { Status::HaypileOk } else { Status::HaypileMiss })
     })
 }

@@ -3,11 +3,12 @@
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
-use engine::Freshness;
+use engine::{Freshness, fork};
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::compute::{Computation, Compute, NotComputed, answer};
+use crate::fork::Origin;
 use crate::pointer::{bytes, is_null, object, structure};
 use crate::read::OutValue;
 use crate::ttl::ttl_of;
@@ -37,7 +38,10 @@ pub struct Times {
 
 /// The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
 /// haypile_run_job() or haypile_drop_job() ends it, in any thread, once.
-pub struct Job(Box<dyn FnOnce() + Send>);
+pub struct Job {
+    job: Box<dyn FnOnce() + Send>,
+    origin: Origin,
+}
 
 /// Takes a job: hands it to another thread, which runs it, or drops it. Neither longjmp() nor an
 /// exception may leave this function.
@@ -71,10 +75,10 @@ pub unsafe extern "C" fn haypile_get_or_refresh(
         };
         let (compute, poll) = (|| computation.run(), times.poll()?);
         let computed = if let Some(freshness) = times.refreshes()? {
-            cache.0.get_or_try_refresh_until(key, freshness, compute, poll)
+            cache.enter()?.get_or_try_refresh_until(key, freshness, compute, poll)
         } else {
             let ttl = ttl_of(times.fresh_ms)?;
-            cache.0.get_or_try_compute_until(key, ttl, compute, poll)
+            cache.enter()?.get_or_try_compute_until(key, ttl, compute, poll)
         };
         answer(&out, computed)
     })
@@ -117,11 +121,11 @@ pub unsafe extern "C" fn haypile_get_or_refresh_in(
             )));
         };
         let hand_over = |job: Box<dyn FnOnce() + Send>| {
-            let job = Box::into_raw(Box::new(Job(job)));
+            let job = Box::into_raw(Box::new(Job { job, origin: cache.origin }));
             // SAFETY: the caller's function with the caller's context.
-            unsafe { executor(executor_context, job) }
+            fork::outside(|| unsafe { executor(executor_context, job) });
         };
-        let computed = cache.0.get_or_try_refresh_in_until(
+        let computed = cache.enter()?.get_or_try_refresh_in_until(
             key,
             freshness,
             hand_over,
@@ -143,7 +147,16 @@ pub unsafe extern "C" fn haypile_run_job(job: *mut Job) -> Status {
         // SAFETY: it came out of a box in `haypile_get_or_refresh_in`, and the header says that it is
         // ended once.
         let job = unsafe { Box::from_raw(job) };
-        job.0();
+        let origin = job.origin;
+        let inside = match origin.enter() {
+            Ok(inside) => inside,
+            Err(failure) => {
+                origin.free(job);
+                return Err(failure);
+            }
+        };
+        (job.job)();
+        drop(inside);
         Ok(Status::HaypileOk)
     })
 }
@@ -154,7 +167,8 @@ pub unsafe extern "C" fn haypile_drop_job(job: *mut Job) {
     if !job.is_null() {
         // SAFETY: it came out of a box in `haypile_get_or_refresh_in`, and the header says that it is
         // ended once.
-        drop(unsafe { Box::from_raw(job) });
+        let job = unsafe { Box::from_raw(job) };
+        job.origin.free(job);
     }
 }
 

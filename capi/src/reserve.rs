@@ -7,6 +7,7 @@ use engine::OwnedReservation;
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
+use crate::fork::Origin;
 use crate::many::options_of;
 use crate::pointer::{Out, bytes, is_null, object};
 use crate::ttl::ttl_of;
@@ -14,7 +15,10 @@ use crate::write::status_of;
 
 /// A write that has its place and waits for its bytes. haypile_reserve() makes it; haypile_commit()
 /// or haypile_cancel() ends it, in any thread, before the cache is closed.
-pub struct Reservation(OwnedReservation);
+pub struct Reservation {
+    reserved: OwnedReservation,
+    origin: Origin,
+}
 
 /// Any thread may end what another thread has begun.
 const _: fn() = || {
@@ -50,9 +54,9 @@ pub unsafe extern "C" fn haypile_reserve(
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
         let options = options_of(mode, version)?.with_ttl(ttl_of(ttl_ms)?);
-        let mut reservation =
-            Box::new(Reservation(cache.0.reserve_owned(key, value_bytes, options)?));
-        out_buffer.set(reservation.0.buffer().as_mut_ptr().cast());
+        let reserved = cache.enter()?.reserve_owned(key, value_bytes, options)?;
+        let mut reservation = Box::new(Reservation { reserved, origin: cache.origin });
+        out_buffer.set(reservation.reserved.buffer().as_mut_ptr().cast());
         out.set(Box::into_raw(reservation));
         Ok(Status::HaypileOk)
     })
@@ -70,8 +74,15 @@ pub unsafe extern "C" fn haypile_commit(reservation: *mut Reservation) -> Status
         // SAFETY: it came out of a box in `haypile_reserve`, and the header says that it is ended
         // once.
         let reservation = unsafe { Box::from_raw(reservation) };
-        let options = reservation.0.options();
-        Ok(status_of(reservation.0.commit()?, options))
+        let _inside = match reservation.origin.enter() {
+            Ok(inside) => inside,
+            Err(failure) => {
+                reservation.origin.free(reservation);
+                return Err(failure);
+            }
+        };
+        let options = reservation.reserved.options();
+        Ok(status_of(reservation.reserved.commit()?, options))
     })
 }
 
@@ -81,6 +92,7 @@ pub unsafe extern "C" fn haypile_cancel(reservation: *mut Reservation) {
     if !reservation.is_null() {
         // SAFETY: it came out of a box in `haypile_reserve`, and the header says that it is ended
         // once.
-        drop(unsafe { Box::from_raw(reservation) });
+        let reservation = unsafe { Box::from_raw(reservation) };
+        reservation.origin.free(reservation);
     }
 }

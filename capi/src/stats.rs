@@ -1,7 +1,5 @@
 //! Statistics.
 
-use engine::ComputeStats;
-
 use crate::cache::Cache;
 use crate::call::{Status, call};
 use crate::pointer::{OutStruct, object};
@@ -81,7 +79,7 @@ pub unsafe extern "C" fn haypile_get_stats(
         let (out, cache) = unsafe {
             (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
         };
-        out.set(&stats_of(&cache.0.stats()?, cache.0.compute_stats()));
+        out.set(&stats_of(&cache.enter()?.stats()?));
         Ok(Status::HaypileOk)
     })
 }
@@ -100,14 +98,14 @@ pub unsafe extern "C" fn haypile_get_level_stats(
         let (out, cache) = unsafe {
             (OutStruct::new("out_stats", out_stats, stats_bytes)?, object("cache", cache)?)
         };
-        let levels = cache.0.store().stats_by_level()?;
+        let levels = cache.enter()?.store().stats_by_level()?;
         let Some(level) = levels.get(level) else { return Ok(Status::HaypileEnd) };
-        out.set(&stats_of(&level.stats, ComputeStats::default()));
+        out.set(&stats_of(&level.stats));
         Ok(Status::HaypileOk)
     })
 }
 
-fn stats_of(stats: &engine::Stats, computing: ComputeStats) -> Stats {
+fn stats_of(stats: &engine::Stats) -> Stats {
     let loading = stats.loading.unwrap_or_default();
     Stats {
         hits: stats.hits,
@@ -128,9 +126,9 @@ fn stats_of(stats: &engine::Stats, computing: ComputeStats) -> Stats {
         bytes: stats.bytes,
         capacity_bytes: stats.capacity_bytes.unwrap_or(0),
         unreachable: stats.unreachable,
-        failed_reads: computing.failed_reads,
-        refused_values: computing.refused_values,
-        failed_refreshes: computing.failed_refreshes,
+        failed_reads: stats.failed_reads,
+        refused_values: stats.refused_values,
+        failed_refreshes: stats.failed_refreshes,
         loaded_entries: loading.entries,
         load_read_ns: loading.read_ns,
         load_check_ns: loading.check_ns,
@@ -151,7 +149,7 @@ mod tests {
         for event in Event::ALL {
             let mut stats = engine::Stats::default();
             stats[event] = 1;
-            let stats = format!("{:?}", stats_of(&stats, ComputeStats::default()));
+            let stats = format!("{:?}", stats_of(&stats));
             assert!(stats.contains(&format!(" {}: 1", event.name())), "{stats}");
             assert!(header.contains(&format!("    uint64_t {};", event.name())));
         }

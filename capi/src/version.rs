@@ -32,7 +32,7 @@ pub unsafe extern "C" fn haypile_get_versioned(
         let (out, out_version) = (out?, version?);
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
-        let Some((value, version)) = cache.0.get_versioned(key)? else {
+        let Some((value, version)) = cache.enter()?.get_versioned(key)? else {
             return Ok(Status::HaypileMiss);
         };
         let status = out.set(&value)?;
@@ -70,7 +70,32 @@ pub unsafe extern "C" fn haypile_delete_version(
     call(|| {
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
-        let deleted = cache.0.delete_version(key, Version::from_raw(version))?;
+        let deleted = cache.enter()?.delete_version(key, Version::from_raw(version))?;
+        Ok(if deleted { Status::HaypileOk } else { Status::HaypileNotStored })
+    })
+}
+
+/// Deletes an entry if its value is `expected`, in one step: a lock that is an entry is released only by
+/// its holder. HAYPILE_NOT_STORED if it has another value, or if there is none; HAYPILE_ERROR_UNSUPPORTED
+/// if the cache cannot compare and delete at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_compare_and_delete(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    expected: *const c_void,
+    expected_bytes: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key, expected) = unsafe {
+            (
+                object("cache", cache)?,
+                bytes("key", key, key_bytes)?,
+                bytes("expected", expected, expected_bytes)?,
+            )
+        };
+        let deleted = cache.enter()?.compare_and_delete(key, expected)?;
         Ok(if deleted { Status::HaypileOk } else { Status::HaypileNotStored })
     })
 }

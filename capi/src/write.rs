@@ -73,7 +73,7 @@ pub(crate) unsafe fn write(
             )
         };
         let options = options.with_ttl(ttl_of(ttl_ms)?);
-        Ok(status_of(cache.0.write(key, value, options)?, options))
+        Ok(status_of(cache.enter()?.write(key, value, options)?, options))
     })
 }
 
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn haypile_delete(
     call(|| {
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
-        let deleted = cache.0.delete(key)?;
+        let deleted = cache.enter()?.delete(key)?;
         Ok(if deleted { Status::HaypileOk } else { Status::HaypileMiss })
     })
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn haypile_touch(
     call(|| {
         // SAFETY: what the header says of pointers.
         let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
-        let touched = cache.0.touch(key, ttl_of(ttl_ms)?)?;
+        let touched = cache.enter()?.touch(key, ttl_of(ttl_ms)?)?;
         Ok(if touched { Status::HaypileOk } else { Status::HaypileMiss })
     })
 }

@@ -41,6 +41,18 @@ void test_versions(haypile_cache *cache)
     CHECK(haypile_cas(cache, "cas", 3, "six", 3, HAYPILE_TTL_NEVER, version) == HAYPILE_MISS);
     CHECK(has(cache, "cas", NULL));
 
+    CHECK(haypile_compare_and_delete(cache, "cas", 3, "", 0) == HAYPILE_NOT_STORED);
+    CHECK(set(cache, "cas", "token") == HAYPILE_OK);
+    CHECK(haypile_compare_and_delete(cache, "cas", 3, "tokem", 5) == HAYPILE_NOT_STORED);
+    CHECK(haypile_compare_and_delete(cache, "cas", 3, "token", 4) == HAYPILE_NOT_STORED);
+    CHECK(has(cache, "cas", "token"));
+    CHECK(haypile_compare_and_delete(cache, "cas", 3, "token", 5) == HAYPILE_OK);
+    CHECK(has(cache, "cas", NULL));
+    CHECK(haypile_compare_and_delete(NULL, "cas", 3, "v", 1) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(haypile_compare_and_delete(cache, NULL, 3, "v", 1) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(haypile_compare_and_delete(cache, "cas", 3, NULL, 1) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(error_says("expected is NULL"));
+
     CHECK(haypile_cas(cache, "cas", 3, "v", 1, 0, version) == HAYPILE_ERROR_ARGUMENT);
     CHECK(haypile_cas(NULL, "cas", 3, "v", 1, 1000, version) == HAYPILE_ERROR_ARGUMENT);
     CHECK(haypile_cas(cache, NULL, 3, "v", 1, 1000, version) == HAYPILE_ERROR_ARGUMENT);

@@ -2,6 +2,8 @@
 
 #include "test.h"
 
+#include <unistd.h>
+
 static int text_has(haypile_status (*describe)(const haypile_cache *, char **),
                     const haypile_cache *cache, const char *part)
 {
@@ -63,6 +65,63 @@ void test_whole_caches(haypile_cache *cache, const char *url)
     CHECK(haypile_close(sized) == HAYPILE_OK);
 }
 
+static int compute_much(void *context, haypile_output *output)
+{
+    static const char much[4096];
+    (void)context;
+    return haypile_output_append(output, much, sizeof much);
+}
+
+// What failed no call is told all the same.
+static void test_warnings(void)
+{
+    haypile_cache *cache;
+    haypile_stats stats;
+    void *value;
+    size_t value_bytes;
+    char *text;
+    CHECK(haypile_open("memory:size=1KiB", &cache) == HAYPILE_OK);
+    for (uint64_t times = 1; times <= 2; times++) {
+        CHECK(haypile_get_or_compute(cache, "much", 4, 60000, compute_much, NULL, &value,
+                                     &value_bytes) == HAYPILE_OK);
+        CHECK(value_bytes == 4096);
+        haypile_free(value);
+        CHECK(haypile_get_stats(cache, &stats, sizeof stats) == HAYPILE_OK);
+        CHECK(stats.refused_values == times && stats.failed_reads == 0);
+    }
+    CHECK(text_has(haypile_warnings, cache, "2 computed values were not stored"));
+    CHECK(text_has(haypile_warnings, cache, "4096 bytes is too large"));
+    CHECK(text_has(haypile_prometheus, cache, "haypile_refused_values_total"));
+    CHECK(haypile_close(cache) == HAYPILE_OK);
+
+    // A file is there, and is not a snapshot.
+    char path[] = "/tmp/haypile-test-XXXXXX", url[128];
+    int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, "not a snapshot", 14) == 14 && close(file) == 0);
+    snprintf(url, sizeof url, "memory:size=1MiB,persist=%s", path);
+    CHECK(haypile_open(url, &cache) == HAYPILE_OK);
+    CHECK(text_has(haypile_warnings, cache, path));
+    // It is left as it is.
+    CHECK(haypile_close(cache) == HAYPILE_ERROR_BACKEND);
+    CHECK(unlink(path) == 0);
+
+    // A file keeps its size.
+    snprintf(url, sizeof url, "file:%s,size=2MiB", path);
+    if (haypile_open(url, &cache) != HAYPILE_OK) {
+        CHECK(error_says("needs Linux"));
+        return;
+    }
+    CHECK(haypile_warnings(cache, &text) == HAYPILE_OK && strlen(text) == 0);
+    haypile_free(text);
+    CHECK(haypile_close(cache) == HAYPILE_OK);
+    snprintf(url, sizeof url, "file:%s,size=64MiB", path);
+    CHECK(haypile_open(url, &cache) == HAYPILE_OK);
+    CHECK(text_has(haypile_warnings, cache, "size=64MiB has no effect"));
+    CHECK(text_has(haypile_url, cache, "?size=2MiB"));
+    CHECK(haypile_close(cache) == HAYPILE_OK);
+    CHECK(unlink(path) == 0);
+}
+
 static void test_levels(void)
 {
     haypile_cache *cache;
@@ -105,14 +164,41 @@ static void test_a_server(const char *url, bool lists_keys)
     status = haypile_next_key(keys, &key, &key_bytes);
     CHECK(status == (lists_keys ? HAYPILE_OK : HAYPILE_ERROR_UNSUPPORTED));
     haypile_free_keys(keys);
+    CHECK(haypile_compare_and_delete(cache, "a", 1, "41", 2) == HAYPILE_NOT_STORED);
+    CHECK(haypile_compare_and_delete(cache, "a", 1, "42", 2) == HAYPILE_OK && has(cache, "a", NULL));
+    CHECK(set(cache, "a", "41") == HAYPILE_OK);
     CHECK(haypile_delete(cache, "a", 1) == HAYPILE_OK && has(cache, "a", NULL));
     CHECK(haypile_close(cache) == HAYPILE_OK);
+}
+
+// Whatever is wrong with a URL, the text of the error does not contain its password.
+static void test_no_password_is_shown(void)
+{
+    static const char *const urls[] = {
+        "redis://u:hunter2@127.0.0.1:1/0,timeout=1s",
+        "redis://u:hunter2@127.0.0.1:1/none",
+        "redis://:hun/hunter2@127.0.0.1:1?timeout",
+        "redis:u:hun,hunter2@127.0.0.1:1",
+        "redis+unix://:hunter2@/run/nothing.sock",
+        "memory:size=1MiB -> redis://u:hunter2@127.0.0.1:1->none:",
+        "memcached://u:hunter2@127.0.0.1:1/path",
+        "u:hun%ter%hunter2@h",
+        "://:hunter2@h",
+        "redis://u:hunter2",
+    };
+    for (size_t at = 0; at < sizeof urls / sizeof *urls; at++) {
+        haypile_cache *cache;
+        CHECK(haypile_open(urls[at], &cache) == HAYPILE_ERROR_OPEN && cache == NULL);
+        CHECK(!error_says("hunter2") && strlen(haypile_last_error()) > 0);
+    }
 }
 
 void test_levels_and_servers(void)
 {
     haypile_cache *cache;
     test_levels();
+    test_warnings();
+    test_no_password_is_shown();
     // The schemes are there, and nobody listens.
     CHECK(haypile_open("memcached:///nowhere/memcached.sock", &cache) == HAYPILE_ERROR_OPEN);
     CHECK(error_says("memcached:///nowhere") && !error_says("not registered") && cache == NULL);

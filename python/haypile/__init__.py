@@ -22,7 +22,7 @@ Objects holds objects instead of bytes, and remembers the results of functions:
 """
 
 from haypile._aio import AsyncCache
-from haypile._cache import Cache, open
+from haypile._cache import Cache, CacheWarning, open
 from haypile._haypile import (
     BackendError,
     Busy,
@@ -49,6 +49,7 @@ __all__ = [
     "Busy",
     "Cache",
     "CacheInfo",
+    "CacheWarning",
     "Closed",
     "ComputesItself",
     "Error",

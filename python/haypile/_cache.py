@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
 from typing import Any, cast
 
 from haypile import _haypile
+
+
+class CacheWarning(UserWarning):
+    """A cache was opened, and not everything is as its URL wants it: a saved cache is damaged and so begins empty, an
+    existing file ignores `size=`, a server does not answer, or a process without a place in a file only reads it.
+
+    Cache.warnings returns the same texts, and what occurs later.
+    """
+
+
+def _warn(text: str) -> None:
+    """Warns on behalf of the nearest caller outside of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, CacheWarning, stacklevel=level)
 
 
 class _Items(ItemsView[bytes, bytes]):
@@ -49,6 +67,10 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
     """
 
     __slots__ = ()
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        for text in self.warnings():
+            _warn(text)
 
     # A cache is not compared entry by entry.
     __eq__ = object.__eq__

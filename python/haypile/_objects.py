@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from haypile._cache import Cache
-from haypile._haypile import Busy
+from haypile._haypile import Busy, Unsupported
 from haypile._memoize import memoizer
 from haypile._serializers import Serializer, named
 from haypile._trust import Signer, check_safe
@@ -133,7 +133,7 @@ class Objects:
             if value is not MISSING:
                 return value
             # Written by another version or without our signature.
-            self._delete_version_of(key, data)
+            self._delete_value(key, data)
         # Others go on writing what this program cannot load: it waits for them no longer.
         value = function()
         self._cache.set(key, self._dumped(key, value), ttl)
@@ -270,15 +270,12 @@ class Objects:
                 return MISSING
         raise Busy(f"others have changed the value under {key!r} in {cache.url} {ATTEMPTS} times; try again")
 
-    def _delete_version_of(self, key: Key, data: bytes) -> None:
-        """Deletes an entry that still has this data; over a server without versions, perhaps a later one."""
-        found = self._cache.get_versioned(key)
-        if found is None or found[0] != data:
-            return
-        if found[1] is None:
+    def _delete_value(self, key: Key, data: bytes) -> None:
+        """Deletes an entry that still has this data; over a memcached without versions (-C), maybe a later one."""
+        try:
+            self._cache.compare_and_delete(key, data)
+        except Unsupported:
             self._cache.delete(key)
-        else:
-            self._cache.delete_version(key, found[1])
 
     def _dumped(self, key: Key, value: Any) -> bytes:
         data = self._serializer.dumps(value)

@@ -22,7 +22,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
 from haypile._adapters import count, shared
-from haypile._haypile import ComputesItself, ValueTooLarge
+from haypile._haypile import ComputesItself, ValueTooLarge, _redacted
 from haypile._objects import Objects
 from haypile._threads import callable_from_thread, in_a_thread
 from haypile._types import MISSING
@@ -63,7 +63,8 @@ class HaypileCache(BaseCache):
         unknown = sorted(set(options) - _OPTIONS - _CULLING)
         if unknown:
             raise InvalidCacheBackendError(
-                f"unknown option {unknown[0]!r} in OPTIONS of {location} (known: {', '.join(sorted(_OPTIONS))})"
+                f"unknown option {unknown[0]!r} in OPTIONS of {_redacted(os.fspath(location))}"
+                f" (known: {', '.join(sorted(_OPTIONS))})"
             )
         secrets = None
         if options.get("sign", True):

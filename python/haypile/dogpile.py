@@ -30,19 +30,15 @@ from dogpile.cache.api import (
 )
 
 from haypile._cache import Cache
-from haypile._haypile import Busy, ValueTooLarge
+from haypile._haypile import Busy, Error, Unsupported, ValueTooLarge
 from haypile._trust import Signer, check_safe
 from haypile._types import Ttl
 
-# The value of a mutex that nobody holds. Caches have no operation that deletes an entry only if it has a
-# certain value, but cas can write this one.
-_RELEASED = b""
-
-# Life of a released mutex in seconds: the entry is not needed, and a TTL of zero is refused.
-_RELEASED_TTL = 1.0
-
-# Seconds between two attempts to acquire a mutex: the first pause, and the longest.
+# Seconds between two attempts to acquire or to release a mutex: the first pause, and the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+
+# Seconds that a release keeps its caller while the store is busy; then another thread goes on.
+_RELEASE_PATIENCE = 0.5
 
 _LOCK_TIMEOUT = 30.0
 
@@ -183,30 +179,46 @@ class HaypileMutex(CacheMutex):
                 _, token = self._tokens.popitem()
             except KeyError:
                 raise RuntimeError("the mutex is not held: acquire it before") from None
-        found = self._cache.get_versioned(self._key)
-        if found is None or found[0] != token:
-            return
-        if found[1] is None:
-            # A store without versions.
-            self._cache.delete(self._key)
-        else:
-            self._cache.cas(self._key, _RELEASED, found[1], _RELEASED_TTL)
+        # The mutex is free after its timeout, whether or not the entry was deleted.
+        now = time.monotonic()
+        end = now + self._timeout
+        if not self._try_release(token, min(end, now + _RELEASE_PATIENCE)):
+            threading.Thread(target=self._release_later, args=(token, end), daemon=True).start()
 
     def locked(self) -> bool:
         """Returns whether any thread or process holds the mutex."""
-        return self._cache.get(self._key, _RELEASED) != _RELEASED
+        return self._key in self._cache
 
     def _try_acquire(self, token: bytes) -> bool:
         try:
-            if self._cache.add(self._key, token, self._timeout):
-                return True
-            found = self._cache.get_versioned(self._key)
-            if found is None or found[0] != _RELEASED or found[1] is None:
-                return False
-            return self._cache.cas(self._key, token, found[1], self._timeout)
+            return self._cache.add(self._key, token, self._timeout)
         except Busy:
             # A process was stopped within a write; its lock on the store is released or taken over.
             return False
+
+    def _try_release(self, token: bytes, end: float) -> bool:
+        """Deletes the entry of this token, however late; returns False if the store was busy until `end`."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                self._cache.compare_and_delete(self._key, token)
+                return True
+            except Busy:
+                if time.monotonic() + pause >= end:
+                    return False
+            except Unsupported:
+                # A memcached that runs without versions (-C).
+                if self._cache.get(self._key) == token:
+                    self._cache.delete(self._key)
+                return True
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _release_later(self, token: bytes, end: float) -> None:
+        try:
+            self._try_release(token, end)
+        except Error:
+            pass  # The cache was closed, or its server is gone: the entry expires.
 
 
 def _dumps(value: Any) -> bytes:

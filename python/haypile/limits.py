@@ -68,7 +68,7 @@ class _Limits:
         schemes = [scheme for scheme, _ in self.cache._levels()]
         if len(schemes) != 1 or schemes[0] not in _SCHEMES:
             self.cache.close()
-            raise ConfigurationError(f"rate limits need one level, file or memory, which '{url}' is not")
+            raise ConfigurationError(f"rate limits need one level, file or memory, which '{self.cache.url}' is not")
 
     def incr(self, key: str, expiry: float, amount: int) -> int:
         count = self.cache.incr(_counter(key), amount, 0, expiry)

@@ -220,6 +220,24 @@ impl Cache {
         self.operate(py, 0, |cache| cache.delete_version(&key, Version::from_raw(version)))
     }
 
+    /// Deletes an entry if its value is still this one, in one step; returns whether it did. A lock that is an
+    /// entry is released only by its holder:
+    ///
+    ///     if cache.add("lock", token, ttl=30):
+    ///         try:
+    ///             work()
+    ///         finally:
+    ///             cache.compare_and_delete("lock", token)
+    fn compare_and_delete(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        expected: Value,
+    ) -> PyResult<bool> {
+        let bytes = expected.as_ref().len();
+        self.operate(py, bytes, |cache| cache.compare_and_delete(&key, &expected))
+    }
+
     fn __delitem__(&self, py: Python<'_>, key: KeyArgument) -> PyResult<()> {
         let deleted = self.operate(py, 0, |cache| cache.delete(&key))?;
         if deleted { Ok(()) } else { Err(missing(py, &key)) }
@@ -237,7 +255,7 @@ impl Cache {
     /// Deletes an entry and returns its value. Of several callers, one gets it. If there is none, returns
     /// the default, or raises KeyError.
     ///
-    /// Where a server cannot compare and delete at once, two callers can get the same value.
+    /// Over a memcached that runs without versions (-C), two callers can get the same value.
     #[pyo3(signature = (key, /, *default), text_signature = "($self, key, default=..., /)")]
     fn pop<'py>(
         &self,
@@ -370,14 +388,20 @@ impl Cache {
 
     /// Returns counts since this process opened the cache, and the cache's current contents.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
-        let counted = {
-            let state = self.state();
-            // Also when it was closed, but not what another process has counted.
-            (state.closed && !state.opened.is_inherited()).then(|| Arc::clone(&state.opened))
-        };
-        let opened = counted.map_or_else(|| self.opened(), Ok)?;
+        let opened = self.counted()?;
         let stats = fork::without_gil(py, || opened.cache().stats());
         stats.map(Stats::from).map_err(|error| raised(&error))
+    }
+
+    /// Returns problems that failed no call, one text each: a server that does not answer, a saved cache that is
+    /// damaged, a `size=` that an existing file ignores, a file without a place for this process to write, results
+    /// that are too large to be stored and are computed at each call. Some stay in it when they are over.
+    ///
+    /// Those of the opening are also warnings (CacheWarning), and the first of each later kind goes to
+    /// logging.getLogger("haypile").
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let opened = self.counted()?;
+        Ok(fork::without_gil(py, || opened.cache().warnings()))
     }
 
     /// Closes the cache, and saves it if `persist=` asks for that. From then on everything except
@@ -545,6 +569,15 @@ impl Cache {
         Ok(Arc::clone(&state.opened))
     }
 
+    /// Returns the cache whose counts these are: also one that was closed, but not that of another process.
+    fn counted(&self) -> PyResult<Arc<Opened>> {
+        let closed = {
+            let state = self.state();
+            (state.closed && !state.opened.is_inherited()).then(|| Arc::clone(&state.opened))
+        };
+        closed.map_or_else(|| self.opened(), Ok)
+    }
+
     fn state(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -594,7 +627,7 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
         let Some(hit) = store.get_versioned_into(key, &mut value)? else { return Ok(None) };
         let popped = match hit.version {
             Some(version) => cache.delete_version(key, version),
-            None => cache.delete(key),
+            None => cache.compare_and_delete(key, &value),
         };
         match popped {
             Ok(true) => return Ok(Some(value)),

@@ -18,15 +18,25 @@ mod errors;
 mod fork;
 mod interpreter;
 mod keys;
+mod logging;
 mod opened;
 mod stats;
 mod view;
+
+/// Returns the text of a URL, right or wrong, without what could be a password.
+#[pyo3::pyfunction]
+#[pyo3(name = "_redacted")]
+fn redacted(url: &str) -> String {
+    engine::url::redacted(url)
+}
 
 /// The compiled part of the package `haypile`.
 #[pyo3::pymodule(name = "_haypile", gil_used = false)]
 mod module {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::redacted;
     #[pymodule_export]
     use crate::cache::Cache;
     #[pymodule_export]
@@ -43,6 +53,7 @@ mod module {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::interpreter::check_is_main()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::logging::install();
         crate::fork::register(module.py())
     }
 }

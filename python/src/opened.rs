@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{OpenError, Registry};
 use pyo3::Python;
 
-use crate::fork;
+use crate::{fork, logging};
 
 /// Values from this length on are copied without the GIL.
 const LONG_BYTES: usize = 64 << 10;
@@ -29,7 +29,8 @@ impl Opened {
         let generation = fork::generation();
         let mut registry = Registry::new();
         haypile_remote::register(&mut registry);
-        let cache = engine::Cache::new(registry.open(url)?);
+        // What this logs is an error, or one of the cache's warnings.
+        let cache = engine::Cache::new(logging::silently(|| registry.open(url))?);
         let is_local = match cache.store().url().levels() {
             [level] => ["memory", "file", "none"].contains(&level.scheme()),
             _ => false,
@@ -61,7 +62,9 @@ impl Opened {
         operation: impl FnOnce(&engine::Cache) -> R + Send,
     ) -> R {
         if self.is_local && bytes < LONG_BYTES {
-            operation(self.cache())
+            let result = operation(self.cache());
+            logging::emit(py);
+            result
         } else {
             fork::without_gil(py, || operation(self.cache()))
         }

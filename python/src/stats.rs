@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 /// Statistics as they are pickled.
 type Pickled = (Vec<u64>, Option<u64>, Option<f64>);
 
-/// Defines the class of one list of counts, which have the engine's names.
+/// Defines the class of the engine's list of events.
 macro_rules! stats {
-    ($($(#[doc = $doc:literal])+ $count:ident,)+) => {
+    ($($(#[doc = $doc:literal])+ $event:ident $count:ident $metric:expr;)+) => {
         /// Counts since this process opened the cache, and the cache's current contents.
         ///
         /// Operations that failed are counted nowhere.
@@ -52,16 +52,16 @@ macro_rules! stats {
                     counts.next().ok_or_else(|| PyValueError::new_err("counts are missing"))
                 };
                 Ok(Self {
-                    $($count: next()?,)+
                     entries: next()?,
                     bytes: next()?,
+                    $($count: next()?,)+
                     capacity_bytes,
                     hit_ratio,
                 })
             }
 
             fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
-                let counts = vec![$(self.$count,)+ self.entries, self.bytes];
+                let counts = vec![self.entries, self.bytes, $(self.$count,)+];
                 let restored = py.get_type::<Self>().getattr("_restored")?;
                 Ok((restored, (counts, self.capacity_bytes, self.hit_ratio)))
             }
@@ -77,33 +77,4 @@ macro_rules! stats {
     };
 }
 
-stats! {
-    /// Reads that found a value.
-    hits,
-    /// Reads that found none, or an expired one.
-    misses,
-    /// Accepted writes, including those by incr and decr.
-    sets,
-    /// Writes by add and replace whose condition did not hold.
-    unmet,
-    /// Deletions of an entry that was there; clear counts none.
-    deletes,
-    /// Deletions that found no entry.
-    delete_misses,
-    /// New TTLs for an entry that was there.
-    touches,
-    /// Calls of touch that found no entry.
-    touch_misses,
-    /// Calls of incr and decr that found a counter.
-    counts,
-    /// Calls of incr and decr that found no entry.
-    count_misses,
-    /// Entries that were evicted to make room.
-    evictions,
-    /// Entries that were removed because their TTL had passed.
-    expired,
-    /// New entries that were accepted and not retained.
-    declined,
-    /// Values that were found and could not be read back; each was a miss.
-    corrupt,
-}
+engine::for_each_event!(stats);

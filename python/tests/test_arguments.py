@@ -58,7 +58,7 @@ class ArgumentTest:
                 lambda: cache.set(key, b"v"), lambda: cache.__setitem__(key, b"v"),
                 lambda: cache.set_many([(key, b"v")]), lambda: cache.add(key, b"v"),
                 lambda: cache.replace(key, b"v"), lambda: cache.cas(key, b"v", 1), lambda: cache.get_or_set(key, b"v"),
-                lambda: cache.delete(key), lambda: cache.delete_version(key, 1), lambda: cache.delete_many([key]),
+                lambda: cache.delete(key), lambda: cache.delete_version(key, 1), lambda: cache.compare_and_delete(key, b""), lambda: cache.delete_many([key]),
                 lambda: cache.pop(key, None),
                 lambda: cache.__delitem__(key), lambda: cache.touch(key, 5), lambda: cache.incr(key, 1, 1),
                 lambda: cache.decr(key, 1, 1), lambda: key in cache,

@@ -255,6 +255,26 @@ class ModuleTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             haypile.open(7)
 
+    def test_no_text_contains_a_password(self):
+        for url in (
+            "redis://u:hunter2@127.0.0.1:1/0,timeout=1s",
+            "redis://u:hunter2@127.0.0.1:1/none",
+            "redis://u:hunter2@127.0.0.1:1",
+            "redis://:hun/hunter2@127.0.0.1:1?timeout",
+            "redis:u:hun,hunter2@127.0.0.1:1",
+            "redis+unix://:hunter2@/run/nothing.sock",
+            "memory:size=1MiB -> redis://u:hunter2@127.0.0.1:1->none:",
+            "memcached://u:hunter2@127.0.0.1:1/path",
+            "u:hun%ter%hunter2@h",
+            "://:hunter2@h",
+            "redis://u:hunter2",
+        ):
+            for make in (haypile.open, haypile.Objects, haypile.AsyncCache):
+                with self.subTest(url, make=make):
+                    with self.assertRaises(haypile.OpenError) as raised:
+                        make(url)
+                    self.assertNotIn("hunter2", f"{raised.exception} {raised.exception!r}")
+
     def test_the_url_is_canonical(self):
         with haypile.open("memory:size=1024KiB") as cache:
             self.assertEqual(cache.url, "memory://?size=1MiB&policy=s3fifo")

@@ -135,6 +135,9 @@ class DjangoTest(unittest.TestCase):
 
     def test_options(self):
         self.backend(OPTIONS={"MAX_ENTRIES": 3, "CULL_FREQUENCY": 1}).set("key", "value")
+        with self.assertRaises(InvalidCacheBackendError) as raised:
+            HaypileCache("redis://u:hunter2@127.0.0.1:1", {"OPTIONS": {"serialiser": "json"}})
+        self.assertNotIn("hunter2", str(raised.exception))
         with self.assertRaisesRegex(InvalidCacheBackendError, "unknown option 'serialiser'.*sign"):
             self.backend(OPTIONS={"serialiser": "json"})
 

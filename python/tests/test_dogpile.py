@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import haypile
 import urls
@@ -75,19 +76,55 @@ def start(program, *arguments):
 
 
 class Interrupted:
-    """A cache in which something else happens after an entry was read and before it is changed."""
+    """A cache in which something else happens once, after an entry was read or before it is compared and deleted."""
 
     def __init__(self, cache, interrupt):
         self._cache = cache
-        self._interrupt = interrupt
+        self._interrupts = [interrupt]
 
     def __getattr__(self, name):
         return getattr(self._cache, name)
+
+    def __contains__(self, key):
+        return key in self._cache
+
+    def _interrupt(self):
+        if self._interrupts:
+            self._interrupts.pop()()
+
+    def get(self, *arguments):
+        found = self._cache.get(*arguments)
+        self._interrupt()
+        return found
 
     def get_versioned(self, key):
         found = self._cache.get_versioned(key)
         self._interrupt()
         return found
+
+    def compare_and_delete(self, key, expected):
+        self._interrupt()
+        return self._cache.compare_and_delete(key, expected)
+
+
+class BusyAtFirst:
+    """A cache that is busy when a mutex is released, this number of times."""
+
+    def __init__(self, cache, times):
+        self._cache = cache
+        self.times = times
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def __contains__(self, key):
+        return key in self._cache
+
+    def compare_and_delete(self, key, expected):
+        if self.times > 0:
+            self.times -= 1
+            raise haypile.Busy("another process makes room")
+        return self._cache.compare_and_delete(key, expected)
 
 
 class DogpileTest(unittest.TestCase):
@@ -272,26 +309,55 @@ class DogpileTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "not held"):
             mutexes[0].release()
 
-    def test_of_two_that_find_a_released_mutex_one_acquires_it(self):
-        first = self.backend().get_mutex("key")
-        first.acquire()
-        first.release()
-        cache = Interrupted(self.backend().cache, lambda: self.assertTrue(first.acquire(False)))
-        self.assertFalse(face.HaypileMutex(cache, "key", 60).acquire(False))
-        first.release()
-        self.assertFalse(first.locked())
-
     def test_a_lock_that_is_lost_within_release_stays_with_the_next(self):
-        cache, next_one = self.backend().cache, self.backend().get_mutex("key")
+        for server in (lambda: self.url, lambda: urls.redis(self), lambda: urls.memcached(self)):
+            try:
+                url = server()
+            except unittest.SkipTest:
+                continue
+            with self.subTest(url), haypile.open(url) as cache:
+                next_one = face.HaypileMutex(cache, "key", 60)
 
-        def expire():
-            cache.delete(late._key)
-            self.assertTrue(next_one.acquire(False))
+                def expire():
+                    cache.delete(next_one._key)
+                    self.assertTrue(next_one.acquire(False))
 
-        late = face.HaypileMutex(Interrupted(cache, expire), "key", 60)
-        self.assertTrue(late.acquire())
-        late.release()
-        self.assertTrue(next_one.locked())
+                late = face.HaypileMutex(Interrupted(cache, expire), "key", 60)
+                self.assertTrue(late.acquire())
+                late.release()
+                self.assertTrue(next_one.locked())
+                next_one.release()
+                self.assertFalse(next_one.locked())
+
+    def test_over_a_server_without_versions_or_scripts_a_lock_is_released_as_well(self):
+        with haypile.open(urls.memcached(self, "-C")) as cache:
+            mutex = face.HaypileMutex(cache, "key", 60)
+            self.assertTrue(mutex.acquire())
+            mutex.release()
+            self.assertFalse(mutex.locked())
+
+    def test_a_release_goes_on_while_the_store_is_busy(self):
+        cache = BusyAtFirst(self.backend().cache, 3)
+        mutex = face.HaypileMutex(cache, "key", 60)
+        self.assertTrue(mutex.acquire())
+        mutex.release()
+        self.assertEqual(cache.times, 0)
+        self.assertFalse(mutex.locked())
+
+    def test_a_store_that_stays_busy_does_not_keep_the_caller_and_the_lock_is_released_later(self):
+        cache = BusyAtFirst(self.backend().cache, 1 << 30)
+        mutex = face.HaypileMutex(cache, "key", 600)
+        self.assertTrue(mutex.acquire())
+        with unittest.mock.patch.object(face, "_RELEASE_PATIENCE", 0.01):
+            mutex.release()
+        self.assertTrue(mutex.locked())
+        with self.assertRaisesRegex(RuntimeError, "not held"):
+            mutex.release()
+        cache.times = 0
+        end = time.monotonic() + 60
+        while mutex.locked() and time.monotonic() < end:
+            time.sleep(0.001)
+        self.assertFalse(mutex.locked())
 
     def test_another_thread_releases_after_background_creation(self):
         threads = []

@@ -92,6 +92,29 @@ class VersionTest(unittest.TestCase):
                 self.assertNotIn("key", cache)
                 self.assertFalse(cache.delete_version("key", version))
 
+    def test_an_entry_is_deleted_by_its_value_only_while_it_has_it(self):
+        file = urls.file(self)
+        given = ["memory:size=8MiB", "memory:compress=lz4", file, f"memory:size=1MiB+{file}"]
+        for server in (urls.redis, urls.memcached):
+            try:
+                given.append(server(self))
+            except unittest.SkipTest:
+                continue
+            given.append(f"memory:// -> {given[-1]}")
+        for url in given:
+            with self.subTest(url), haypile.open(url) as cache:
+                for value in (b"token", bytes(10_000)):
+                    self.assertFalse(cache.compare_and_delete("key", value))
+                    cache["key"] = value
+                    self.assertFalse(cache.compare_and_delete("key", value[1:]))
+                    self.assertEqual(cache["key"], value)
+                    self.assertTrue(cache.compare_and_delete("key", bytearray(value)))
+                    self.assertNotIn("key", cache)
+                    self.assertFalse(cache.compare_and_delete("key", value))
+                    cache["key"] = value
+                    self.assertEqual(cache.pop("key"), value)
+                    self.assertNotIn("key", cache)
+
     def test_the_rest_of_a_life(self):
         with haypile.open("memory:size=8MiB") as cache:
             cache.set("short", b"", ttl=50)

@@ -194,8 +194,8 @@ class ObjectsTest(unittest.TestCase):
             def __getattr__(self, name):
                 return getattr(real, name)
 
-            def delete_version(self, *args):
-                deleted = real.delete_version(*args)
+            def compare_and_delete(self, *args):
+                deleted = real.compare_and_delete(*args)
                 real["key"] = b"not JSON either"
                 return deleted
 

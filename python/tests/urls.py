@@ -32,21 +32,57 @@ def file(test, **options):
     return shared(holder.name, **options)
 
 
-def memcached(test):
+def memcached(test, *arguments):
     """The URL of a memcached of its own, for as long as the test runs; skips it where there is none."""
     program = shutil.which("memcached")
     if program is None:
         raise unittest.SkipTest("memcached is not installed: apt-get install memcached")
+    port = _free_port()
+    server = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-u", "nobody", *arguments])
+    _await(test, server, port)
+    return f"memcached://127.0.0.1:{port}"
+
+
+def redis(test):
+    """The URL of a Redis of its own, for as long as the test runs; skips it where there is none."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise unittest.SkipTest("redis-server is not installed: apt-get install redis-server")
+    holder = tempfile.TemporaryDirectory()
+    test.addCleanup(holder.cleanup)
+    port = _free_port()
+    arguments = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", holder.name]
+    server = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+    _await(test, server, port)
+    return f"redis://127.0.0.1:{port}"
+
+
+def _free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = subprocess.Popen([program, "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"])
+        return free.getsockname()[1]
+
+
+# Servers by the port of their URL.
+_servers = {}
+
+
+def end(url):
+    """Ends the server of this URL before its test does."""
+    server = _servers[int(url.rpartition(":")[2])]
+    server.kill()
+    server.wait()
+
+
+def _await(test, server, port):
+    """Returns when the server accepts connections; ends it with the test."""
+    _servers[port] = server
     test.addCleanup(server.wait)
     test.addCleanup(server.kill)
     end = time.monotonic() + 30
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
-            return f"memcached://127.0.0.1:{port}"
+            return
         except ConnectionRefusedError:
             if server.poll() is not None or time.monotonic() > end:
                 raise

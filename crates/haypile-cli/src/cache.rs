@@ -1,5 +1,6 @@
 //! Opens caches by the URLs of arguments.
 
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -12,7 +13,11 @@ use crate::args::cache::Url;
 ///
 /// Dropping it does not close the cache: a memory store with `persist=` saves itself when it is
 /// dropped, and a command that only reads a store opened with a smaller size would lose entries.
-pub(crate) struct OpenCache(ManuallyDrop<Arc<dyn Store>>);
+pub(crate) struct OpenCache {
+    store: ManuallyDrop<Arc<dyn Store>>,
+    /// The warnings that have been printed.
+    warned: RefCell<Vec<String>>,
+}
 
 impl OpenCache {
     /// Opens the cache.
@@ -53,27 +58,34 @@ impl OpenCache {
 
     /// Opens the cache and prints its warnings on standard error.
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
-        let store = registry.open_url(url)?;
-        for warning in store.warnings() {
-            eprintln!("haypile: {warning}");
-        }
-        Ok(Self(ManuallyDrop::new(store)))
+        let store = ManuallyDrop::new(registry.open_url(url)?);
+        let cache = Self { store, warned: RefCell::default() };
+        cache.warn();
+        Ok(cache)
     }
 
     /// Returns the cache.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        &self.0
+        &self.store
     }
 
     /// Ends a command. If it has changed the cache, a cache with `persist=` is saved. A recording
-    /// (`record=`) is written in any case.
+    /// (`record=`) is written in any case. Prints what failed no operation, and was not printed before.
     pub(crate) fn end(&self, has_changed: bool) -> anyhow::Result<()> {
-        if has_changed {
-            self.0.close()?;
-        } else {
-            self.0.flush(Durability::Visible)?;
+        let ended =
+            if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
+        self.warn();
+        Ok(ended?)
+    }
+
+    fn warn(&self) {
+        let mut warned = self.warned.borrow_mut();
+        for warning in self.store.warnings() {
+            if !warned.contains(&warning) {
+                eprintln!("haypile: {warning}");
+                warned.push(warning);
+            }
         }
-        Ok(())
     }
 }
 

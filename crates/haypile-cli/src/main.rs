@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue};
+use haypile::url::redacted;
 use haypile_sim::trace::TraceError;
 
 use args::{Arguments, Command, TraceCommand};
@@ -36,8 +38,30 @@ fn main() -> ExitCode {
 
 /// Parses the command line; wrong arguments and requests for help end the program.
 fn arguments() -> Arguments {
-    let matches = args::command().get_matches();
-    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    let matches = args::command().try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    arguments.unwrap_or_else(|error| without_passwords(error).exit())
+}
+
+/// Hides what could be a password in an error that quotes a cache's URL in the wrong place.
+fn without_passwords(mut error: clap::Error) -> clap::Error {
+    let schemes: Vec<_> = cache::registry().schemes().map(|scheme| scheme.name).collect();
+    let is_url = |text: &str| {
+        let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+        text.contains('@') || text.contains("://") || schemes.contains(&scheme)
+    };
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::InvalidValue]
+    {
+        if let Some(ContextValue::String(text)) = error.get(kind)
+            && is_url(text)
+        {
+            let shown = ContextValue::String(redacted(text));
+            error.insert(kind, shown);
+            // A tip repeats the text.
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
+        }
+    }
+    error
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

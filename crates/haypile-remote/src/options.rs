@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use haypile::DEFAULT_COMPUTE_WAIT;
-use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind};
+use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind, redacted};
+
+use crate::address::Address;
 
 /// The default of `timeout=`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -30,7 +32,17 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 
 /// Returns the error for an authority or path that the scheme does not accept.
 pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
-    UrlError::WrongPlace { level: level.redacted().to_string(), expected: expected.to_owned() }
+    UrlError::WrongPlace { level: redacted(&level.to_string()), expected: expected.to_owned() }
+}
+
+/// Returns the socket at the path of a level. One that looks like a login and a host is refused: messages
+/// name the socket.
+pub(crate) fn socket(level: &Level) -> Result<Address, UrlError> {
+    let login = level.path().rsplit_once('@').map_or("", |(login, _)| login);
+    if login.split('/').nth(1).is_some_and(|first| first.contains(':')) {
+        return Err(wrong_place(level, "the path of a socket comes without a user and a password"));
+    }
+    Ok(Address::Unix(level.path().into()))
 }
 
 /// The values of the shared options.

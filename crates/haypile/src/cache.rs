@@ -210,6 +210,21 @@ impl Cache {
         self.store.delete_version(key.as_ref(), version)
     }
 
+    /// Deletes an entry if its value is still `expected`; returns whether it did. See
+    /// [`Store::compare_and_delete`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::compare_and_delete`].
+    pub fn compare_and_delete(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.computations.flights().note_change(key.as_ref());
+        self.store.compare_and_delete(key.as_ref(), expected.as_ref())
+    }
+
     /// Deletes entries; returns for each key whether there was one. If one fails, the others are
     /// still deleted; the errors are those of [`Store`].
     pub fn delete_many(&self, keys: &[impl AsRef<[u8]>]) -> Vec<Result<bool>> {
@@ -290,23 +305,39 @@ impl Cache {
         self.store.is_empty()
     }
 
-    /// Returns the counts since the store was opened, even if it has been closed.
+    /// Returns the counts since the store was opened, even if it has been closed, and those of
+    /// computations.
     ///
     /// # Errors
     ///
     /// Those of [`Store`].
     pub fn stats(&self) -> Result<Stats> {
-        self.store.stats()
+        let mut stats = self.store.stats()?;
+        self.computations.counters().add_to(&mut stats);
+        Ok(stats)
+    }
+
+    /// Returns problems that failed no operation, one text each, for people: those of the
+    /// [store](Store::warnings), and computed values that it does not store. The first of each kind is
+    /// also written to the log, when it occurs.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.store.warnings();
+        warnings.extend(self.computations.counters().warnings());
+        warnings
     }
 
     /// Returns the counts of each level of the store in Prometheus' text format; see
-    /// [`prometheus`](crate::prometheus()).
+    /// [`prometheus`](crate::prometheus()). Those of computations are those of the first level.
     ///
     /// # Errors
     ///
     /// Those of [`Store::stats_by_level`].
     pub fn prometheus(&self) -> Result<String> {
-        self.store.stats_by_level().map(|levels| prometheus(&levels))
+        let mut levels = self.store.stats_by_level()?;
+        if let Some(first) = levels.first_mut() {
+            self.computations.counters().add_to(&mut first.stats);
+        }
+        Ok(prometheus(&levels))
     }
 
     /// Returns when everything accepted before the call has reached `durability`.

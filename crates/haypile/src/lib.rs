@@ -44,6 +44,7 @@ pub mod file {
     pub mod rules;
 }
 mod flight;
+pub mod fork;
 pub mod memory;
 mod mutant;
 mod none;

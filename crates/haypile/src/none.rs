@@ -101,6 +101,10 @@ impl Store for NoneStore {
         self.delete(key)
     }
 
+    fn compare_and_delete(&self, key: &[u8], _expected: &[u8]) -> Result<bool> {
+        self.delete(key)
+    }
+
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         ttl.resolve(None)?;
         self.check(key)?;

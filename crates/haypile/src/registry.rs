@@ -213,12 +213,16 @@ impl Registry {
     fn resolve_levels(&self, url: &CacheUrl) -> Result<(Vec<Upper>, ResolvedLevel), OpenError> {
         let (last, upper) = url.levels().split_last().expect("a URL has a level");
         let mut levels = Vec::with_capacity(upper.len());
-        for level in upper {
-            levels.push(Upper::resolve(level, self.opener(level.scheme())?.scheme())?);
+        for (number, level) in upper.iter().enumerate() {
+            let resolve = || Ok(Upper::resolve(level, self.opener(level.scheme())?.scheme())?);
+            levels.push(resolve().map_err(without_secrets(url, number))?);
         }
-        let scheme = self.opener(last.scheme())?.scheme();
-        tier::refuse(last)?;
-        Ok((levels, last.resolve(scheme)?))
+        let resolve = || {
+            let scheme = self.opener(last.scheme())?.scheme();
+            tier::refuse(last)?;
+            Ok(last.resolve(scheme)?)
+        };
+        Ok((levels, resolve().map_err(without_secrets(url, upper.len()))?))
     }
 
     /// Opens the cache of this URL, given as text.
@@ -275,6 +279,14 @@ impl Registry {
 
     fn available(&self) -> String {
         self.openers.keys().copied().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Hides what could be a part of a password in an error about one level of a URL.
+fn without_secrets(url: &CacheUrl, level: usize) -> impl FnOnce(OpenError) -> OpenError + '_ {
+    move |error| match error {
+        OpenError::Url(error) => url.without_secrets(level, error).into(),
+        error => error,
     }
 }
 

@@ -14,6 +14,10 @@ use crate::write::{Reservation, SetOptions, Version, Written};
 /// The default time that a caller waits for another that computes.
 pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
+/// The number of times that [`Store::compare_and_delete`] compares again after the same value was
+/// rewritten between its two steps.
+pub(crate) const COMPARE_ATTEMPTS: u32 = 10_000;
+
 /// A cache of bytes under keys of bytes.
 ///
 /// The trait is synchronous and object-safe; programs hold a [`Cache`](crate::Cache) around an
@@ -129,6 +133,38 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { operation: "delete_version", store: self.describe() })
     }
 
+    /// Deletes an entry only if its value is `expected`, atomically; returns whether it did. Any other
+    /// value stays, even one that is written during the call. Each store compares values as its
+    /// readers see them, for example after decompression.
+    ///
+    /// By default, [`delete_version`](Self::delete_version) deletes the value that was read and found
+    /// equal.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if the store has neither versions nor such an operation of its own;
+    /// [`Error::Busy`] if others rewrite the same value again and again during the call. The entry
+    /// stays.
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        const OPERATION: &str = "compare_and_delete";
+        let mut value = Vec::new();
+        for _ in 0..COMPARE_ATTEMPTS {
+            let Some(hit) = self.get_versioned_into(key, &mut value)? else { return Ok(false) };
+            if value != expected {
+                return Ok(false);
+            }
+            let version = hit.version.ok_or_else(|| Error::Unsupported {
+                operation: OPERATION,
+                store: self.describe(),
+            })?;
+            if self.delete_version(key, version)? {
+                return Ok(true);
+            }
+            // It was written since, perhaps with an equal value.
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
     /// Gives an entry a new TTL, counted from now; returns whether there was one. Its value and
     /// version stay. Whether that counts as a use is up to the store.
     ///
@@ -211,8 +247,9 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(vec![LevelStats::new(self.url(), self.stats()?)])
     }
 
-    /// Returns problems that failed no operation, such as a snapshot that could not be read; one
-    /// text each, for people.
+    /// Returns problems that failed no operation, one text each, for people: a snapshot that could not
+    /// be read, a server that does not answer, a `size=` that an existing file ignores. Those that are
+    /// over may stay in it.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

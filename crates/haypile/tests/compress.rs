@@ -32,7 +32,12 @@ fn pair(compression: &str) -> (Arc<CompressedStore>, Arc<dyn Store>) {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Write { key: u8, value: Vec<u8>, mode: Mode, reserve: bool },
+    Write {
+        key: u8,
+        value: Vec<u8>,
+        mode: Mode,
+        reserve: bool,
+    },
     SetMany(Vec<(u8, Vec<u8>)>),
     Get(u8),
     GetMany(Vec<u8>),
@@ -41,6 +46,8 @@ enum Op {
     Touch(u8),
     Delete(u8),
     DeleteVersion(u8),
+    /// With this value; without one, with that of the entry.
+    CompareAndDelete(u8, Option<Vec<u8>>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +83,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => key().prop_map(Op::Touch),
         1 => key().prop_map(Op::Delete),
         1 => key().prop_map(Op::DeleteVersion),
+        2 => (key(), prop::option::of(value()))
+            .prop_map(|(key, value)| Op::CompareAndDelete(key, value)),
     ]
 }
 
@@ -156,6 +165,11 @@ fn apply(store: &dyn Store, op: &Op, versions: &mut Versions) -> String {
             let version = versions.get(&(id, *key));
             format!("{:?}", version.map(|version| store.delete_version(&[*key], *version).unwrap()))
         }
+        Op::CompareAndDelete(key, expected) => {
+            let expected = expected.clone().or_else(|| store.get(&[*key]).unwrap());
+            let deleted = store.compare_and_delete(&[*key], &expected.unwrap_or_default());
+            format!("{:?}", deleted.unwrap())
+        }
     }
 }
 
@@ -199,6 +213,44 @@ fn whatever_was_written_before_can_be_read() {
         assert_eq!(lz4.get(key).unwrap().unwrap(), value);
     }
     assert!(inner.get(b"lz4").unwrap().unwrap().starts_with(&MARKER));
+}
+
+#[test]
+fn equal_values_are_deleted_whatever_their_stored_form() {
+    let (lz4, inner) = pair("lz4");
+    let zstd = CompressedStore::new(inner.clone(), "zstd:19".parse().unwrap(), 64);
+    let (value, other) = ([b'a'; 1_000], [b'b'; 1_000]);
+    let writers: [&dyn Store; 3] = [&*inner, &*lz4, &zstd];
+    for writer in writers {
+        for deleter in [&*lz4 as &dyn Store, &zstd] {
+            set(writer, b"key", &value);
+            assert!(!deleter.compare_and_delete(b"key", &other).unwrap());
+            assert!(deleter.compare_and_delete(b"key", &value).unwrap());
+            assert!(!deleter.compare_and_delete(b"key", &value).unwrap());
+        }
+    }
+    // One whose stored form is the expected value itself is not that value.
+    set(&*lz4, b"key", &value);
+    let form = inner.get(b"key").unwrap().unwrap();
+    assert!(!lz4.compare_and_delete(b"key", &form).unwrap());
+    assert!(lz4.contains(b"key").unwrap());
+}
+
+#[test]
+fn a_value_that_is_written_during_the_comparison_is_compared_again() {
+    let (store, hooked, memory) = hooked();
+    let writer = CompressedStore::new(memory.clone(), "lz4".parse().unwrap(), 64);
+    set(&store, b"key", &[b'a'; 1_000]);
+    // The same value in another form.
+    hooked.once(When::After("get"), move || set(&writer, b"key", &[b'a'; 1_000]));
+    assert!(store.compare_and_delete(b"key", &[b'a'; 1_000]).unwrap());
+    set(&store, b"key", &[b'a'; 1_000]);
+    let writer = Arc::clone(&memory);
+    hooked.once(When::After("get"), move || set(&*writer, b"key", &[b'b'; 1_000]));
+    assert!(!store.compare_and_delete(b"key", &[b'a'; 1_000]).unwrap());
+    assert_eq!(store.get(b"key").unwrap().unwrap(), [b'b'; 1_000]);
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.deletes, stats.delete_misses), (1, 1, 1));
 }
 
 #[test]

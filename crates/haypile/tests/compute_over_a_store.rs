@@ -120,6 +120,10 @@ fn a_store_that_cannot_be_read_is_a_miss_that_is_counted() {
     assert_eq!(cache.get_or_compute("key", None, || b"value".to_vec()).unwrap(), b"value");
     let stats = cache.clone().compute_stats();
     assert_eq!((stats.failed_reads, stats.refused_values), (1, 0));
+    assert_eq!(cache.stats().unwrap().failed_reads, 1);
+    let warnings = cache.warnings().join(" ");
+    assert!(warnings.contains("1 reads before computations failed"), "{warnings}");
+    assert!(warnings.contains("connection refused"), "{warnings}");
 }
 
 #[test]

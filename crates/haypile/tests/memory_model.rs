@@ -26,6 +26,8 @@ enum Op {
     Delete(u8),
     /// With the version of the last read, or of an earlier one.
     DeleteVersion(u8),
+    /// With the value of the entry, or another one.
+    CompareAndDelete(u8, bool),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -63,6 +65,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Contains),
         2 => key.clone().prop_map(Op::Delete),
         2 => key.clone().prop_map(Op::DeleteVersion),
+        2 => (key.clone(), any::<bool>())
+            .prop_map(|(key, same)| Op::CompareAndDelete(key, same)),
         2 => (key.clone(), ttl).prop_map(|(key, ttl)| Op::Touch(key, ttl)),
         3 => (key.clone(), delta.clone()).prop_map(|(key, delta)| Op::Incr(key, delta)),
         3 => (key, delta).prop_map(|(key, delta)| Op::Decr(key, delta)),
@@ -150,6 +154,20 @@ fn write(
     }
 }
 
+/// Compares with the value of the entry, or with another one.
+fn compare_and_delete(store: &dyn Store, model: &mut Model, key: u8, same: bool) {
+    let entry = model.entries.get(&key);
+    let mut value = entry.map_or_else(Vec::new, |entry| entry.value.clone());
+    if !same {
+        value.push(b'x');
+    }
+    let is_same = same && entry.is_some();
+    assert_eq!(store.compare_and_delete(&key_of(key), &value).unwrap(), is_same);
+    if is_same {
+        model.entries.remove(&key);
+    }
+}
+
 fn run(ops: Vec<Op>, policy: &str) {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
@@ -203,6 +221,7 @@ fn run(ops: Vec<Op>, policy: &str) {
                     model.entries.remove(&key);
                 }
             }
+            Op::CompareAndDelete(key, same) => compare_and_delete(store, &mut model, key, same),
             Op::Touch(key, ttl) => {
                 let touched = store.touch(&key_of(key), Ttl::from(ttl_of(ttl))).unwrap();
                 let entry = model.entries.get_mut(&key);

@@ -265,6 +265,27 @@ fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
 }
 
 #[test]
+fn an_entry_is_deleted_by_its_value_only_while_it_has_it() {
+    let clock = Arc::new(ManualClock::new());
+    let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
+    let cache = Cache::new(builder.open().unwrap());
+    assert!(!cache.compare_and_delete("key", "").unwrap());
+    cache.set("key", "").unwrap();
+    assert!(!cache.compare_and_delete("key", "a").unwrap());
+    assert!(cache.compare_and_delete("key", "").unwrap());
+    cache.set_with_ttl("key", "mortal", Duration::from_secs(1)).unwrap();
+    assert!(!cache.compare_and_delete("key", "mortal ").unwrap());
+    clock.advance(Duration::from_secs(1));
+    assert!(!cache.compare_and_delete("key", "mortal").unwrap());
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.hits, stats.deletes, stats.delete_misses, stats.expired), (0, 1, 4, 1));
+    let error = cache.compare_and_delete(vec![0; 65_536], "").unwrap_err();
+    assert!(matches!(error, Error::KeyTooLong { .. }), "{error}");
+    cache.close().unwrap();
+    assert!(matches!(cache.compare_and_delete("key", ""), Err(Error::Closed { .. })));
+}
+
+#[test]
 fn of_many_writes_each_stands_for_itself() {
     let cache = Cache::open("memory:").unwrap();
     cache.set("there", "old").unwrap();

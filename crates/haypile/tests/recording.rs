@@ -109,8 +109,9 @@ fn every_operation_is_written_as_it_was() {
     say(Kind::Replace, false, b"b", Some(1), Some(0));
     let _ = store.set(b"a", b"99", &SetOptions::cas(version)).unwrap();
     say(Kind::Cas, true, b"a", Some(2), None);
+    // A simulation would delete the entry, which stays.
     assert!(!store.delete_version(b"a", version).unwrap());
-    say(Kind::Delete, false, b"a", None, None);
+    assert!(!store.compare_and_delete(b"a", b"12").unwrap());
     assert_eq!(store.incr(b"a", 1).unwrap(), Some(100));
     say(Kind::Incr, true, b"a", Some(3), None);
     assert_eq!(store.decr(b"b", 1).unwrap(), None);
@@ -127,6 +128,10 @@ fn every_operation_is_written_as_it_was() {
     let version = store.get_into(b"c", &mut Vec::new()).unwrap().unwrap().version.unwrap();
     say(Kind::Hit, true, b"c", Some(5), None);
     assert!(store.delete_version(b"c", version).unwrap());
+    say(Kind::Delete, true, b"c", None, None);
+    let _ = store.set(b"c", b"value", &SetOptions::set()).unwrap();
+    say(Kind::Set, true, b"c", Some(5), None);
+    assert!(store.compare_and_delete(b"c", b"value").unwrap());
     say(Kind::Delete, true, b"c", None, None);
     let mut reservation = store.reserve(b"d", 7, &SetOptions::set()).unwrap();
     reservation.buffer().fill(1);

@@ -95,6 +95,27 @@ fn a_value_that_is_not_retained_is_still_returned() {
 }
 
 #[test]
+fn a_value_that_is_computed_at_each_call_is_told_of() {
+    let cache = Cache::open("memory:size=1KiB").unwrap();
+    assert_eq!((cache.warnings(), cache.stats().unwrap().refused_values), (vec![], 0));
+    for times in 1..=2 {
+        assert_eq!(cache.get_or_compute("key", None, || vec![1; 4_096]).unwrap(), [1; 4_096]);
+        let [warning] = &cache.warnings()[..] else { panic!("{:?}", cache.warnings()) };
+        for part in [
+            &format!("{times} computed values were not stored"),
+            "computed again at each call",
+            "4096 bytes is too large",
+        ] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        assert_eq!(cache.stats().unwrap().refused_values, times);
+        let text = cache.prometheus().unwrap();
+        assert!(text.contains("haypile_refused_values_total{level=\"0\""), "{text}");
+    }
+    assert_eq!(cache.store().stats().unwrap().refused_values, 0);
+}
+
+#[test]
 fn what_the_cache_refuses_is_not_computed() {
     let cache = Cache::open("memory:").unwrap();
     let compute = || -> Vec<u8> { panic!("computed") };

@@ -30,7 +30,7 @@ impl Options {
                     values => values.contains(&value),
                 });
                 let wrong = || SubjectError::Spec {
-                    subject: spec.to_string(),
+                    subject: spec.redacted(),
                     wrong: format!("unknown option '{pair}'; {}", describe(allowed)),
                 };
                 fits.then(|| (name.to_owned(), value.to_owned())).ok_or_else(wrong)

@@ -32,6 +32,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let cache = OpenCache::open(&arguments.cache.url())?;
+    // What the cache warns of at its opening has been printed.
+    log_to_standard_error();
     let proxy = proxy(arguments, &cache)?;
     // Before anybody knows of it: a signal that comes at once must not end it in the middle of a request.
     let signals = Signals::watch()?;
@@ -68,6 +70,29 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     cache.end(true)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what the cache reports while it is in use, such as a server that no longer answers.
+fn log_to_standard_error() {
+    struct StandardError;
+
+    impl log::Log for StandardError {
+        fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+            metadata.target().starts_with("haypile")
+        }
+
+        fn log(&self, record: &log::Record<'_>) {
+            if self.enabled(record.metadata()) {
+                eprintln!("haypile: {}", record.args());
+            }
+        }
+
+        fn flush(&self) {}
+    }
+
+    if log::set_logger(&StandardError).is_ok() {
+        log::set_max_level(log::LevelFilter::Info);
+    }
 }
 
 /// The signals that the proxy heeds, from the moment at which they are watched.

@@ -495,3 +495,50 @@ fn what_is_written_through_levels_is_in_the_last_one() {
         assert_eq!(status(&["get", &levels, write]), NEGATIVE);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_size_that_an_existing_file_ignores_is_told_of() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "cache");
+    set(&format!("file:{path},size=2MiB"), "key", b"value");
+    assert_eq!(get(&format!("file:{path},size=2MiB"), "key"), b"value");
+    for arguments in [&["get"][..], &["dump"], &["keys"], &["incr", "--initial", "1"], &["clear"]] {
+        let (command, more) = arguments.split_first().unwrap();
+        let url = format!("file:{path},size=64MiB");
+        let mut words = vec![*command, &url];
+        words.extend(["get", "incr"].contains(command).then_some("key"));
+        words.extend(more);
+        let output = haypile(&words).output().unwrap();
+        let warning = text(output.stderr);
+        // Once, and before whatever else there is to say.
+        assert!(warning.starts_with(&format!("haypile: {path} has 2MiB")), "{words:?}: {warning}");
+        assert_eq!(warning.matches("size=64MiB has no effect").count(), 1, "{warning}");
+    }
+}
+
+#[test]
+fn no_message_contains_a_password() {
+    for arguments in [
+        &["get", "redis://u:hunter2@127.0.0.1:1/0,timeout=1s", "key"][..],
+        &["get", "redis:u:hunt,hunter2@127.0.0.1:1/0", "key"],
+        &["set", "redis://u:hunter2@127.0.0.1:1/none", "key", "value"],
+        &["dump", "memcached://u:hunter2@127.0.0.1:1"],
+        &["keys", "redis+unix://:hunter2@/run/nothing.sock"],
+        &["stat", "file://u:hunter2@h/nonexistent"],
+        // The words of a command in another order.
+        &["redis://u:hunter2@127.0.0.1:1", "get", "key"],
+        &["redis:u:hunter2", "get", "key"],
+        &["get", "memory:", "key", "redis://:hunter2@127.0.0.1:1"],
+        &["clear", "memory:", "--redis://:hunter2@127.0.0.1:1"],
+        &["lab", "micro", "--subject", "://:hunter2@127.0.0.1"],
+        &["lab", "micro", "--subject", "memory,redis://u:hunter2@127.0.0.1:1"],
+        &["lab", "micro", "--subject", "redis://u:hunter2@127.0.0.1:1/x?y"],
+        &["proxy", "redis://u:hunter2@127.0.0.1:1/0?timeout"],
+    ] {
+        let output = haypile(arguments).output().unwrap();
+        let shown = format!("{}{}", text(output.stdout), text(output.stderr));
+        assert_eq!(output.status.code(), Some(FAILURE), "{shown}");
+        assert!(!shown.contains("hunter2"), "{arguments:?}: {shown}");
+    }
+}

@@ -25,7 +25,7 @@ pub(super) const KIND: Kind = Kind {
     shared: true,
     open: |spec, room, subjects| {
         let wrong = |wrong: &str| SubjectError::Spec {
-            subject: spec.to_string(),
+            subject: spec.redacted(),
             wrong: format!("{wrong}; write it as in again:3:memory:policy=lru"),
         };
         let (percent, inner) =

@@ -2,10 +2,13 @@
 
 use std::error::Error as StdError;
 
+use haypile::url::redacted;
+
 /// The error of a cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A subject that cannot be opened, or not used as a job needs it.
+/// A subject that cannot be opened, or not used as a job needs it. The subjects in it are named without
+/// passwords.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubjectError {
@@ -73,6 +76,6 @@ pub enum SubjectError {
 impl SubjectError {
     /// For `map_err`: this subject could not be opened because of what the cache said.
     pub fn open<E: Into<Cause>>(subject: impl ToString) -> impl FnOnce(E) -> Self {
-        move |source| Self::Open { subject: subject.to_string(), source: source.into() }
+        move |source| Self::Open { subject: redacted(&subject.to_string()), source: source.into() }
     }
 }

@@ -54,7 +54,7 @@ struct HttpSubject {
 
 impl HttpSubject {
     fn open(spec: &SubjectSpec, room: &Room) -> Result<Self, SubjectError> {
-        let wrong = |wrong| SubjectError::Spec { subject: spec.to_string(), wrong };
+        let wrong = |wrong| SubjectError::Spec { subject: spec.redacted(), wrong };
         let inner: SubjectSpec = spec.rest().parse().map_err(wrong)?;
         let directory = env::current_dir().map_err(SubjectError::open(spec))?;
         let url = complete(&inner, room, &directory)?;

@@ -22,7 +22,7 @@ pub(super) const KIND: Kind = Kind {
     shared: false,
     open: |spec, _, _| {
         let wrong = || SubjectError::Spec {
-            subject: spec.to_string(),
+            subject: spec.redacted(),
             wrong: "write the time of an operation, as in mock:100ns".to_owned(),
         };
         let step_ns = spec.rest().strip_suffix("ns").and_then(|number| number.parse().ok());

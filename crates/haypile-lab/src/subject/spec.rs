@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use haypile::url::redacted;
+
 /// The name of a subject, and what may follow it after a colon: `noop`, `mock:100ns`,
 /// `memory:policy=lru`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +43,11 @@ impl SubjectSpec {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The whole with `xxxxx` in the place of what could be a password, for messages.
+    pub fn redacted(&self) -> String {
+        redacted(&self.0)
+    }
 }
 
 impl FromStr for SubjectSpec {
@@ -50,7 +57,8 @@ impl FromStr for SubjectSpec {
         let text = text.trim();
         if text.is_empty() || text.starts_with(':') || text.contains(['\n', '\r', '\t']) {
             return Err(format!(
-                "'{text}' is not a subject; write a name, as in memory:policy=lru"
+                "'{}' is not a subject; write a name, as in memory:policy=lru",
+                redacted(text)
             ));
         }
         Ok(Self(text.to_owned()))
@@ -112,8 +120,9 @@ mod tests {
 
     #[test]
     fn a_subject_has_a_name() {
-        for text in ["", "a,,b", ":3", "a,", "a\nb"] {
-            assert!(split_list(text).unwrap_err().contains("is not a subject"), "{text:?}");
+        for text in ["", "a,,b", ":3", "a,", "a\nb", "://:hunter2@h"] {
+            let error = split_list(text).unwrap_err();
+            assert!(error.contains("is not a subject") && !error.contains("hunter2"), "{error}");
         }
         let spec: SubjectSpec = "again:3:noop".parse().unwrap();
         assert_eq!((spec.name(), spec.rest()), ("again", "3:noop"));

@@ -82,7 +82,7 @@ impl Subjects {
             allowed: self.names(),
         })?;
         if room.processes > 1 && !kind.shared {
-            let (subject, processes) = (spec.to_string(), room.processes);
+            let (subject, processes) = (spec.redacted(), room.processes);
             return Err(SubjectError::Processes { subject, processes });
         }
         (kind.open)(spec, room, self)
@@ -102,7 +102,7 @@ impl Subjects {
     pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
         #[cfg(feature = "experiments")]
         if let Some(inner) = super::http::inner(spec) {
-            let wrong = |wrong| SubjectError::Spec { subject: spec.to_string(), wrong };
+            let wrong = |wrong| SubjectError::Spec { subject: spec.redacted(), wrong };
             let inner = inner.map_err(wrong)?;
             if !is_ours(&inner) {
                 return Err(wrong(

@@ -15,6 +15,7 @@
 //! | values | the server's `item_size_max` (1 MiB by default) less the key and its own 50 bytes |
 //! | TTL | whole seconds, rounded up; because of the ticks of its clock an entry can expire up to a second early |
 //! | versions | its CAS numbers, which `delete_version` compares as well; none if the server runs without them (`-C`) |
+//! | `compare_and_delete` | compares, and deletes by CAS number; unsupported if the server runs without them (`-C`) |
 //! | counters | its own: it also accepts a number with blanks or a sign before it, or a blank or a zero byte and anything behind it; and sometimes it refuses one of 2^63 or more, because it looks for a minus sign beyond its end (1.6.18) |
 //! | `clear` | `flush_all`: everything that the servers hold, including entries of other clients; not with `namespace=` |
 //! | `len`, `bytes` | the servers' `curr_items` and `bytes`, including entries of other clients and those that expired or were cleared but are not yet removed; not with `namespace=` |

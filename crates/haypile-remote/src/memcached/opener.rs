@@ -11,7 +11,7 @@ use super::store::MemcachedStore;
 use crate::address::Address;
 use crate::deadline::Lost;
 use crate::fence::Fences;
-use crate::options::{Common, OPTIONS, wrong_place};
+use crate::options::{Common, OPTIONS, socket, wrong_place};
 use crate::server::Server;
 
 const DEFAULT_PORT: u16 = 11211;
@@ -129,7 +129,7 @@ fn open(
 
 fn addresses(level: &Level) -> Result<Vec<Address>, UrlError> {
     if level.server().is_empty() {
-        return Ok(vec![Address::Unix(level.path().into())]);
+        return Ok(vec![socket(level)?]);
     }
     let wrong = |expected: &str| wrong_place(level, expected);
     let mut addresses = Vec::new();

@@ -33,6 +33,9 @@ const COUNTER_FLAGS: u32 = 0x4859_0000;
 /// An upper bound on what the server's header, flags, CAS number and the terminators of key and
 /// value take of an item.
 const ITEM_OVERHEAD_BYTES: u64 = 64;
+/// The number of times that a value is compared again after it was rewritten between its comparison and
+/// its deletion.
+const COMPARE_ATTEMPTS: u32 = 10_000;
 
 /// One or several memcached servers; see the [module documentation](super).
 ///
@@ -349,6 +352,29 @@ impl Store for MemcachedStore {
         let key = self.key(key)?;
         let command = delete_version_command(&key.bytes, version.raw());
         self.deleted(self.ask(&key, &command))
+    }
+
+    /// Leaves the entry if the server does not answer, as [`delete_version`](Store::delete_version) does.
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        for _ in 0..COMPARE_ATTEMPTS {
+            let found = match self.read(&key, &get_options()) {
+                Some(reply) => self.found(reply)?,
+                None => None,
+            };
+            let Some((_, hit)) = found.filter(|(value, _)| value == expected) else {
+                return self.deleted(None);
+            };
+            let version = hit.version.ok_or_else(|| self.unsupported("compare_and_delete"))?;
+            let command = delete_version_command(&key.bytes, version.raw());
+            let reply = self.ask(&key, &command);
+            let is_changed = matches!(&reply, Some(Ok(result)) if result.rc == ReturnCode::Ex);
+            if !is_changed {
+                return self.deleted(reply);
+            }
+            // It was written since, perhaps with an equal value.
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

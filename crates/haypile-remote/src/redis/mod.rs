@@ -16,6 +16,7 @@
 //! | values | up to 512 MiB, the server's default bound (`proto-max-bulk-len`) |
 //! | TTL | milliseconds, rounded up |
 //! | versions | none, and `cas` is unsupported: see below |
+//! | `compare_and_delete` | a script (`EVAL`) compares and deletes |
 //! | counters | as in every store: from 0 to 2^64 - 1, read and written back if unchanged; Redis' own are signed, and create a missing entry |
 //! | `clear` | `FLUSHDB`: the whole database, including entries of other clients; with `namespace=`, its entries one by one |
 //! | `len` | `DBSIZE`; with `namespace=`, its entries are counted one by one |
@@ -51,7 +52,8 @@
 //! programs, and theirs to us. A version derived from the value, which is how Redis 8 and Valkey
 //! compare (`IFEQ`, `IFDEQ`), does not detect that a value was changed and changed back. `WATCH`
 //! ties a version to one connection. None of these keeps the promises of [`Store`](haypile::Store),
-//! so versions are unsupported.
+//! so versions are unsupported. [`compare_and_delete`](haypile::Store::compare_and_delete) needs none:
+//! it promises to delete a certain value, whenever that was written.
 
 mod cluster;
 mod connection;

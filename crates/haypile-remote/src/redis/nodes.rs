@@ -76,7 +76,7 @@ impl Batch {
 /// The purpose of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// It changes nothing.
+    /// It changes nothing, or nothing that would be wrong if it is done late or not at all.
     Read,
     /// It changes the entries of its keys.
     Change(Repeat),

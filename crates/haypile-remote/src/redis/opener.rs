@@ -11,7 +11,7 @@ use super::settings::Redis;
 use super::store::RedisStore;
 use crate::address::Address;
 use crate::fence::Fences;
-use crate::options::{Common, OPTIONS, TIMEOUT, wrong_place};
+use crate::options::{Common, OPTIONS, TIMEOUT, socket, wrong_place};
 use crate::server::Server;
 
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -141,7 +141,7 @@ impl Database {
         if level.server().is_empty() {
             let database = level.count("db").unwrap_or(0);
             let database = i64::try_from(database).expect("the option's range is checked");
-            let address = Address::Unix(level.path().into());
+            let address = socket(level.level())?;
             return Ok(Self { address, number: database, login: Login::default() });
         }
         let wrong = |expected: &str| wrong_place(level.level(), expected);
@@ -195,6 +195,8 @@ mod tests {
             ("redis://u:secret@a,b", "one server"),
             ("redis://u@h", "a user needs a password"),
             ("redis+unix:///s?db=x", "whole number"),
+            ("redis+unix:///u:secret@/run/s", "without a user and a password"),
+            ("redis+unix:///:sec/ret@h", "without a user and a password"),
         ] {
             let error = of(text).unwrap_err().to_string();
             assert!(error.contains(says) && !error.contains("secret"), "{error}");

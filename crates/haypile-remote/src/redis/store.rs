@@ -29,6 +29,9 @@ const COUNT_ATTEMPTS: u32 = 10_000;
 /// one was still there.
 const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                                redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL') return 1 end return 0";
+/// Deletes an entry that has this value; returns whether it did.
+const DELETE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
+                              return redis.call('UNLINK', KEYS[1]) end return 0";
 /// Removes the TTL of an entry; returns whether there is an entry. `PERSIST` alone does not tell an
 /// entry without a TTL from a missing one.
 const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('EXISTS', KEYS[1])";
@@ -272,6 +275,15 @@ impl Store for RedisStore {
         let key = self.key(key)?;
         let command = unlink(&key);
         self.deleted(self.ask(Purpose::Change(Repeat::Harmless), key, command))
+    }
+
+    /// Leaves the entry if the server does not answer: deleting the key later could delete another value,
+    /// which the server itself never does, however late it runs the command.
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut command = cmd("EVAL");
+        command.arg(DELETE_IF_SAME).arg(1).arg(&key).arg(expected);
+        self.deleted(self.ask(Purpose::Read, key, command))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

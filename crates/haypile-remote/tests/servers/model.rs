@@ -18,6 +18,8 @@ enum Operation {
     Set(u8, Vec<u8>, Mode, Option<u16>),
     Reserve(u8, Vec<u8>),
     Delete(u8),
+    /// With the value of the entry, or another one.
+    CompareAndDelete(u8, bool),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -61,6 +63,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
             .prop_map(|(key, value, mode, ttl)| Operation::Set(key, value, mode, ttl)),
         1 => (key.clone(), value.clone()).prop_map(|(key, value)| Operation::Reserve(key, value)),
         1 => key.clone().prop_map(Operation::Delete),
+        2 => (key.clone(), any::<bool>())
+            .prop_map(|(key, same)| Operation::CompareAndDelete(key, same)),
         1 => (key.clone(), ttl).prop_map(|(key, ttl)| Operation::Touch(key, ttl)),
         2 => (key.clone(), delta.clone()).prop_map(|(key, delta)| Operation::Incr(key, delta)),
         2 => (key.clone(), delta).prop_map(|(key, delta)| Operation::Decr(key, delta)),
@@ -192,6 +196,17 @@ impl Both<'_> {
             }
             Operation::Delete(at) => {
                 assert_eq!(store.delete(&key(*at)).unwrap(), self.map.remove(at).is_some());
+            }
+            Operation::CompareAndDelete(at, same) => {
+                let mut value = self.map.get(at).cloned().unwrap_or_default();
+                if !same {
+                    value.push(b'x');
+                }
+                let is_same = *same && self.map.contains_key(at);
+                assert_eq!(store.compare_and_delete(&key(*at), &value).unwrap(), is_same);
+                if is_same {
+                    self.map.remove(at);
+                }
             }
             Operation::Touch(at, ttl) => {
                 let ttl = ttl.map(|seconds| Duration::from_secs(seconds.into()));

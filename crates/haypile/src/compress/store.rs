@@ -1,7 +1,6 @@
 //! The store that compresses values for another store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::codec::Codec;
@@ -12,9 +11,10 @@ use super::{Compression, MIN_MIN_BYTES};
 use crate::error::{Error, Result};
 use crate::pinned::Pinned;
 use crate::size::ByteSize;
-use crate::stats::{LevelStats, Stats};
+use crate::stats::{Event, EventCounters, LevelStats, Stats};
 use crate::store::{
-    Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store, allocate,
+    COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store,
+    allocate,
 };
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
@@ -34,12 +34,10 @@ pub struct CompressedStore {
     /// The longest value that the inner store accepted when it was opened. It may have shrunk
     /// since, and still hold longer values that fit because they are compressed.
     opened_limit_bytes: u64,
-    /// Damaged values found.
-    corrupt: AtomicU64,
-    /// Damaged values whose entries this store has deleted.
-    dropped: AtomicU64,
-    /// Damaged values whose entries had gone before this store could delete them.
-    gone: AtomicU64,
+    /// Events that the inner store has not counted, for the users of this store.
+    added: EventCounters,
+    /// Events that the inner store has counted for operations of this store alone.
+    hidden: EventCounters,
 }
 
 impl CompressedStore {
@@ -53,9 +51,8 @@ impl CompressedStore {
             compression,
             min_bytes,
             opened_limit_bytes,
-            corrupt: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            gone: AtomicU64::new(0),
+            added: EventCounters::default(),
+            hidden: EventCounters::default(),
         }
     }
 
@@ -103,7 +100,9 @@ impl CompressedStore {
             Ok(()) => Ok(true),
             Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
             Err(Undecoded::Corrupt) => {
-                self.corrupt.fetch_add(1, Ordering::Relaxed);
+                self.hidden.add(Event::Hit);
+                self.added.add(Event::Miss);
+                self.added.add(Event::Corrupt);
                 // Kept, it would block writes that need an absent key. A newer value of another
                 // writer stays, if versions tell it from this one. If deleting fails, or the store
                 // cannot compare versions, the read is still a miss.
@@ -112,8 +111,7 @@ impl CompressedStore {
                     None => self.inner.delete(key),
                 };
                 if let Ok(deleted) = deleted {
-                    let count = if deleted { &self.dropped } else { &self.gone };
-                    count.fetch_add(1, Ordering::Relaxed);
+                    self.hidden.add(if deleted { Event::Delete } else { Event::DeleteMiss });
                 }
                 Ok(false)
             }
@@ -141,17 +139,13 @@ impl CompressedStore {
 
     /// Returns the counts of `inner` as they appear to the users of this store.
     fn seen_from_here(&self, inner: &Stats) -> Stats {
-        let corrupt = self.corrupt.load(Ordering::Relaxed);
-        let dropped = self.dropped.load(Ordering::Relaxed);
-        let gone = self.gone.load(Ordering::Relaxed);
-        Stats {
-            hits: inner.hits.saturating_sub(corrupt),
-            misses: inner.misses + corrupt,
-            deletes: inner.deletes.saturating_sub(dropped),
-            delete_misses: inner.delete_misses.saturating_sub(gone),
-            corrupt: inner.corrupt + corrupt,
-            ..inner.clone()
+        let hidden = self.hidden.stats();
+        let mut seen = inner.clone();
+        self.added.add_to(&mut seen);
+        for event in Event::ALL {
+            seen[event] = seen[event].saturating_sub(hidden[event]);
         }
+        seen
     }
 }
 
@@ -230,6 +224,39 @@ impl Store for CompressedStore {
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         self.inner.delete_version(key, version)
+    }
+
+    /// Compares decompressed values: the same value has several stored forms, by method, level and
+    /// threshold of its writer. Where there can be only one, the inner store compares it.
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        if (expected.len() as u64) < MIN_MIN_BYTES && !is_marked(expected) {
+            return self.inner.compare_and_delete(key, expected);
+        }
+        let (mut stored, mut value) = (Vec::new(), Vec::new());
+        for _ in 0..COMPARE_ATTEMPTS {
+            let hit = self.inner.get_into(key, &mut stored)?;
+            let is_there = match hit {
+                Some(hit) => {
+                    value.clear();
+                    reserve(&mut value, stored.len()).map_err(|error| self.out_of_memory(error))?;
+                    value.extend_from_slice(&stored);
+                    self.decoded_in_place(key, hit, &mut value)?
+                }
+                None => false,
+            };
+            // It is not a read to the users of this store.
+            self.hidden.add(if is_there { Event::Hit } else { Event::Miss });
+            if !is_there || value != expected {
+                self.added.add(Event::DeleteMiss);
+                return Ok(false);
+            }
+            if self.inner.compare_and_delete(key, &stored)? {
+                return Ok(true);
+            }
+            // It was written since, perhaps with an equal value in another form.
+            self.hidden.add(Event::DeleteMiss);
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

@@ -2,8 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::error::Error;
+use crate::stats::{Failures, Stats};
+
 /// Failures that did not fail a computation, of all caches of a store in this process since the
-/// first of them was made. [`Cache::compute_stats`](crate::Cache::compute_stats) returns them.
+/// first of them was made. [`Cache::compute_stats`](crate::Cache::compute_stats) returns them, and
+/// [`Cache::stats`](crate::Cache::stats) has them too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComputeStats {
@@ -18,18 +22,20 @@ pub struct ComputeStats {
 /// The counters behind [`ComputeStats`].
 #[derive(Debug, Default)]
 pub(crate) struct ComputeCounters {
-    failed_reads: AtomicU64,
-    refused_values: AtomicU64,
+    failed_reads: Failures,
+    refused_values: Failures,
     failed_refreshes: AtomicU64,
 }
 
 impl ComputeCounters {
-    pub(crate) fn add_failed_read(&self) {
-        self.failed_reads.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_failed_read(&self, error: &Error) {
+        let what = "a read before a computation failed, and was a miss";
+        self.failed_reads.count_and_log(what, error);
     }
 
-    pub(crate) fn add_refused_value(&self) {
-        self.refused_values.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_refused_value(&self, error: &Error) {
+        let what = "a computed value is not stored, and is computed again at each call";
+        self.refused_values.count_and_log(what, error);
     }
 
     pub(crate) fn add_failed_refresh(&self) {
@@ -38,9 +44,28 @@ impl ComputeCounters {
 
     pub(crate) fn stats(&self) -> ComputeStats {
         ComputeStats {
-            failed_reads: self.failed_reads.load(Ordering::Relaxed),
-            refused_values: self.refused_values.load(Ordering::Relaxed),
+            failed_reads: self.failed_reads.counted(),
+            refused_values: self.refused_values.counted(),
             failed_refreshes: self.failed_refreshes.load(Ordering::Relaxed),
         }
+    }
+
+    /// Adds these counts to those of the store.
+    pub(crate) fn add_to(&self, stats: &mut Stats) {
+        let counted = self.stats();
+        stats.failed_reads += counted.failed_reads;
+        stats.refused_values += counted.refused_values;
+        stats.failed_refreshes += counted.failed_refreshes;
+    }
+
+    /// Returns what the program should know of them.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        [
+            self.failed_reads.warning("reads before computations failed, and were misses"),
+            self.refused_values
+                .warning("computed values were not stored, and are computed again at each call"),
+        ]
+        .into_iter()
+        .flatten()
     }
 }

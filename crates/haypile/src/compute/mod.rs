@@ -57,7 +57,8 @@ impl Cache {
     ///
     /// A failing store does not fail the call: if it cannot be read, that is a miss; if it refuses
     /// the value, because the value is too large or the store fails, the value is returned all the
-    /// same. [`compute_stats`](Self::compute_stats) counts both.
+    /// same. [`stats`](Self::stats) counts both, and [`warnings`](Self::warnings) tells of them: a
+    /// value that is refused is computed at each call.
     ///
     /// # Writes during the computation
     ///
@@ -216,8 +217,8 @@ impl Cache {
         let options = SetOptions { mode, ..options };
         flight.unless_changed(|| {
             // The caller gets the value even if it cannot be stored.
-            if self.store.set(key, value, &options).is_err() {
-                self.computations.counters().add_refused_value();
+            if let Err(error) = self.store.set(key, value, &options) {
+                self.computations.counters().add_refused_value(&error);
             }
         });
         flight.land(value);
@@ -228,12 +229,10 @@ impl Cache {
         // Read with its version: the computed value may replace this value and no other. A store
         // that fails to return the version may still have the value.
         let versioned = self.store.get_versioned_into(key, value);
-        if !matches!(versioned, Err(Error::Backend { .. })) {
-            return versioned;
-        }
+        let Err(failure @ Error::Backend { .. }) = versioned else { return versioned };
         match self.store.get_into(key, value) {
             Ok(None) | Err(Error::Backend { .. }) => {
-                self.computations.counters().add_failed_read();
+                self.computations.counters().add_failed_read(&failure);
                 Ok(None)
             }
             found => found,

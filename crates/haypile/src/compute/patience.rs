@@ -130,7 +130,9 @@ impl Patience {
 
     /// Whether the caller is to be polled now.
     pub(super) fn is_poll_due(&mut self) -> bool {
-        let is_due = self.polled.get_or_insert_with(Instant::now).elapsed() >= POLL;
+        let since = self.since;
+        let polled = self.polled.get_or_insert_with(|| since.unwrap_or_else(Instant::now));
+        let is_due = polled.elapsed() >= POLL;
         if is_due {
             self.polled = Some(Instant::now());
         }

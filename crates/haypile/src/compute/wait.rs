@@ -4,10 +4,11 @@ use std::thread;
 
 use super::ComputeError;
 use super::holding::{HeldClaim, is_holding};
-use super::patience::{NextStep, POLL, Patience};
+use super::patience::{NAP, NextStep, POLL, Patience};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::flight::{Boarding, Follower, Leader, Need, Waited};
+use crate::fork;
 use crate::mutant;
 use crate::store::Claim;
 
@@ -92,6 +93,7 @@ impl Cache {
             };
             match step {
                 NextStep::Wait(at_most) => {
+                    fork::pass();
                     if patience.is_poll_due() {
                         poll().map_err(ComputeError::Compute)?;
                     }
@@ -115,10 +117,15 @@ fn wait_for<E>(
 ) -> Result<Waited, ComputeError<E>> {
     loop {
         let left = patience.left();
-        let is_last = left <= POLL && !mutant::is_on("leader-is-awaited-forever");
-        match flight.wait(left.min(POLL))? {
-            Waited::TimedOut if !is_last => poll().map_err(ComputeError::Compute)?,
+        // Within a call that can be forked, it lets a fork happen more often than it polls.
+        let nap = if fork::is_inside() { NAP } else { POLL };
+        let is_last = left <= nap && !mutant::is_on("leader-is-awaited-forever");
+        match flight.wait(left.min(nap))? {
+            Waited::TimedOut if !is_last => fork::pass(),
             waited => return Ok(waited),
+        }
+        if patience.is_poll_due() {
+            poll().map_err(ComputeError::Compute)?;
         }
     }
 }

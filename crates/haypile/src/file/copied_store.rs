@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
+use crate::clock::Clock;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::file::area::Area;
@@ -21,7 +22,7 @@ use crate::mutant;
 use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
-use crate::url::CacheUrl;
+use crate::url::{CacheUrl, ResolvedLevel};
 use crate::write::{Reservation, SetOptions, Written};
 
 /// A cache file that belongs to somebody else, or lies on a disk that may fail: every value is
@@ -49,15 +50,23 @@ struct CopiedFile {
 }
 
 impl CopiedStore {
-    pub(in crate::file) fn open(path: PathBuf, reader: Reader) -> Result<Self, FileError> {
-        let (area, header) = copied::open(&path, Arc::clone(&reader.clock))?;
+    pub(in crate::file) fn open(
+        path: PathBuf,
+        level: &ResolvedLevel,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, FileError> {
+        let (area, header) = copied::open(&path, Arc::clone(&clock))?;
         Ok(Self {
             path,
             root: root(),
+            looked_ns: AtomicU64::new(clock.now_ns()),
+            reader: Reader::new(level, clock, area.geometry.file_bytes),
             file: RwLock::new(Arc::new(CopiedFile { area, header })),
-            looked_ns: AtomicU64::new(reader.clock.now_ns()),
-            reader,
         })
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.file.read().area.geometry.file_bytes
     }
 
     /// The file that has the path, as it was at most a second ago.
@@ -131,7 +140,11 @@ fn root() -> Option<FileId> {
 
 impl Store for CopiedStore {
     fn url(&self) -> CacheUrl {
-        self.reader.url.clone()
+        self.reader.url_at(self.file_bytes())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.reader.size_warning(&self.path, self.file_bytes()).into_iter().collect()
     }
 
     fn limits(&self) -> Limits {

@@ -101,8 +101,7 @@ impl Opener for FileOpener {
         let clock = registry.clock();
         let now = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ttl = level.duration("ttl");
-        let namespace = level.text("namespace").map(str::to_owned);
-        if let Some(namespace) = &namespace
+        if let Some(namespace) = level.text("namespace")
             && namespace.len() > MAX_NAMESPACE_BYTES
         {
             return Err(OpenError::LongNamespace { bytes: namespace.len() });
@@ -123,18 +122,22 @@ impl Opener for FileOpener {
         if level.is_yes("recreate") && wanted.is_writable {
             create::replace_and_retire(path, &wanted).map_err(failed)?;
         }
-        let reader = Reader { url: url.clone(), namespace, clock };
         if level.choice("mode") == Some("copy") {
-            let store = CopiedStore::open(path.to_owned(), reader).map_err(failed)?;
-            return Ok(Arc::new(store));
+            let store = CopiedStore::open(path.to_owned(), level, clock).map_err(failed)?;
+            return Ok(warned(store));
         }
         let verifies_all = level.choice("verify") == Some("always");
         let sessions =
-            Sessions::open(path, wanted, verifies_all, reader.clock.now_ns()).map_err(failed)?;
+            Sessions::open(path, wanted, verifies_all, clock.now_ns()).map_err(failed)?;
         let compute_wait = level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT);
         let verifies_in_place = level.choice("verify") == Some("first");
-        let store = FileStore::new(sessions, reader, ttl, compute_wait, verifies_in_place);
-        store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
-        Ok(Arc::new(store))
+        let reader = Reader::new(level, clock, sessions.file_bytes());
+        Ok(warned(FileStore::new(sessions, reader, ttl, compute_wait, verifies_in_place)))
     }
+}
+
+/// Returns a store that has just been opened, after its warnings were written to the log.
+fn warned(store: impl Store + 'static) -> Arc<dyn Store> {
+    store.warnings().iter().for_each(|warning| log::warn!("{warning}"));
+    Arc::new(store)
 }

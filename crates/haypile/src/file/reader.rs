@@ -1,5 +1,6 @@
 //! Reads of a file for a [`Store`](crate::Store), however the file is read.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,19 +12,53 @@ use crate::file::format::layout::SLOTS;
 use crate::file::operations::name::FullKey;
 use crate::file::operations::read::{Search, Seen};
 use crate::file::platform::ground::Ground;
+use crate::size::ByteSize;
 use crate::store::{Cursor, Hit, Page};
-use crate::url::CacheUrl;
+use crate::url::{CacheUrl, ResolvedLevel};
 use crate::write::Version;
 
 /// The entries that a store sees of a file, and the name of the store in messages.
 #[derive(Debug)]
 pub(in crate::file) struct Reader {
-    pub(in crate::file) url: CacheUrl,
+    url: CacheUrl,
     pub(in crate::file) namespace: Option<String>,
     pub(in crate::file) clock: Arc<dyn Clock>,
+    /// The size in the URL that was given, which a file that is there ignores.
+    asked_bytes: Option<u64>,
 }
 
 impl Reader {
+    /// Returns the reader of a file of this size.
+    pub(in crate::file) fn new(
+        level: &ResolvedLevel,
+        clock: Arc<dyn Clock>,
+        file_bytes: u64,
+    ) -> Self {
+        let namespace = level.text("namespace").map(str::to_owned);
+        let asked_bytes = level.size("size");
+        let mut reader = Self { url: level.url(), namespace, clock, asked_bytes };
+        reader.url = reader.url_at(file_bytes);
+        reader
+    }
+
+    /// Returns the URL of the store, with the size that the file has.
+    pub(in crate::file) fn url_at(&self, file_bytes: u64) -> CacheUrl {
+        let [level] = self.url.levels() else { return self.url.clone() };
+        level.clone().with_value("size", &ByteSize(file_bytes).to_string()).into()
+    }
+
+    /// Returns a warning if the file has another size than the URL asked for.
+    pub(in crate::file) fn size_warning(&self, path: &Path, file_bytes: u64) -> Option<String> {
+        let asked_bytes = self.asked_bytes.filter(|bytes| *bytes != file_bytes)?;
+        Some(format!(
+            "{} has {}, and size={} has no effect: a file keeps the size that it was made with; \
+             leave size= out, or replace the file with recreate=yes, which empties it",
+            path.display(),
+            ByteSize(file_bytes),
+            ByteSize(asked_bytes),
+        ))
+    }
+
     pub(in crate::file) fn now_ms(&self) -> u64 {
         ms_of(&*self.clock)
     }

@@ -25,7 +25,9 @@ use crate::file::reader::Reader;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{Event, Stats};
-use crate::store::{Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate};
+use crate::store::{
+    COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate,
+};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
@@ -257,6 +259,30 @@ impl FileStore {
         Ok(deleted)
     }
 
+    /// Deletes an entry that has this value. It is compared without the bucket's lock, however long it is:
+    /// no two writes have the same version, so that the version stands for the value under the lock.
+    fn remove_value(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let full = self.reader.key(key)?;
+        let using = self.sessions.begin();
+        let (area, taken) = self.writing(&using, "compare_and_delete")?;
+        let key = full.hashed(area);
+        let mut value = Vec::new();
+        for _ in 0..COMPARE_ATTEMPTS {
+            let found = self.reader.find(area, &key, Some(&mut value))?;
+            let Some((seen, _)) = found.filter(|_| value == expected) else {
+                area.count(taken.me.counting(), Event::DeleteMiss, 1);
+                return Ok(false);
+            };
+            let deleted = area.delete(taken.me, &key, Some(seen.version), &self.reader.now());
+            if deleted.map_err(|stop| self.reader.stopped(stop))? {
+                area.count(taken.me.counting(), Event::Delete, 1);
+                return Ok(true);
+            }
+            // It was written since, perhaps with an equal value.
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
     /// Prefetches what operations on these keys read, [`TOGETHER`] of them at most. Where that cannot be,
     /// the operations say why.
     fn prefetch<'a>(&self, keys: impl ExactSizeIterator<Item = &'a [u8]>) {
@@ -349,7 +375,7 @@ pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) 
 
 impl Store for FileStore {
     fn url(&self) -> CacheUrl {
-        self.reader.url.clone()
+        self.reader.url_at(self.sessions.file_bytes())
     }
 
     fn compression(&self) -> Option<Compression> {
@@ -460,6 +486,10 @@ impl Store for FileStore {
         self.remove(key, Some(version))
     }
 
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        self.remove_value(key, expected)
+    }
+
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         let expires_ms = self.expires_ms(ttl)?;
         let key = self.reader.key(key)?;
@@ -558,7 +588,8 @@ impl Store for FileStore {
 
     fn warnings(&self) -> Vec<String> {
         let using = self.sessions.begin_in_passing();
-        let Ok(session) = self.sessions.get(&using) else { return Vec::new() };
+        let size = self.reader.size_warning(self.path(), self.sessions.file_bytes());
+        let Ok(session) = self.sessions.get(&using) else { return size.into_iter().collect() };
         let warning = match session.why_it_only_reads(self.path()) {
             Some(reason) => Some(reason.to_string()),
             None => session.is_watched.then(|| {
@@ -571,7 +602,7 @@ impl Store for FileStore {
                 )
             }),
         };
-        warning.into_iter().collect()
+        warning.into_iter().chain(size).collect()
     }
 
     /// Ends this process' use of the file; its entries stay.

@@ -10,6 +10,7 @@ use super::lock::{BiasedLock, ReaderLine};
 use super::opener::SCHEME;
 use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
+use super::shortage::Reserve;
 use super::{Fingerprint, MemoryStore, Shard, rules};
 use crate::clock::{Clock, SystemClock, nanos};
 use crate::policy::ghost::ByFingerprint;
@@ -226,6 +227,7 @@ impl MemoryBuilder {
             compute_wait: self.compute_wait,
             name,
             persistence,
+            reserve: Reserve::new(),
         })
     }
 

@@ -64,6 +64,17 @@ impl Expiries {
         self.wheel.is_none()
     }
 
+    /// Returns the number of slots that there is memory for.
+    #[inline]
+    pub(super) fn slots(&self) -> usize {
+        self.wheel.as_ref().map_or(0, |wheel| wheel.expires_ns.len())
+    }
+
+    /// Returns the bytes of memory that this number of slots takes.
+    pub(super) const fn bytes(slots: usize) -> usize {
+        size_of::<Wheel>() + slots * (size_of::<u64>() + 2 * size_of::<Slot>())
+    }
+
     /// Returns the expiry of `slot`, in nanoseconds; `u64::MAX` means never.
     #[cfg(test)]
     pub(super) fn expires_ns(&self, slot: Slot) -> u64 {

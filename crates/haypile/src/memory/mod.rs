@@ -48,6 +48,7 @@ mod read;
 mod record;
 mod room;
 pub mod rules;
+pub(crate) mod shortage;
 #[doc(hidden)]
 pub mod slab;
 pub mod snapshot;
@@ -72,6 +73,7 @@ pub(crate) use opener::MemoryOpener;
 pub use persist::PersistOptions;
 use persist::Persistence;
 use pool::Pool;
+use shortage::Reserve;
 
 /// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
 /// default policy, as a test measures them.
@@ -123,6 +125,7 @@ pub struct MemoryStore<P: Policy> {
     compute_wait: Duration,
     name: Name,
     persistence: Option<Persistence>,
+    reserve: Reserve,
 }
 
 /// On cache lines of its own, because locking a shard writes to its line.
@@ -197,6 +200,7 @@ impl<P: Policy> MemoryStore<P> {
 
     #[cold]
     fn out_of_memory(&self, bytes: usize) -> Error {
+        self.reserve.spend();
         Error::OutOfMemory { bytes, store: self.describe() }
     }
 }

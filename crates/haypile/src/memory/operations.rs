@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::contents::{Contents, HashedKey, Outcome, Uncounted, Write};
 use super::lock::{ReaderLine, WriteGuard};
-use super::record::Draft;
+use super::record::{Draft, Record};
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
 use crate::error::{Error, Result};
 use crate::mutant;
@@ -25,6 +25,10 @@ impl<P: Policy> MemoryStore<P> {
         loop {
             match contents.write(write, &*self.clock, &self.pool) {
                 Outcome::Written(written) => return Ok(written),
+                Outcome::OutOfMemory(bytes) => {
+                    drop(contents);
+                    return Err(self.out_of_memory(bytes));
+                }
                 Outcome::NeedsRoom(again, bytes) => {
                     // The store may have shrunk since the sizes were checked. All other entries
                     // would then be evicted for one that still does not fit.
@@ -39,6 +43,12 @@ impl<P: Policy> MemoryStore<P> {
         }
     }
 
+    /// Refuses a write while there is no memory for the text of an error.
+    #[inline]
+    fn check_memory(&self, value_bytes: usize) -> Result<()> {
+        if self.reserve.is_there() { Ok(()) } else { Err(self.out_of_memory(value_bytes)) }
+    }
+
     pub(super) fn set_hashed(
         &self,
         key: HashedKey<'_>,
@@ -46,6 +56,7 @@ impl<P: Policy> MemoryStore<P> {
         options: &SetOptions,
     ) -> Result<Written> {
         self.check_sizes(key.bytes, value.len())?;
+        self.check_memory(value.len())?;
         // While the value is copied, the shard comes from the processor that used it last.
         self.shards[self.shard_of(key.fingerprint)].prefetch();
         let draft = Draft::copied(key.fingerprint, key.bytes, value);
@@ -164,6 +175,7 @@ impl<P: Policy> Store for MemoryStore<P> {
         options: &SetOptions,
     ) -> Result<Box<dyn Reservation + '_>> {
         self.check_sizes(key, value_bytes)?;
+        self.check_memory(value_bytes)?;
         options.ttl.resolve(self.ttl)?;
         let fingerprint = self.hasher.fingerprint(key);
         drop(self.read(self.shard_of(fingerprint))?);
@@ -179,7 +191,15 @@ impl<P: Policy> Store for MemoryStore<P> {
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let key = self.key(key)?;
         let mut contents = self.write(self.shard_of(key.fingerprint))?;
-        Ok(contents.delete_version(key, version, &*self.clock, &self.pool))
+        let is_it = |record: &Record| record.version() == version.raw();
+        Ok(contents.delete_if(key, is_it, &*self.clock, &self.pool))
+    }
+
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        let is_expected = |record: &Record| record.value() == expected;
+        Ok(contents.delete_if(key, is_expected, &*self.clock, &self.pool))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

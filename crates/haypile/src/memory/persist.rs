@@ -19,7 +19,9 @@ use super::snapshot::{
 use super::{MemoryStore, Policy, charge};
 use crate::clock::nanos;
 use crate::error::{Error, Result};
+use crate::fork;
 use crate::mutant;
+use crate::process;
 use crate::stats::Loading;
 use crate::store::Store;
 use crate::sync::Mutex;
@@ -97,6 +99,8 @@ pub(super) struct Persistence {
     warnings: Mutex<Vec<String>>,
     /// The course of the loading, once it has ended.
     loaded: Mutex<Option<Loading>>,
+    /// The process that opened the store, and saves it.
+    process: u64,
 }
 
 impl Persistence {
@@ -117,7 +121,14 @@ impl Persistence {
             is_part: AtomicBool::new(false),
             warnings: Mutex::new(Vec::new()),
             loaded: Mutex::new(None),
+            process: process::generation(),
         })
+    }
+
+    /// Whether this process is a child of the one that opened the store. The file is the parent's, and the
+    /// thread that loads it does not exist here.
+    fn is_inherited(&self) -> bool {
+        self.process != process::generation()
     }
 
     /// Whether the time of writing must be recorded.
@@ -140,6 +151,7 @@ impl Persistence {
 
     fn warn(&self, error: &SnapshotError) {
         log::warn!("{error}");
+        let _inside = fork::enter();
         self.warnings.lock().push(error.to_string());
     }
 }
@@ -192,6 +204,7 @@ impl<P: Policy> MemoryStore<P> {
                     }
                     match reader.next_entry() {
                         Ok(Some(entry)) => {
+                            let _inside = fork::enter();
                             if self.load_entry(entry, now, now_ns).is_err() {
                                 // The store was closed in the meantime, or memory is short.
                                 is_whole = false;
@@ -207,11 +220,13 @@ impl<P: Policy> MemoryStore<P> {
                 (loading.read_ns, loading.check_ns) = (nanos(read), nanos(checked));
                 loading.insert_ns =
                     nanos(begin.elapsed().saturating_sub(read).saturating_sub(checked));
+                let _inside = fork::enter();
                 *persistence.loaded.lock() = is_whole.then_some(loading);
             }
             Err(error) if error.is_not_found() => {}
             Err(error) => persistence.warn(&error),
         }
+        let _inside = fork::enter();
         for shard in &self.shards {
             shard.0.write().end_loading();
         }
@@ -229,6 +244,10 @@ impl<P: Policy> MemoryStore<P> {
         let shard = self.shard_of(fingerprint);
         let mut load = Load { draft, expires_ns, written_s, uses: entry.uses, now_ns, room: None };
         let mut contents = self.write(shard)?;
+        if let Some(bytes) = contents.lacks_memory_for_new(expires_ns < u64::MAX) {
+            drop(contents);
+            return Err(self.out_of_memory(bytes));
+        }
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
             if self.check_sizes(entry.key, entry.value.len()).is_err() {
@@ -249,6 +268,12 @@ impl<P: Policy> MemoryStore<P> {
                 store: self.describe(),
             });
         };
+        if persistence.is_inherited() {
+            return Err(Error::Unsupported {
+                operation: "flush to disk what its parent process saves",
+                store: self.describe(),
+            });
+        }
         drop(persistence.loading.lock());
         let _saving = persistence.saving.lock();
         // The store may have been closed during the wait, and be empty.
@@ -257,8 +282,13 @@ impl<P: Policy> MemoryStore<P> {
     }
 
     /// Closes the store after it is loaded, because the rest of the snapshot would otherwise be
-    /// lost.
+    /// lost. A forked child saves nothing: its copy is not what the parent will save.
     pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
+        if persistence.is_inherited() {
+            self.refuse_all();
+            self.forget_all();
+            return Ok(());
+        }
         if !mutant::is_on("store-is-saved-before-it-is-loaded") {
             drop(persistence.loading.lock());
         }

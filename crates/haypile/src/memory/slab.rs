@@ -3,20 +3,20 @@
 
 use super::record::Record;
 use crate::policy::Slot;
+use crate::policy::free::FreeList;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
 /// Records by slot.
 #[derive(Debug)]
 pub struct Slab<T> {
     records: Vec<Option<T>>,
-    /// Free slots. Numbers that are no longer below the length are skipped.
-    free: Vec<Slot>,
+    free: FreeList,
     taken: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { records: Vec::new(), free: Vec::new(), taken: 0 }
+        Self { records: Vec::new(), free: FreeList::default(), taken: 0 }
     }
 }
 
@@ -62,7 +62,7 @@ impl<T> Slab<T> {
     /// At more than 2^32 slots.
     pub fn insert(&mut self, record: T) -> Slot {
         self.taken += 1;
-        if let Some(slot) = self.pop_free() {
+        if let Some(slot) = self.free.pop(self.records.len()) {
             self.records[slot as usize] = Some(record);
             return slot;
         }
@@ -101,6 +101,12 @@ impl<T> Slab<T> {
         self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
+    /// Whether one more record makes it grow.
+    pub(super) fn is_full(&self) -> bool {
+        self.records.len() == self.records.capacity()
+            && (self.taken == self.records.len() || self.free.is_empty())
+    }
+
     /// Returns the number of slots, including free ones.
     pub fn slots(&self) -> usize {
         self.records.len()
@@ -130,15 +136,14 @@ impl<T> Slab<T> {
         let record = self.records.pop()?;
         let last = Slot::try_from(self.records.len()).expect("slots have numbers of 32 bits");
         let moved = record.map(|record| {
-            let free = self.pop_free().expect("a sparse slab has a free slot");
+            let free = self.free.pop(self.records.len()).or_else(|| self.find_free());
+            let free = free.expect("a sparse slab has a free slot");
             self.records[free as usize] = Some(record);
             (last, free)
         });
         if self.records.capacity() > self.records.len() + self.records.len() / 4 + 64 {
             self.records.shrink_to(self.records.len() + self.records.len() / 8);
-            let slots = self.records.len();
-            self.free.retain(|slot| (*slot as usize) < slots);
-            self.free.shrink_to_fit();
+            self.free.shrink(self.records.len());
         }
         moved
     }
@@ -149,19 +154,27 @@ impl<T> Slab<T> {
     }
 
     /// Returns the bytes that the slots take in addition to their records.
-    #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Option<T>>() + self.free.capacity() * size_of::<Slot>()
+        self.records.capacity() * size_of::<Option<T>>() + self.free.memory_bytes()
+    }
+
+    /// Returns the first occupied slot that is not before `from`.
+    pub(super) fn next_taken(&self, from: Slot) -> Option<Slot> {
+        self.records
+            .get(from as usize..)?
+            .iter()
+            .zip(from..)
+            .find_map(|(record, slot)| record.is_some().then_some(slot))
     }
 
     /// Returns the occupied slots.
-    pub(super) fn taken(&self) -> Vec<Slot> {
-        let slots = 0..Slot::try_from(self.records.len()).expect("slots have numbers of 32 bits");
-        slots.filter(|slot| self.records[*slot as usize].is_some()).collect()
+    pub(super) fn taken(&self) -> impl Iterator<Item = Slot> {
+        self.records.iter().zip(0..).filter_map(|(record, slot)| record.is_some().then_some(slot))
     }
 
-    fn pop_free(&mut self) -> Option<Slot> {
-        std::iter::from_fn(|| self.free.pop()).find(|slot| (*slot as usize) < self.records.len())
+    #[cold]
+    fn find_free(&self) -> Option<Slot> {
+        self.records.iter().zip(0..).find_map(|(record, slot)| record.is_none().then_some(slot))
     }
 }
 
@@ -180,7 +193,7 @@ mod tests {
         assert_eq!(slab.insert(record(b"a")), 0);
         assert_eq!(slab.insert(record(b"b")), 1);
         assert_eq!(slab.remove(0).key(), b"a");
-        assert_eq!(slab.taken(), [1]);
+        assert!(slab.taken().eq([1]));
         assert_eq!(slab.insert(record(b"c")), 0);
         assert_eq!(slab.replace(0, record(b"d")).key(), b"c");
         assert_eq!(slab.get(0).key(), b"d");
@@ -214,7 +227,7 @@ mod tests {
         for number in 0..500_u32 {
             slab.insert(record(&number.to_le_bytes()));
         }
-        let taken = slab.taken();
+        let taken: Vec<Slot> = slab.taken().collect();
         assert_eq!(taken.len(), 510);
         assert!(taken.iter().all(|slot| (*slot as usize) < slab.slots()));
     }

@@ -27,6 +27,7 @@
 //! stored after it, and reporting both would count one access twice.
 
 pub(crate) mod column;
+pub(crate) mod free;
 pub mod ghost;
 pub(crate) mod link;
 mod mark;

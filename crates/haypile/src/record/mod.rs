@@ -5,7 +5,8 @@
 //! deletions and touches with key, value size, TTL and time, but never the value. `contains`,
 //! iteration and the statistics do not use an entry and are not recorded, nor are failed
 //! operations, except for a write that is too large for the store, because a larger store would
-//! accept it.
+//! accept it. A deletion under a condition (`delete_version`, `compare_and_delete`) is recorded if the
+//! condition held.
 //!
 //! # Files
 //!
@@ -24,7 +25,7 @@
 //!
 //! A **forked** process begins a file of its own, and does not write its parent's operations. It
 //! detects the fork after at most 64 operations of a thread; those before are lost. As with any
-//! lock, a process must not fork while another thread is in the cache.
+//! lock, a process must not fork while another thread is in the cache: see [`fork`](crate::fork).
 //!
 //! A first measurement found 110 ns of processor time per recorded operation, 40 of them for
 //! reading the clock, with keys of 36 bytes of which most were new to their block

@@ -102,6 +102,14 @@ impl RecordingStore {
         }
     }
 
+    /// Records a deletion under a condition, if the condition held: a simulation would otherwise delete an
+    /// entry that stays.
+    fn deleted_if(&self, key: &[u8], result: &Result<bool>) {
+        if let Ok(true) = result {
+            self.plain(Kind::Delete, true, key);
+        }
+    }
+
     fn counted(&self, kind: Kind, key: &[u8], result: &Result<Option<u64>>) {
         if let Ok(number) = *result {
             let digits = |number: u64| u64::from(number.checked_ilog10().unwrap_or(0) + 1);
@@ -224,7 +232,13 @@ impl Store for RecordingStore {
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let result = self.inner.delete_version(key, version);
-        self.deleted(key, &result);
+        self.deleted_if(key, &result);
+        result
+    }
+
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let result = self.inner.compare_and_delete(key, expected);
+        self.deleted_if(key, &result);
         result
     }
 

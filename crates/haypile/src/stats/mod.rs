@@ -2,10 +2,12 @@
 
 mod counters;
 mod event;
+mod failures;
 mod prometheus;
 
 pub use counters::EventCounters;
 pub use event::{Event, Stats};
+pub(crate) use failures::Failures;
 pub use prometheus::prometheus;
 
 use crate::url::CacheUrl;

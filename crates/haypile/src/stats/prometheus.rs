@@ -21,6 +21,9 @@ use crate::url::CacheUrl;
 /// | `haypile_corrupt_total` | counter | [`Stats::corrupt`] |
 /// | `haypile_unreachable_total` | counter | [`Stats::unreachable`] |
 /// | `haypile_unfenced_total` | counter | [`Stats::unfenced`] |
+/// | `haypile_failed_reads_total` | counter | [`Stats::failed_reads`] |
+/// | `haypile_refused_values_total` | counter | [`Stats::refused_values`] |
+/// | `haypile_failed_refreshes_total` | counter | [`Stats::failed_refreshes`] |
 /// | `haypile_entries` | gauge | [`Stats::entries`] |
 /// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
 /// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
@@ -169,7 +172,10 @@ mod tests {
             declined: 13,
             corrupt: 14,
             unreachable: 17,
-            unfenced: 18,
+            unfenced: 21,
+            failed_reads: 18,
+            refused_values: 19,
+            failed_refreshes: 20,
             entries: 15,
             bytes: 16,
             capacity_bytes: Some(u64::from(u32::MAX)),
@@ -217,7 +223,10 @@ mod tests {
             ("haypile_declined_total", "", 13),
             ("haypile_corrupt_total", "", 14),
             ("haypile_unreachable_total", "", 17),
-            ("haypile_unfenced_total", "", 18),
+            ("haypile_unfenced_total", "", 21),
+            ("haypile_failed_reads_total", "", 18),
+            ("haypile_refused_values_total", "", 19),
+            ("haypile_failed_refreshes_total", "", 20),
             ("haypile_entries", "", 15),
             ("haypile_size_bytes", "", 16),
             ("haypile_capacity_bytes", "", u32::MAX),

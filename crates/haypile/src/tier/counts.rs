@@ -2,10 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::error::Error;
-use crate::stats::Stats;
+use crate::stats::{Failures, Stats};
 
 /// Counts in addition to those of the levels.
 #[derive(Debug, Default)]
@@ -23,26 +21,6 @@ pub(super) struct Counts {
     unread: Failures,
     lost: Failures,
     upper: Failures,
-}
-
-/// The number of failures, and the last one.
-#[derive(Debug, Default)]
-struct Failures {
-    count: AtomicU64,
-    last: Mutex<String>,
-}
-
-impl Failures {
-    fn count(&self, times: u64, error: &Error) {
-        self.count.fetch_add(times, Ordering::Relaxed);
-        *self.last.lock() = error.to_string();
-    }
-
-    /// Returns a warning, if anything failed.
-    fn warning(&self, what: &str) -> Option<String> {
-        let count = self.count.load(Ordering::Relaxed);
-        (count > 0).then(|| format!("{count} {what}; the last time: {}", self.last.lock()))
-    }
 }
 
 fn count(counter: &AtomicU64) {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::levels::Levels;
+use super::queue::{NextWrite, WriteQueue};
+use crate::fork;
 
 /// The pause after a failure of the lower level.
 const REST: Duration = Duration::from_millis(100);
@@ -22,7 +24,12 @@ impl Flusher {
             .name("haypile-write".to_owned())
             .spawn(move || write_all(&writer));
         match thread {
-            Ok(thread) => Some(Self(thread)),
+            Ok(thread) => {
+                queue.be_written_by(thread.thread().clone());
+                // It may have found the queue empty before.
+                thread.thread().unpark();
+                Some(Self(thread))
+            }
             Err(error) => {
                 log::warn!("writes are not deferred, because no thread can be started: {error}");
                 queue.close();
@@ -41,10 +48,36 @@ impl Flusher {
 
 fn write_all(levels: &Levels) {
     let Some(queue) = levels.queue() else { return };
-    while let Some(key) = queue.wait() {
-        // A write that is permanently refused is no longer pending.
-        if levels.write_pending(&key).is_err() && queue.get(&key).is_some() {
-            queue.sleep(REST);
+    loop {
+        let inside = fork::enter();
+        let has_failed = match queue.next() {
+            NextWrite::Closed => return,
+            NextWrite::Idle => {
+                drop(inside);
+                thread::park();
+                continue;
+            }
+            // A write that is permanently refused is no longer pending.
+            NextWrite::Key(key) => levels.write_pending(&key).is_err() && queue.get(&key).is_some(),
+        };
+        drop(inside);
+        if has_failed {
+            rest(queue);
         }
+    }
+}
+
+/// Pauses after a failure, until the queue is closed.
+fn rest(queue: &WriteQueue) {
+    let end = Instant::now() + REST;
+    let is_closed = || {
+        let _inside = fork::enter();
+        queue.is_closed()
+    };
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        && !is_closed()
+    {
+        // A write wakes the thread early.
+        thread::park_timeout(left);
     }
 }

@@ -10,7 +10,7 @@
 //! | read | from the upper level; otherwise from below, and the upper level gets a copy |
 //! | `set` | deletes the copy, writes below, and puts a copy into the upper level |
 //! | `add`, `replace`, `cas` | the same, if the last level finds that the condition holds |
-//! | `delete`, `delete_version`, `touch`, `incr`, `decr`, a reservation's commit | deletes the copy, is done below |
+//! | `delete`, `delete_version`, `compare_and_delete`, `touch`, `incr`, `decr`, a reservation's commit | deletes the copy, is done below |
 //! | `clear` | both |
 //!
 //! # Bounded staleness
@@ -95,8 +95,9 @@
 //! them; iteration, `len` and `bytes` do so first. While the lower level fails, the thread retries.
 //! A write that is permanently refused (value too large, key too long) is counted in a
 //! [warning](crate::Store::warnings), and the key has no value then. A forked child writes through,
-//! and the pending writes are its parent's: flush before forking, because the child may wait
-//! forever for a lock that the thread held.
+//! and the pending writes are its parent's. A program that forks without the gate of
+//! [`fork`](crate::fork) flushes before it does, because the child may wait forever for a lock that
+//! the thread held.
 //!
 //! # A level that fails
 //!

@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::options::Life;
+use crate::memory::shortage::has_memory;
 use crate::mutant;
 
 /// The charge of an entry in addition to its key and value: tables, counters and the key's second
 /// copy.
 const OVERHEAD_BYTES: u64 = 160;
+
+/// The part of that in the table of entries.
+const TABLE_BYTES: usize = 64;
 
 /// Entries to be written, bounded in bytes.
 ///
@@ -24,7 +29,20 @@ pub(super) struct WriteQueue {
     /// The process that writes them.
     process: u32,
     waiting: Mutex<Waiting>,
-    changed: Condvar,
+    /// The thread that writes them. It is parked while it has nothing to do: a condition variable has a
+    /// lock of its own, which a child that is forked in between would find locked.
+    writer: OnceLock<Thread>,
+}
+
+/// The next thing to do of the thread that writes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NextWrite {
+    /// Write the pending value of this key, which stays in the queue.
+    Key(Arc<[u8]>),
+    /// Nothing is pending.
+    Idle,
+    /// The queue was closed.
+    Closed,
 }
 
 #[derive(Debug, Default)]
@@ -71,8 +89,19 @@ impl Waiting {
 
 impl WriteQueue {
     pub(super) fn new(max_bytes: u64) -> Self {
-        let (waiting, changed) = (Mutex::default(), Condvar::new());
-        Self { max_bytes, process: process::id(), waiting, changed }
+        let (waiting, writer) = (Mutex::default(), OnceLock::new());
+        Self { max_bytes, process: process::id(), waiting, writer }
+    }
+
+    /// Makes this thread the one that is unparked when there is something to do.
+    pub(super) fn be_written_by(&self, writer: Thread) {
+        let _ = self.writer.set(writer);
+    }
+
+    fn wake(&self) {
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
+        }
     }
 
     pub(super) fn is_of_this_process(&self) -> bool {
@@ -89,6 +118,12 @@ impl WriteQueue {
     /// room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
         let mut waiting = self.waiting.lock();
+        // A full table doubles, and is copied to do so.
+        let is_full = waiting.entries.len() == waiting.entries.capacity();
+        let table_bytes = if is_full { 2 * waiting.entries.capacity() * TABLE_BYTES } else { 0 };
+        if !has_memory(key.len() + value.len() + table_bytes) {
+            return false;
+        }
         let old = waiting.entries.get(key).map_or(0, |(_, old)| charge(key, &old.value));
         let bytes = (waiting.bytes - old).saturating_add(charge(key, value));
         if waiting.is_closed || bytes > self.max_bytes {
@@ -107,7 +142,7 @@ impl WriteQueue {
         waiting.order.insert(turn, Arc::clone(&key));
         waiting.entries.insert(key, (turn, pending));
         drop(waiting);
-        self.changed.notify_one();
+        self.wake();
         true
     }
 
@@ -137,28 +172,21 @@ impl WriteQueue {
     /// Refuses entries from here on.
     pub(super) fn close(&self) {
         self.waiting.lock().is_closed = true;
-        self.changed.notify_all();
+        self.wake();
     }
 
-    /// Waits for the next key in turn, which stays in the queue; `None` when the queue was closed.
-    pub(super) fn wait(&self) -> Option<Arc<[u8]>> {
-        let mut waiting = self.waiting.lock();
-        loop {
-            if waiting.is_closed {
-                return None;
-            }
-            if let Some(key) = waiting.order.values().next() {
-                return Some(Arc::clone(key));
-            }
-            self.changed.wait(&mut waiting);
+    pub(super) fn is_closed(&self) -> bool {
+        self.waiting.lock().is_closed
+    }
+
+    /// Returns the next key in turn.
+    pub(super) fn next(&self) -> NextWrite {
+        let waiting = self.waiting.lock();
+        match waiting.order.values().next() {
+            _ if waiting.is_closed => NextWrite::Closed,
+            Some(key) => NextWrite::Key(Arc::clone(key)),
+            None => NextWrite::Idle,
         }
-    }
-
-    /// Sleeps for this long, or until the queue is closed.
-    pub(super) fn sleep(&self, duration: Duration) {
-        let mut waiting = self.waiting.lock();
-        let asleep = |waiting: &mut Waiting| !waiting.is_closed;
-        let _ = self.changed.wait_while_for(&mut waiting, asleep, duration);
     }
 }
 
@@ -173,15 +201,17 @@ mod tests {
             assert!(queue.put(key.as_bytes(), value.as_bytes(), u64::MAX));
         }
         assert_eq!(queue.keys(), [Arc::from(b"b".as_slice()), Arc::from(b"a".as_slice())]);
-        assert_eq!(*queue.wait().unwrap(), *b"b");
+        let key = |key: &[u8]| NextWrite::Key(key.into());
+        assert_eq!(queue.next(), key(b"b"));
         assert_eq!(*queue.remove(b"b").unwrap().value, *b"3");
-        assert_eq!(*queue.wait().unwrap(), *b"a");
+        assert_eq!(queue.next(), key(b"a"));
         assert!(queue.put(b"b", b"4", u64::MAX));
-        assert_eq!(*queue.wait().unwrap(), *b"a");
+        assert_eq!(queue.next(), key(b"a"));
         assert_eq!(queue.clear(), 2);
+        assert_eq!(queue.next(), NextWrite::Idle);
         assert_eq!((queue.keys().len(), queue.waiting.lock().bytes), (0, 0));
         queue.close();
-        assert!(queue.wait().is_none() && !queue.put(b"c", b"", u64::MAX));
+        assert!(queue.next() == NextWrite::Closed && !queue.put(b"c", b"", u64::MAX));
     }
 
     #[test]

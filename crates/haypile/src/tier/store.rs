@@ -61,7 +61,12 @@ impl TieredStore {
 
     /// Ends the thread that writes, and writes the rest.
     fn end_deferring(&self) -> Result<()> {
-        let Some(queue) = self.levels.queue() else { return Ok(()) };
+        let Some(queue) = self.levels.queue() else {
+            // In a child, the thread is the parent's, and its number may be that of another one.
+            #[cfg(not(shuttle))]
+            std::mem::forget(self.flusher.lock().take());
+            return Ok(());
+        };
         queue.close();
         #[cfg(not(shuttle))]
         if let Some(flusher) = self.flusher.lock().take() {
@@ -144,6 +149,12 @@ impl Store for TieredStore {
         let change = self.levels.change(key);
         self.levels.settle(key, &change)?;
         self.levels.lower.delete_version(key, version)
+    }
+
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        let change = self.levels.change(key);
+        self.levels.settle(key, &change)?;
+        self.levels.lower.compare_and_delete(key, expected)
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {

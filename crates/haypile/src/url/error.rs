@@ -4,7 +4,11 @@ use crate::compress::CompressionError;
 use crate::policy::PolicyError;
 use crate::size::SizeError;
 
+use super::redact::REDACTED;
+
 /// A URL that cannot be parsed, or that asks for something that its scheme does not have.
+///
+/// It quotes the URL without what could be a password: `xxxxx` stands in its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -182,6 +186,16 @@ pub enum UrlError {
         /// The value given.
         value: String,
     },
+    /// A value that cannot be used, in a URL whose password may have been split at a separator.
+    #[error(
+        "option '{name}': its value cannot be used; it is not shown, because the URL has an '@' after \
+         its server, and it could be a part of a password; in a password write %40 for '@', %2C for \
+         ',', %3F for '?', %26 for '&', %2B for '+', %2F for '/' and %25 for '%'"
+    )]
+    HiddenValue {
+        /// The option.
+        name: &'static str,
+    },
     /// An option that has no meaning without another.
     #[error("the option '{name}' needs '{needs}'; give both or none")]
     OptionNeeds {
@@ -207,4 +221,39 @@ pub enum UrlError {
         /// The purpose of the option.
         help: &'static str,
     },
+}
+
+impl UrlError {
+    /// Returns the same error without any text of the user's.
+    pub(super) fn redacted(mut self) -> Self {
+        let quoted = match &mut self {
+            Self::BadSeparator { text }
+            | Self::MixedForms { text }
+            | Self::BadScheme { text }
+            | Self::BadEscape { text }
+            | Self::NotAnOption { text } => text,
+            Self::RelativePath { path } => path,
+            Self::DuplicateOption { name } | Self::UnknownOption { name, .. } => name,
+            Self::UnknownScheme { scheme, .. } => scheme,
+            Self::WrongPlace { level, .. } => level,
+            Self::SizeOutOfRange { size, .. } => size,
+            Self::BadCount { value, .. }
+            | Self::BadDuration { value, .. }
+            | Self::NotAChoice { value, .. }
+            | Self::NotAFile { value, .. } => value,
+            // Their sources have texts of their own.
+            Self::BadSize { name, .. }
+            | Self::BadPolicy { name, .. }
+            | Self::BadCompression { name, .. } => {
+                return Self::HiddenValue { name };
+            }
+            Self::Empty
+            | Self::HiddenValue { .. }
+            | Self::OptionNeeds { .. }
+            | Self::NoLevelBelow { .. }
+            | Self::EmptyValue { .. } => return self,
+        };
+        REDACTED.clone_into(quoted);
+        self
+    }
 }

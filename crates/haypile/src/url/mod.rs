@@ -32,6 +32,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use error::UrlError;
+pub use redact::redacted;
 pub use resolved::ResolvedLevel;
 pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
 
@@ -115,8 +116,9 @@ impl fmt::Display for CacheUrl {
     }
 }
 
-/// One level of a cache: its scheme, its place, and its options in the given order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// One level of a cache: its scheme, its place, and its options in the given order. `Debug` prints it
+/// without its password, and `Display` with it.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Level {
     scheme: String,
     server: String,
@@ -216,6 +218,16 @@ impl Level {
     /// Returns the value of an option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
+    }
+
+    /// Replaces the value of an option, if it is given.
+    #[must_use]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+    pub(crate) fn with_value(mut self, name: &str, value: &str) -> Self {
+        if let Some((_, given)) = self.options.iter_mut().find(|(option, _)| option == name) {
+            value.clone_into(given);
+        }
+        self
     }
 
     /// Returns this level with its scheme and place alone.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::resolved::OptionValue;
-use super::{Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
+use super::{Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind, redacted};
 use crate::compress::Compression;
 use crate::policy::PolicySpec;
 use crate::size::ByteSize;
@@ -50,7 +50,7 @@ impl Level {
             return Ok(());
         }
         let expected = format!("{expected}; its options are {}", scheme.allowed());
-        Err(UrlError::WrongPlace { level: self.to_string(), expected })
+        Err(UrlError::WrongPlace { level: redacted(&self.to_string()), expected })
     }
 
     fn fold_policy_params(

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use haypile::{Error, ManualClock, Registry, SetOptions, Store, Written};
@@ -63,6 +65,107 @@ fn operations_on_many_keys_are_those_on_each_in_turn() {
         }
         let (one, many) = (one.stats().unwrap(), many.stats().unwrap());
         assert_eq!((one.sets, one.deletes), (many.sets, many.deletes));
+    }
+}
+
+#[test]
+fn a_size_that_an_existing_file_ignores_is_told_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let clock = clock();
+    let at = path.display();
+    let first = open_with(&path, "size=2MiB&namespace=a", &clock);
+    assert_eq!(
+        (first.warnings(), first.describe()),
+        (vec![], format!("file://{at}?size=2MiB&namespace=a"))
+    );
+    for options in ["size=64MiB", "size=64MiB&mode=ro", "size=64MiB&mode=copy", "size=64MiB&ttl=1s"]
+    {
+        let store = open_with(&path, options, &clock);
+        let [warning] = &store.warnings()[..] else { panic!("{options}: {:?}", store.warnings()) };
+        for part in [&*at.to_string(), "has 2MiB", "size=64MiB has no effect", "recreate=yes"] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        assert_eq!(store.describe(), format!("file://{at}?{}", options.replace("64MiB", "2MiB")));
+    }
+    // Within levels, and compressed or recorded.
+    let registry = Registry::new();
+    let trace = directory.path().join("trace");
+    for url in [
+        format!("memory:+file:{at},size=3MiB"),
+        format!("file:{at},size=3MiB,record={}", trace.display()),
+    ] {
+        let store = registry.open(&url).expect("a store");
+        assert!(store.describe().contains("size=2MiB"), "{}", store.describe());
+        assert!(store.warnings().concat().contains("size=3MiB has no effect"));
+    }
+    // Without a size, or with that of the file, there is nothing to tell.
+    for options in ["", "size=2048KiB"] {
+        assert_eq!(open_with(&path, options, &clock).warnings(), [""; 0]);
+    }
+    // A store whose file is replaced by one of the size that it asked for.
+    let store = open_with(&path, "size=1MiB", &clock);
+    assert_eq!(store.warnings().len(), 1);
+    drop(open_with(&path, "size=1MiB&recreate=yes", &clock));
+    assert_eq!(store.get(b"key").expect("a read"), None);
+    assert_eq!((store.warnings(), store.describe()), (vec![], format!("file://{at}?size=1MiB")));
+}
+
+#[test]
+fn an_entry_is_deleted_by_its_value_only_while_it_has_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let clock = clock();
+    for options in ["size=1MiB", "size=1MiB&namespace=apart"] {
+        let store = open_with(&directory.path().join(options), options, &clock);
+        let set = |value: &[u8], ttl: Option<Duration>| {
+            let options = SetOptions::set().with_ttl(ttl);
+            assert!(store.set(b"key", value, &options).expect("a write").is_stored());
+        };
+        let compare = |value: &[u8]| store.compare_and_delete(b"key", value).expect("a deletion");
+        assert!(!compare(b""));
+        set(&[7; 10_000], None);
+        assert!(!compare(&[7; 9_999]) && !compare(&[8; 10_000]));
+        assert!(compare(&[7; 10_000]) && !compare(&[7; 10_000]));
+        set(b"", Some(Duration::from_secs(1)));
+        clock.advance(Duration::from_secs(1));
+        assert!(!compare(b""));
+        let stats = store.stats().expect("counts");
+        assert_eq!((stats.hits, stats.misses), (0, 0), "it is not a read");
+        assert_eq!((stats.deletes, stats.delete_misses), (1, 5));
+        store.close().expect("closed");
+        assert!(matches!(store.compare_and_delete(b"key", b""), Err(Error::Closed { .. })));
+    }
+}
+
+/// Threads take and release a lock that is an entry: no two of them have it at once, and a release deletes
+/// the holder's own entry only.
+#[test]
+fn a_release_by_value_frees_no_other_holder() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let url = format!("file://{}?size=1MiB", directory.path().join("cache").display());
+    for url in ["memory:size=1MiB", &url] {
+        let store = &Registry::new().open(url).expect("a store");
+        let holders = &AtomicU32::new(0);
+        thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        while store.set(b"lock", &[thread], &SetOptions::add()).expect("a write")
+                            != Written::Stored
+                        {
+                            // A late release of another holder's.
+                            assert!(
+                                !store.compare_and_delete(b"lock", &[thread]).expect("no error")
+                            );
+                            thread::yield_now();
+                        }
+                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "two hold the lock");
+                        holders.fetch_sub(1, Ordering::SeqCst);
+                        assert!(store.compare_and_delete(b"lock", &[thread]).expect("no error"));
+                    }
+                });
+            }
+        });
     }
 }
 

@@ -142,7 +142,7 @@ fn the_first_user_of_a_file_decides_which_boot_it_is() {
     let set = |key: &[u8], value: &[u8]| {
         assert!(one.set(key, value, &SetOptions::set()).expect("a write").is_stored());
     };
-    set(b"key", &[1; 200_000]);
+    set(b"key", &vec![1; 200_000]);
     let damaged = work::value(1, 1_000);
     set(b"damaged", &damaged);
     work::flip_in(&path, &damaged);

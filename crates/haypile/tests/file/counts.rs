@@ -35,8 +35,8 @@ fn live_tables(file: &File) -> (u64, usize) {
     };
     let [places, claims, buckets, overflows, ghosts, segments, lanes] =
         [48, 52, 56, 60, 64, 68, 88].map(number);
-    let lines = lanes + claims + buckets + overflows + ghosts + segments;
-    let start = 4096 + places * PLACE_BYTES + 64 * lines;
+    let all_lines = lanes + claims + buckets + overflows + ghosts + segments;
+    let start = 4096 + places * PLACE_BYTES + 64 * all_lines;
     let table_bytes = (segments * 8).next_multiple_of(64);
     (start, usize::try_from(8 * table_bytes).expect("small"))
 }

@@ -142,10 +142,10 @@ fn open_roomy(path: &Path) -> Arc<dyn Store> {
 }
 
 /// The values of these numbers, of which some may have left.
-fn read_in_place<'a>(
-    store: &'a dyn Store,
+fn read_in_place(
+    store: &dyn Store,
     numbers: std::ops::Range<u64>,
-) -> impl Iterator<Item = Pinned<'a>> {
+) -> impl Iterator<Item = Pinned<'_>> {
     numbers.filter_map(|number| store.get_in_place(&number.to_le_bytes()).expect("a read"))
 }
 

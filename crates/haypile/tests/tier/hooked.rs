@@ -111,6 +111,10 @@ impl Store for Hooked {
         self.perform("delete_version", || self.inner.delete_version(key, version))
     }
 
+    fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
+        self.perform("compare_and_delete", || self.inner.compare_and_delete(key, expected))
+    }
+
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
         self.perform("touch", || self.inner.touch(key, ttl))
     }

@@ -38,6 +38,8 @@ enum Op {
     Contains(u8),
     Delete(u8),
     DeleteMany(Vec<u8>),
+    /// With the value of the entry, or another one.
+    CompareAndDelete(u8, bool),
     Touch(u8, Option<u16>),
     Incr(u8, u64),
     Decr(u8, u64),
@@ -85,6 +87,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Contains),
         2 => key.clone().prop_map(Op::Delete),
         1 => keys.prop_map(Op::DeleteMany),
+        2 => (key.clone(), any::<bool>())
+            .prop_map(|(key, same)| Op::CompareAndDelete(key, same)),
         2 => (key.clone(), ttl).prop_map(|(key, ttl)| Op::Touch(key, ttl)),
         2 => (key.clone(), 0..30_u64).prop_map(|(key, delta)| Op::Incr(key, delta)),
         1 => (key, 0..30_u64).prop_map(|(key, delta)| Op::Decr(key, delta)),
@@ -239,6 +243,23 @@ impl Pair {
         }
     }
 
+    /// Compares with the value of the entry, or with another one.
+    fn compare_and_delete(&mut self, key: u8, same: bool) {
+        let entry = self.entries.get(&key);
+        let mut value = entry.map_or_else(Vec::new, |entry| entry.value.clone());
+        if !same {
+            value.push(b'x');
+        }
+        let is_same = same && entry.is_some();
+        let deleted = self.store.compare_and_delete(&key_of(key), &value);
+        if let Some(deleted) = self.unless_failing(deleted) {
+            assert_eq!(deleted, is_same);
+            if deleted {
+                self.entries.remove(&key);
+            }
+        }
+    }
+
     fn fail(&mut self, fails: bool) {
         self.fails = fails;
         fail(&self.lower, fails);
@@ -317,6 +338,7 @@ impl Pair {
                     self.deleted(*key, deleted);
                 }
             }
+            Op::CompareAndDelete(key, same) => self.compare_and_delete(key, same),
             Op::Touch(key, ttl) => {
                 let touched = store.touch(&key_of(key), Ttl::from(ttl.map(|ttl| self.ticks(ttl))));
                 if let Some(touched) = self.unless_failing(touched) {

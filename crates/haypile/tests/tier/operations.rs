@@ -288,6 +288,22 @@ fn a_version_to_delete_is_compared_in_the_last_level() {
 }
 
 #[test]
+fn a_value_to_delete_is_compared_in_the_last_level() {
+    for write_back in [None, Some(1 << 20)] {
+        let Pair { upper, lower, store, .. } = pair(options(LONG).write_back(write_back));
+        set(&*store, "key", "1");
+        assert!(!store.compare_and_delete(b"key", b"2").unwrap());
+        // By another process: the upper level is not told.
+        set(&*lower, "key", "2");
+        assert!(!store.compare_and_delete(b"key", b"1").unwrap());
+        assert_eq!(get(&*store, "key").unwrap(), "2");
+        assert!(store.compare_and_delete(b"key", b"2").unwrap());
+        assert!(!upper.contains(b"key").unwrap() && !lower.contains(b"key").unwrap());
+        assert_eq!(get(&*store, "key"), None);
+    }
+}
+
+#[test]
 fn a_lower_level_that_holds_nothing_judges_all_the_same() {
     let clock = Arc::new(ManualClock::new());
     let lower = Arc::new(NoneStore::new()) as Arc<dyn Store>;

@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use haypile::url::CacheUrl;
+use haypile::url::{CacheUrl, redacted};
 
 use super::condition::Condition;
 use super::options::{StartupOptions, Variable};
@@ -261,13 +261,14 @@ fn in_scratch(ready: Ready, scratch: &Path) -> Ready {
 
 /// The file of a cache.
 fn span(cache: &str) -> anyhow::Result<PathBuf> {
-    let url: CacheUrl = cache.parse().with_context(|| format!("--span {cache}"))?;
+    let shown = redacted(cache);
+    let url: CacheUrl = cache.parse().with_context(|| format!("--span {shown}"))?;
     match url.levels() {
         [level] if level.scheme() == "file" && level.path().is_empty() => {
-            bail!("--span {cache}: it needs an absolute path, as in file:{{scratch}}/cache")
+            bail!("--span {shown}: it needs an absolute path, as in file:{{scratch}}/cache")
         }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),
-        _ => bail!("--span {cache}: only counters of a cache in one file can be polled: file:PATH"),
+        _ => bail!("--span {shown}: only counters of a cache in one file can be polled: file:PATH"),
     }
 }
 

@@ -22,7 +22,7 @@ const OPEN: Open = |spec, room, _| {
     let directory = env::current_dir().map_err(SubjectError::open(spec))?;
     let url = complete(spec, room, &directory)?;
     if room.processes > 1 && url.levels().last().is_some_and(|level| level.scheme() == "memory") {
-        let (subject, processes) = (spec.to_string(), room.processes);
+        let (subject, processes) = (spec.redacted(), room.processes);
         return Err(SubjectError::Processes { subject, processes });
     }
     let opened = StoreSubject::open(&url, room, &directory);

@@ -27,17 +27,17 @@ pub(crate) fn complete(
         let is_there = |other: &Level| other.scheme() == level.scheme();
         if level.scheme() != "memory" && levels.iter().any(is_there) {
             let wrong = format!("two levels are {0}, and a subject has one {0}", level.scheme());
-            return Err(SubjectError::Spec { subject: spec.to_string(), wrong });
+            return Err(SubjectError::Spec { subject: spec.redacted(), wrong });
         }
         if file::is_placed(level) {
             let wrong = "a file that is measured lies in the working directory of its runners, \
                          which --directory says; write file, or file: and options";
-            return Err(SubjectError::Spec { subject: spec.to_string(), wrong: wrong.to_owned() });
+            return Err(SubjectError::Spec { subject: spec.redacted(), wrong: wrong.to_owned() });
         }
         if server::is_of_others(level) {
             let wrong = "a server that is measured is the subject's own, which is emptied; write \
                          memcached or redis, or memcached://127.0.0.1:0 for one on a port";
-            return Err(SubjectError::Spec { subject: spec.to_string(), wrong: wrong.to_owned() });
+            return Err(SubjectError::Spec { subject: spec.redacted(), wrong: wrong.to_owned() });
         }
         let level = sized(level.clone(), room).and_then(|level| file::placed(level, directory));
         levels.push(level.map_err(SubjectError::open(spec))?);
@@ -127,9 +127,11 @@ mod tests {
             "redis://server/0",
             "memory+redis+unix:/run/x",
             "redis+cluster:127.0.0.1:7000",
+            "redis://ann:hunter2@server/0",
         ] {
             let message = completed(text).unwrap_err().to_string();
             assert!(message.contains("is the subject's own"), "{message}");
+            assert!(!message.contains("hunter2"), "{message}");
         }
     }
 

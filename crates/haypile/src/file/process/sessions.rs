@@ -128,6 +128,13 @@ impl Sessions {
         OperationGuard::begin_in_passing(&self.page)
     }
 
+    /// The size of the file, as far as this process knows, or its parent did.
+    pub(in crate::file) fn file_bytes(&self) -> u64 {
+        let _using = self.begin_in_passing();
+        // SAFETY: no session is freed that was the latest when an operation began, and `open` puts the first.
+        unsafe { &*self.latest.load(Ordering::Acquire) }.header.geometry.file_bytes
+    }
+
     /// Has every operation from now on attend; returns whether that is new.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);

@@ -25,9 +25,11 @@ impl<P: Policy> Contents<P> {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;
         }
-        for slot in self.slab.taken() {
+        let mut from = 0;
+        while let Some(slot) = self.slab.next_taken(from) {
             self.policy.on_remove(slot);
             self.forget(slot, pool);
+            from = slot + 1;
         }
         self.expiries.clear();
         // Drops the ghosts too, because the policy has nothing to keep.

@@ -7,6 +7,7 @@ use super::super::record::{Draft, Pin};
 use super::write::{Room, SlotPlace};
 use super::{Contents, charge_of, key_of};
 use crate::policy::{Policy, Slot};
+use crate::process;
 use crate::table::spread;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -41,7 +42,7 @@ impl<P: Policy> Contents<P> {
         };
         let ranking = self.policy.ranking();
         if ranking.is_empty() {
-            return self.slab.taken().into_iter().filter_map(|slot| kept(slot, 0)).collect();
+            return self.slab.taken().filter_map(|slot| kept(slot, 0)).collect();
         }
         ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
     }
@@ -64,6 +65,7 @@ impl<P: Policy> Contents<P> {
     /// Allows entries of a snapshot to be loaded from here on.
     pub(in crate::memory) fn begin_loading(&mut self) {
         self.changed = Some(HashSet::new());
+        self.loaded_in = process::generation();
     }
 
     pub(in crate::memory) fn end_loading(&mut self) {
@@ -102,7 +104,12 @@ impl<P: Policy> Contents<P> {
 
     pub(super) fn note_change(&mut self, fingerprint: u64) {
         if let Some(changed) = &mut self.changed {
-            changed.insert(fingerprint);
+            if self.loaded_in == process::generation() {
+                changed.insert(fingerprint);
+            } else {
+                // In a child, nobody goes on to load.
+                self.changed = None;
+            }
         }
     }
 

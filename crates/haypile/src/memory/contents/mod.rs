@@ -70,6 +70,8 @@ pub(super) struct Contents<P> {
     /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
     /// an older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
+    /// The process that loads it.
+    loaded_in: u64,
     is_closed: bool,
 }
 
@@ -93,6 +95,7 @@ impl<P: Policy> Contents<P> {
             is_alone,
             notes_time_from_s,
             changed: None,
+            loaded_in: 0,
             is_closed: false,
         }
     }
@@ -139,7 +142,6 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Returns the bytes allocated in addition to the records.
-    #[cfg(test)]
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.memory_bytes()
     }

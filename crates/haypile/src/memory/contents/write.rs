@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::super::expiry::Expiries;
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
+use super::super::shortage::has_memory;
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
@@ -11,7 +13,10 @@ use crate::policy::{Newcomer, Policy, Slot};
 use crate::stats::Event;
 use crate::table::spread;
 use crate::ttl::expiry_ns;
-use crate::write::{Version, WriteMode, Written};
+use crate::write::{WriteMode, Written};
+
+/// The least that the metadata of a shard grow by.
+const LEAST_GROWTH_BYTES: usize = 4 << 10;
 
 /// A value to be written, with its key and the caller's conditions.
 pub(in crate::memory) struct Write {
@@ -51,6 +56,8 @@ pub(in crate::memory) enum Outcome {
     /// Nothing has happened yet: the shard should first claim this number of bytes from other
     /// shards. The write then says that there is room.
     NeedsRoom(Write, u64),
+    /// Nothing was written: there is no memory for this many bytes of metadata.
+    OutOfMemory(usize),
 }
 
 impl<P: Policy> Contents<P> {
@@ -91,6 +98,14 @@ impl<P: Policy> Contents<P> {
         };
         if let (Some(bytes), Ok(judged)) = (wanted, judged) {
             return Outcome::NeedsRoom(Write { room: Some(Room { judged }), ..write }, bytes);
+        }
+        if judged.is_ok() {
+            let needs_slot = found.is_none() && self.bytes + weight <= self.budget;
+            let slot = found.map_or_else(|| self.slab.slots(), |slot| slot as usize);
+            if let Some(bytes) = self.lacks_memory(needs_slot, write.ttl.map(|_| slot)) {
+                self.unclaim(budget_before, pool);
+                return Outcome::OutOfMemory(bytes);
+            }
         }
         self.counters.add_exclusive(Event::Set);
         if !mutant::is_on("older-value-comes-back-by-loading") {
@@ -150,6 +165,35 @@ impl<P: Policy> Contents<P> {
         self.give_up_overflow(pool);
         self.counters.add_exclusive(Event::Declined);
         self.unclaim(budget_before, pool);
+    }
+
+    /// [`lacks_memory`](Self::lacks_memory) for an entry that is new.
+    pub(in crate::memory) fn lacks_memory_for_new(&self, expires: bool) -> Option<usize> {
+        self.lacks_memory(true, expires.then(|| self.slab.slots()))
+    }
+
+    /// Returns the bytes that the metadata would take if a write makes them grow and there is no memory for
+    /// that: a write whose entry takes one more slot, or one that expires in this slot.
+    #[inline]
+    fn lacks_memory(&self, needs_slot: bool, expiring: Option<usize>) -> Option<usize> {
+        let slots = self.slab.slots();
+        let more_slots = needs_slot
+            && (self.slab.is_full()
+                || slots >= self.policy_slots
+                || self.index.len() == self.index.capacity());
+        let more_expiries = expiring.is_some_and(|slot| slot >= self.expiries.slots());
+        if more_slots || more_expiries { self.lacks_memory_to_grow(more_expiries) } else { None }
+    }
+
+    #[cold]
+    fn lacks_memory_to_grow(&self, with_expiries: bool) -> Option<usize> {
+        if mutant::is_on("shard-grows-without-memory") {
+            return None;
+        }
+        let expiries_bytes = if with_expiries { Expiries::bytes(self.slab.slots()) } else { 0 };
+        // Each part grows by an eighth, or the index by three, and is copied to do so.
+        let bytes = (self.metadata_bytes() + expiries_bytes) / 4 * 5 + LEAST_GROWTH_BYTES;
+        (!has_memory(bytes)).then_some(bytes)
     }
 
     /// Prefetches the memory that is read to insert a new entry, and the slot of the entry that leaves for
@@ -320,17 +364,17 @@ impl<P: Policy> Contents<P> {
         self.delete_found(found, pool)
     }
 
-    /// Deletes an entry if it has this version.
-    pub(in crate::memory) fn delete_version(
+    /// Deletes an entry if its record meets a condition; returns whether it did.
+    pub(in crate::memory) fn delete_if(
         &mut self,
         key: HashedKey<'_>,
-        version: Version,
+        is_met: impl FnOnce(&Record) -> bool,
         clock: &dyn Clock,
         pool: &Pool,
     ) -> bool {
         let now_ns = self.now_ns(clock);
         let found = self.live(key, now_ns, pool);
-        let found = found.filter(|slot| self.slab.get(*slot).version() == version.raw());
+        let found = found.filter(|slot| is_met(self.slab.get(*slot)));
         if found.is_some() {
             self.note_change(key.fingerprint);
         }

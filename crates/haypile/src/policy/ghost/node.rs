@@ -4,6 +4,7 @@ use hashbrown::HashTable;
 
 use super::super::Slot;
 use super::super::column::SlotColumn;
+use super::super::free::FreeList;
 use super::{never_relocated, slot_of};
 use crate::table::spread;
 
@@ -134,8 +135,7 @@ pub struct FingerprintNodes {
     nodes: Vec<Node>,
     /// The nodes of ghosts, by fingerprint.
     ghosts: HashTable<u32>,
-    /// Free nodes. Numbers that are not below the length any more are passed over.
-    free: Vec<u32>,
+    free: FreeList,
     /// The number of nodes that are not free.
     taken: usize,
 }
@@ -155,7 +155,7 @@ impl FingerprintNodes {
 
     fn take_free(&mut self) -> u32 {
         self.taken += 1;
-        self.pop_free().unwrap_or_else(|| {
+        self.free.pop(self.nodes.len()).unwrap_or_else(|| {
             if self.nodes.len() == self.nodes.capacity() {
                 // By an eighth: nodes that are not there yet cost memory as well.
                 self.nodes.reserve_exact(self.nodes.len() / 8 + 16);
@@ -165,16 +165,16 @@ impl FingerprintNodes {
         })
     }
 
-    fn pop_free(&mut self) -> Option<u32> {
-        std::iter::from_fn(|| self.free.pop()).find(|node| (*node as usize) < self.nodes.len())
+    #[cold]
+    fn find_free(&self) -> Option<u32> {
+        self.nodes.iter().zip(0..).find_map(|(node, number)| (node.slot == FREE).then_some(number))
     }
 
     fn shrink(&mut self) {
         let nodes = self.nodes.len();
         if self.nodes.capacity() > nodes + nodes / 4 + 64 {
             self.nodes.shrink_to(nodes + nodes / 8);
-            self.free.retain(|node| (*node as usize) < nodes);
-            self.free.shrink_to_fit();
+            self.free.shrink(nodes);
         }
         if self.ghosts.capacity() > 4 * self.ghosts.len() + 64 {
             let nodes = &self.nodes;
@@ -249,7 +249,8 @@ impl Nodes for FingerprintNodes {
         let last = self.nodes.pop()?;
         let from = u32::try_from(self.nodes.len()).expect("nodes are numbered by u32");
         let moved = (last.slot != FREE).then(|| {
-            let to = self.pop_free().expect("only where nodes are free any is dropped");
+            let to = self.free.pop(self.nodes.len()).or_else(|| self.find_free());
+            let to = to.expect("only where nodes are free any is dropped");
             self.nodes[to as usize] = last;
             (from, to)
         });
@@ -274,6 +275,6 @@ impl Nodes for FingerprintNodes {
         self.by_slot.memory_bytes()
             + self.nodes.capacity() * size_of::<Node>()
             + self.ghosts.allocation_size()
-            + self.free.capacity() * size_of::<u32>()
+            + self.free.memory_bytes()
     }
 }

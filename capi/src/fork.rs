@@ -1,0 +1,78 @@
+//! Forks: registers the engine's gate with the system, and keeps a child from objects of its parent that it
+//! must not use.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::fork::{self, Inside};
+
+use crate::call::Failure;
+
+/// Registers what is done around forks, once.
+pub(crate) fn register() -> Result<(), Failure> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    // SAFETY: the functions are part of this library, whose unloading unregisters them, and the last of them
+    // only uses atomic numbers.
+    let result = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+    if result == 0 {
+        return Ok(());
+    }
+    IS_REGISTERED.store(false, Ordering::Relaxed);
+    Err(Failure::OutOfMemory(0))
+}
+
+extern "C" fn prepare() {
+    fork::prepare(fork::PATIENCE);
+}
+
+extern "C" fn in_parent() {
+    fork::in_parent();
+}
+
+extern "C" fn in_child() {
+    fork::in_child();
+}
+
+/// The process that a cache was opened in, and so every object of that cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    generation: u64,
+    /// Whether a child can use it whatever other threads of its parent were doing.
+    is_shared: bool,
+}
+
+impl Origin {
+    /// Returns the origin of a cache that is opened now.
+    pub(crate) fn of(cache: &engine::Cache) -> Self {
+        let url = cache.store().url();
+        let is_shared = match url.levels() {
+            // All of its state is in the file. A recording has locks.
+            [level] => level.scheme() == "file" && level.option("record").is_none(),
+            _ => false,
+        };
+        Self { generation: fork::generation(), is_shared }
+    }
+
+    /// Keeps forks from happening until the guard is dropped, where they could leave something locked.
+    pub(crate) fn enter(self) -> Result<Option<Inside>, Failure> {
+        if self.is_shared {
+            return Ok(None);
+        }
+        let inside = fork::enter();
+        if self.is_usable() { Ok(Some(inside)) } else { Err(Failure::Forked) }
+    }
+
+    /// Frees an object; leaves it alone in a child that must not use it.
+    pub(crate) fn free<T>(self, object: Box<T>) {
+        match self.enter() {
+            Ok(_inside) => drop(object),
+            Err(_) => std::mem::forget(object),
+        }
+    }
+
+    fn is_usable(self) -> bool {
+        fork::is_usable(self.generation)
+    }
+}

@@ -1,0 +1,36 @@
+//! Numbers that can be given again.
+
+/// Free slots, or nodes. Those that are not below the number of slots any more are passed over.
+#[derive(Debug, Default)]
+pub(crate) struct FreeList {
+    numbers: Vec<u32>,
+}
+
+impl FreeList {
+    /// Notes a free number. Without memory for that it is lost to [`pop`](Self::pop): whoever drops slots
+    /// searches for it.
+    pub(crate) fn push(&mut self, number: u32) {
+        if self.numbers.try_reserve(1).is_ok() {
+            self.numbers.push(number);
+        }
+    }
+
+    /// Takes a number that is below `slots`.
+    pub(crate) fn pop(&mut self, slots: usize) -> Option<u32> {
+        std::iter::from_fn(|| self.numbers.pop()).find(|number| (*number as usize) < slots)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Returns memory where there are no numbers from `slots` on any more.
+    pub(crate) fn shrink(&mut self, slots: usize) {
+        self.numbers.retain(|number| (*number as usize) < slots);
+        self.numbers.shrink_to_fit();
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.numbers.capacity() * size_of::<u32>()
+    }
+}
