@@ -1,5 +1,5 @@
-//! What a memory store declines costs no other entry its place, and what fits is kept, under every policy and
-//! however many shards there are.
+//! An entry that a memory store declines costs no other entry its place, and what fits is kept, under every
+//! policy and however many shards there are.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -26,7 +26,7 @@ impl<P: Policy> MemoryStore<P> {
         let claimed = self.pool.claim(0, missing).unwrap_or(0);
         contents.grow(claimed, &self.pool);
         missing -= claimed;
-        // Readers can hold so many removed values that nothing would be enough.
+        // While readers hold many removed values, nothing may be enough.
         let is_possible = missing <= self.budget_of_others(poor);
         if !is_possible && !mutant::is_on("others-leave-for-an-entry-that-cannot-fit") {
             return Ok(contents);

@@ -195,7 +195,7 @@ proptest! {
         }
     }
 
-    /// What is declined, at once or as an update, costs no other entry its place; and what fits is kept.
+    /// An entry that is declined, at once or as an update, costs no other entry its place; and what fits is kept.
     #[test]
     fn nothing_leaves_for_what_is_not_stored(case in cases()) {
         for spec in SPECS.into_iter().filter(|spec| !spec.contains("overflow")) {

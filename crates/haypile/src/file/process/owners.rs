@@ -101,10 +101,10 @@ pub(in crate::file) struct Owners {
     changing: Mutex<Changes>,
 }
 
-/// What the owners of a process have been.
+/// The owners that a process has had.
 #[derive(Debug, Default)]
 struct Changes {
-    /// What was counted in places that were given back.
+    /// The events that were counted in places that were given back.
     counted: Counted,
     /// Whether all places were given back.
     have_left: bool,
@@ -248,7 +248,7 @@ impl Owners {
         counted
     }
 
-    /// Acts for the whole process, whose place is not given back meanwhile; `None` where it was already: with
+    /// Acts for the whole process, whose place is not given back during that; `None` where it was already: with
     /// the token of a place that another process has by then, the lock that `act` takes would be a dead owner's.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
