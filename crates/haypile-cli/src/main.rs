@@ -46,9 +46,14 @@ fn arguments() -> Arguments {
 /// Hides what could be a password in an error that quotes a cache's URL in the wrong place.
 fn without_passwords(mut error: clap::Error) -> clap::Error {
     let schemes: Vec<_> = cache::registry().schemes().map(|scheme| scheme.name).collect();
+    // The patterns of a trace have '@' before their weights.
+    let is_pattern = matches!(
+        error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(argument)) if argument == "<PATTERN>"
+    );
     let is_url = |text: &str| {
         let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
-        text.contains('@') || text.contains("://") || schemes.contains(&scheme)
+        text.contains('@') && !is_pattern || text.contains("://") || schemes.contains(&scheme)
     };
     for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::InvalidValue]
     {
@@ -58,7 +63,9 @@ fn without_passwords(mut error: clap::Error) -> clap::Error {
             let shown = ContextValue::String(redacted(text));
             error.insert(kind, shown);
             // A tip repeats the text.
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
+            if error.get(ContextKind::Suggested).is_some() {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
+            }
         }
     }
     error

@@ -193,7 +193,7 @@ async fn bytes_that_a_client_has_not_read_yet_stay_right() {
             }
             Ok(response(200, FRESH, Bytes::from(body)))
         });
-        let bench = Bench::with(origin, "memory:size=4MiB", |builder| builder);
+        let bench = Bench::with(origin, "memory:size=4MiB,policy=lru", |builder| builder);
         bench.get(URL).await;
         let response = bench.send(Method::GET, URL, &[]).await.expect("a hit");
         let mut body = response.into_body();

@@ -153,7 +153,8 @@ impl Thread<'_> {
     }
 
     /// Computes a value under a key of all, unless another writer has. Some of these values live for a
-    /// moment only, so that threads and processes wait for each other again and again.
+    /// moment only, so that threads and processes wait for each other again and again; these are of several
+    /// writers, and so are all where processes do not wait for each other.
     pub(super) fn compute(&mut self) {
         let number = self.random.random_range(0..ELECTIONS);
         let name = Name::Computed(number);
@@ -166,7 +167,7 @@ impl Thread<'_> {
             record.to_vec()
         });
         match found {
-            Ok(found) if is_short_lived => {
+            Ok(found) if is_short_lived || !self.shared.plan.computes_once() => {
                 if let Err(text) = Record::parse(name, &found) {
                     self.shared.wrong(&format!("{name:?}: {text}"));
                 }

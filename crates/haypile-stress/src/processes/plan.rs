@@ -97,6 +97,12 @@ impl Plan {
         self.live_bytes.is_some()
     }
 
+    /// Whether one computation of a key is enough for all processes: where the last level is a file, whose
+    /// processes claim keys.
+    pub(super) fn computes_once(&self) -> bool {
+        self.writers < 2 || self.url.split('+').any(|level| level.starts_with("file:"))
+    }
+
     pub(super) fn does(&self, kind: OperationKind) -> bool {
         self.operations.is_empty() || self.operations.contains(&kind)
     }

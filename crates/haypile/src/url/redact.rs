@@ -212,7 +212,7 @@ fn open_login_in(servers: &str) -> Option<usize> {
         let address = if server.starts_with('[') { server.find(']').unwrap_or(0) } else { 0 };
         let colon = server[address..].find(':').map(|at| address + at);
         if let Some(at) = colon.filter(|at| !server[..*at].contains('='))
-            && server[at + 1..].parse().map_or(true, |port: u16| port == 0)
+            && server[at + 1..].parse::<u16>().is_err()
         {
             return Some(start + at + 1);
         }
@@ -231,6 +231,7 @@ mod tests {
             ("redis://:a:b%40c@h:1/0", "redis://:xxxxx@h:1/0"),
             ("redis://ann@h:1", "redis://ann@h:1"),
             ("redis://[::1]:6379", "redis://[::1]:6379"),
+            ("redis://h:0", "redis://h:0"),
             ("redis://a:@h -> redis://h", "redis://a:xxxxx@h -> redis://h"),
             ("file:///a:b@c", "file:///a:b@c"),
             ("memory://?size=1MiB", "memory://?size=1MiB"),

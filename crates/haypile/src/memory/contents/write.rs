@@ -93,7 +93,8 @@ impl<P: Policy> Contents<P> {
         let wanted = self.claim(weight.saturating_sub(before), weight, now_ns, pool);
         let wanted = wanted.filter(|_| write.room.is_none());
         let judged = match found {
-            Some(_) => Ok(0),
+            // A new value is not judged, not even if the old one leaves while others make room.
+            Some(_) => Ok(u64::MAX),
             None => self.judge(write.draft.record(), wanted, write.room),
         };
         if let (Some(bytes), Ok(judged)) = (wanted, judged) {
