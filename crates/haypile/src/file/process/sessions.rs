@@ -302,6 +302,7 @@ impl Sessions {
             if !other.is_own() {
                 if other.abandon_inherited() {
                     link.store(next, Ordering::Release);
+                    keep(session);
                     continue;
                 }
             } else if !(keeps_places && other.owners.is_some()) && other.let_go(&self.page) {
@@ -374,6 +375,20 @@ impl Sessions {
     }
 }
 
+/// Inherited sessions that were abandoned, the last one first, each with the one before it. They are never freed:
+/// whoever looks for leaks finds them here.
+static ABANDONED: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
+
+/// Keeps a session that is in no other list any more.
+fn keep(session: *mut Session) {
+    let order = Ordering::AcqRel;
+    let _ = ABANDONED.fetch_update(order, Ordering::Acquire, |last| {
+        // SAFETY: what was inherited is never freed, and it is in no other list.
+        unsafe { &*session }.before.store(last, Ordering::Relaxed);
+        Some(session)
+    });
+}
+
 /// A lock that a fork leaves open, for the pages are wiped.
 struct Opening<'a>(&'a AtomicU64);
 
@@ -397,15 +412,18 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         let mut session = *self.latest.get_mut();
         while !session.is_null() {
-            // SAFETY: each was made by `put`, and is dropped once: nobody borrows `self` any more.
-            let owned = unsafe { Box::from_raw(session) };
-            session = owned.before.load(Ordering::Relaxed);
-            if owned.is_own() {
-                owned.leave_places();
+            // SAFETY: each was made by `put`, and was not freed.
+            let other = unsafe { &*session };
+            let next = other.before.load(Ordering::Relaxed);
+            if other.is_own() {
+                other.leave_places();
+                // SAFETY: it is dropped once: nobody borrows `self` any more.
+                drop(unsafe { Box::from_raw(session) });
             } else {
-                owned.abandon_inherited();
-                std::mem::forget(owned);
+                other.abandon_inherited();
+                keep(session);
             }
+            session = next;
         }
     }
 }
