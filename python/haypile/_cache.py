@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
+from types import FrameType
 from typing import Any, cast
 
 from haypile import _haypile
@@ -21,7 +22,8 @@ class CacheWarning(UserWarning):
 
 def _warn(text: str) -> None:
     """Warns on behalf of the nearest caller outside of this package."""
-    level, frame = 2, sys._getframe(1)
+    level = 2
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, CacheWarning, stacklevel=level)
