@@ -60,6 +60,7 @@ impl Expiries {
     }
 
     /// Whether no entry had a TTL since the last [`clear`](Self::clear).
+    #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.wheel.is_none()
     }

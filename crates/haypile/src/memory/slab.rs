@@ -79,6 +79,7 @@ impl<T> Slab<T> {
     /// # Panics
     ///
     /// If the slot is free.
+    #[inline]
     pub fn remove(&mut self, slot: Slot) -> T {
         let record = self.records[slot as usize].take().expect("callers pass occupied slots");
         self.taken -= 1;

@@ -9,13 +9,20 @@ pub(crate) struct FreeList {
 impl FreeList {
     /// Notes a free number. Without memory for that it is lost to [`pop`](Self::pop): whoever drops slots
     /// searches for it.
+    #[inline]
     pub(crate) fn push(&mut self, number: u32) {
-        if self.numbers.try_reserve(1).is_ok() {
+        if self.numbers.len() < self.numbers.capacity() || self.grow() {
             self.numbers.push(number);
         }
     }
 
+    #[cold]
+    fn grow(&mut self) -> bool {
+        self.numbers.try_reserve(1).is_ok()
+    }
+
     /// Takes a number that is below `slots`.
+    #[inline]
     pub(crate) fn pop(&mut self, slots: usize) -> Option<u32> {
         std::iter::from_fn(|| self.numbers.pop()).find(|number| (*number as usize) < slots)
     }

@@ -94,13 +94,11 @@ pub fn redacted(text: &str) -> String {
 /// The text of a URL whose parts are quoted in messages.
 pub(super) struct Quoted<'a> {
     text: &'a str,
-    /// The bytes that could be a password.
-    secret: Range<usize>,
 }
 
 impl<'a> Quoted<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, secret: secret(text) }
+        Self { text }
     }
 
     /// Returns a part of the text, with a replacement of what could be a password.
@@ -111,12 +109,13 @@ impl<'a> Quoted<'a> {
             return REDACTED.to_owned();
         };
         let end = start + part.len();
-        if self.secret.is_empty() || end <= self.secret.start || self.secret.end <= start {
+        let secret = secret(self.text);
+        if secret.is_empty() || end <= secret.start || secret.end <= start {
             return part.to_owned();
         }
         // Both are next to an ASCII character, or at an end of the part.
-        let before = &part[..self.secret.start.saturating_sub(start)];
-        let after = &part[part.len() - end.saturating_sub(self.secret.end)..];
+        let before = &part[..secret.start.saturating_sub(start)];
+        let after = &part[part.len() - end.saturating_sub(secret.end)..];
         format!("{before}{REDACTED}{after}")
     }
 }

@@ -31,14 +31,15 @@ impl<P: Policy> Contents<P> {
         if claimed >= missing {
             return None;
         }
-        while self.shard_bytes().missing(more) > 0 {
-            if !self.expire_one(now_ns, pool) {
-                return self.shard_bytes().wanted(weight);
+        while self.expire_one(now_ns, pool) {
+            if self.shard_bytes().missing(more) == 0 {
+                return None;
             }
         }
-        None
+        self.shard_bytes().wanted(weight)
     }
 
+    #[inline]
     pub(super) fn shard_bytes(&self) -> ShardBytes {
         let Self { bytes: used, budget, fair_share, is_alone, .. } = *self;
         ShardBytes { used, budget, fair_share, is_alone }

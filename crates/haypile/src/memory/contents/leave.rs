@@ -52,6 +52,7 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Removes a few expired entries.
+    #[inline]
     pub(super) fn sweep(&mut self, now_ns: u64, pool: &Pool) {
         for _ in 0..SWEEP {
             if !self.expire_one(now_ns, pool) {
@@ -61,7 +62,12 @@ impl<P: Policy> Contents<P> {
     }
 
     /// Removes an expired entry; returns whether there was one.
+    #[inline]
     pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
+        !self.expiries.is_idle() && self.expire_next(now_ns, pool)
+    }
+
+    fn expire_next(&mut self, now_ns: u64, pool: &Pool) -> bool {
         let Some(slot) = self.expiries.pop_expired_within(now_ns, &mut { LOOKS }) else {
             return false;
         };

@@ -84,14 +84,12 @@ impl<P: Policy> Contents<P> {
         }
         let weight = charge_of(load.draft.record());
         let budget_before = self.budget;
-        let wanted = self.claim(weight, weight, load.now_ns, pool);
-        let wanted = wanted.filter(|_| load.room.is_none());
-        match (self.judge(load.draft.record(), wanted, load.room), wanted) {
-            (Ok(judged), Some(bytes)) => {
-                return Some((Load { room: Some(Room { judged }), ..load }, bytes));
+        match self.find_room(load.draft.record(), weight, true, load.room, load.now_ns, pool) {
+            Ok(Some(wanted)) => {
+                return Some((Load { room: Some(wanted.room), ..load }, wanted.bytes));
             }
-            (Err(declined), _) => self.decline(declined, budget_before, pool),
-            (Ok(_), None) => {
+            Err(declined) => self.decline(declined, budget_before, pool),
+            Ok(None) => {
                 self.tell_capacity(pool);
                 let Load { draft, expires_ns, written_s, uses, now_ns, .. } = load;
                 let place = SlotPlace { draft, expires_ns, written_s, uses: Some(uses) };
@@ -102,14 +100,21 @@ impl<P: Policy> Contents<P> {
         None
     }
 
+    #[inline]
     pub(super) fn note_change(&mut self, fingerprint: u64) {
+        if self.changed.is_some() {
+            self.note_change_while_loading(fingerprint);
+        }
+    }
+
+    #[cold]
+    fn note_change_while_loading(&mut self, fingerprint: u64) {
+        if self.loaded_in != process::generation() {
+            // In a child, nobody goes on to load.
+            self.changed = None;
+        }
         if let Some(changed) = &mut self.changed {
-            if self.loaded_in == process::generation() {
-                changed.insert(fingerprint);
-            } else {
-                // In a child, nobody goes on to load.
-                self.changed = None;
-            }
+            changed.insert(fingerprint);
         }
     }
 

@@ -34,6 +34,13 @@ pub(in crate::memory) struct Room {
     pub(super) judged: u64,
 }
 
+/// Bytes that other shards should give for an entry, and the room that it has when they have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WantedRoom {
+    pub(super) bytes: u64,
+    pub(super) room: Room,
+}
+
 /// A new entry that is not worth the entries that would leave for it, of this weight together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declined {
@@ -88,35 +95,35 @@ impl<P: Policy> Contents<P> {
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
-        let before = found.map_or(0, |slot| self.freed_by_update(slot));
+        let more = weight - found.map_or(0, |slot| self.freed_by_update(slot)).min(weight);
         let budget_before = self.budget;
-        let wanted = self.claim(weight.saturating_sub(before), weight, now_ns, pool);
-        let wanted = wanted.filter(|_| write.room.is_none());
-        let judged = match found {
-            // A new value is not judged, not even if the old one leaves while others make room.
-            Some(_) => Ok(u64::MAX),
-            None => self.judge(write.draft.record(), wanted, write.room),
-        };
-        if let (Some(bytes), Ok(judged)) = (wanted, judged) {
-            return Outcome::NeedsRoom(Write { room: Some(Room { judged }), ..write }, bytes);
-        }
-        if judged.is_ok() {
-            let needs_slot = found.is_none() && self.bytes + weight <= self.budget;
-            let slot = found.map_or_else(|| self.slab.slots(), |slot| slot as usize);
-            if let Some(bytes) = self.lacks_memory(needs_slot, write.ttl.map(|_| slot)) {
-                self.unclaim(budget_before, pool);
-                return Outcome::OutOfMemory(bytes);
+        if self.shard_bytes().missing(more) > 0 {
+            let is_new = found.is_none();
+            match self.find_room(write.draft.record(), more, is_new, write.room, now_ns, pool) {
+                Ok(None) => {}
+                Ok(Some(wanted)) => {
+                    return Outcome::NeedsRoom(
+                        Write { room: Some(wanted.room), ..write },
+                        wanted.bytes,
+                    );
+                }
+                Err(declined) => {
+                    self.note_write(&write);
+                    self.decline(declined, budget_before, pool);
+                    return Outcome::Written(Written::Stored);
+                }
             }
         }
-        self.counters.add_exclusive(Event::Set);
-        if !mutant::is_on("older-value-comes-back-by-loading") {
-            self.note_change(write.draft.record().fingerprint());
+        let needs_slot = found.is_none() && self.bytes + weight <= self.budget;
+        let slot = found.map_or_else(|| self.slab.slots(), |slot| slot as usize);
+        if let Some(bytes) = self.lacks_memory(needs_slot, write.ttl.map(|_| slot)) {
+            self.unclaim(budget_before, pool);
+            return Outcome::OutOfMemory(bytes);
         }
-        if let Err(declined) = judged {
-            self.decline(declined, budget_before, pool);
-            return Outcome::Written(Written::Stored);
+        self.note_write(&write);
+        if self.budget != budget_before {
+            self.tell_capacity(pool);
         }
-        self.tell_capacity(pool);
         // A policy that was given another capacity may have evicted the entry.
         let found = if P::HAS_OVERFLOW {
             found.and_then(|_| self.find(key_of(write.draft.record())))
@@ -134,9 +141,34 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
-    /// Judges a new entry before anything leaves for it. `wanted` are the bytes that other shards would give,
-    /// `room` is what they have given. Returns the bytes that have to leave this shard for it.
-    pub(super) fn judge(
+    fn note_write(&mut self, write: &Write) {
+        self.counters.add_exclusive(Event::Set);
+        if !mutant::is_on("older-value-comes-back-by-loading") {
+            self.note_change(write.draft.record().fingerprint());
+        }
+    }
+
+    /// Claims the missing part of `more` bytes for an entry, and judges the entry if it is new, before anything
+    /// leaves for it. Returns what other shards should give, unless they have (`room`).
+    pub(super) fn find_room(
+        &mut self,
+        record: &Record,
+        more: u64,
+        is_new: bool,
+        room: Option<Room>,
+        now_ns: u64,
+        pool: &Pool,
+    ) -> Result<Option<WantedRoom>, Declined> {
+        let weight = charge_of(record);
+        let wanted = self.claim(more, weight, now_ns, pool).filter(|_| room.is_none());
+        // A new value is not judged, not even if the old one leaves while others make room.
+        let judged = if is_new { self.judge(record, wanted, room)? } else { u64::MAX };
+        Ok(wanted.map(|bytes| WantedRoom { bytes, room: Room { judged } }))
+    }
+
+    /// Judges a new entry. `wanted` are the bytes that other shards would give, `room` is what they have given.
+    /// Returns the bytes that have to leave this shard for it.
+    fn judge(
         &self,
         record: &Record,
         wanted: Option<u64>,
@@ -279,9 +311,10 @@ impl<P: Policy> Contents<P> {
         pool: &Pool,
     ) {
         let SlotPlace { draft, expires_ns, written_s, .. } = place;
-        let fingerprint = draft.record().fingerprint();
         let new = charge_of(draft.record());
-        if self.cannot_fit(slot, new)
+        let leaves = self.freed_by_update(slot);
+        if self.bytes - leaves + new > self.budget
+            && self.cannot_fit(slot, new)
             && !mutant::is_on("others-leave-for-an-update-that-cannot-fit")
         {
             self.policy.on_remove(slot);
@@ -293,10 +326,37 @@ impl<P: Policy> Contents<P> {
         if self.give_up_overflow(pool).contains(&slot) {
             return;
         }
+        let newcomer = Newcomer { fingerprint: draft.record().fingerprint(), weight: new };
+        if self.bytes - leaves + new > self.budget
+            && !self.make_way(slot, newcomer, have_others_left, now_ns, pool)
+        {
+            return;
+        }
+        if !mutant::is_on("update-keeps-the-version") {
+            self.version += 1;
+        }
+        let record = draft.place(self.version, expires_ns, written_s);
+        let before = self.slab.replace(slot, record);
+        self.release(before, pool);
+        self.bytes += new;
+        if !mutant::is_on("overwritten-entry-leaves-at-its-old-expiry") {
+            self.expiries.schedule(slot, expires_ns);
+        }
+    }
+
+    /// Lets entries leave until the new value of the entry in `slot` fits; returns whether this one stays.
+    fn make_way(
+        &mut self,
+        slot: Slot,
+        newcomer: Newcomer,
+        have_others_left: bool,
+        now_ns: u64,
+        pool: &Pool,
+    ) -> bool {
         let mut leaves = self.freed_by_update(slot);
         // Whether the policy has named this entry as a victim, and it stays all the same.
         let mut is_to_return = false;
-        while self.bytes - leaves + new > self.budget {
+        while self.bytes - leaves + newcomer.weight > self.budget {
             if self.expire_one(now_ns, pool) {
                 continue;
             }
@@ -309,29 +369,19 @@ impl<P: Policy> Contents<P> {
             }
             self.evicted(victim, pool);
             if victim == slot {
-                return;
+                return false;
             }
             if leaves == 0 {
                 leaves = self.freed_by_update(slot);
             }
         }
         if is_to_return {
-            let newcomer = Newcomer { fingerprint, weight: new };
             self.policy.admit(newcomer, 0);
             self.give_up_overflow(pool);
             self.policy.on_insert(slot, newcomer);
             self.give_up_overflow(pool);
         }
-        if !mutant::is_on("update-keeps-the-version") {
-            self.version += 1;
-        }
-        let record = draft.place(self.version, expires_ns, written_s);
-        let before = self.slab.replace(slot, record);
-        self.release(before, pool);
-        self.bytes += new;
-        if !mutant::is_on("overwritten-entry-leaves-at-its-old-expiry") {
-            self.expiries.schedule(slot, expires_ns);
-        }
+        true
     }
 
     /// Whether the new value of an entry would not fit even if all others left, because readers hold removed
