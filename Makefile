@@ -146,9 +146,9 @@ test-suites: wheel ## the tests that Django, Flask-Caching, cachelib, dogpile.ca
 
 # In a directory of its own: the engine is built with the model checker's locks.
 interleavings: ## the threads of both stores in many orders, by the Shuttle model checker
-	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --test interleavings \
+	RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --test interleavings \
 		--target-dir $(TARGET)/shuttle
-	RUSTFLAGS="--cfg shuttle" cargo test --locked -p haypile --lib model:: \
+	RUSTFLAGS="--cfg shuttle" cargo test --locked --profile model -p haypile --lib model:: \
 		--target-dir $(TARGET)/shuttle
 
 # With steps at which a process is killed: another build of the engine, in the same directory.
