@@ -206,8 +206,8 @@ impl Cache {
     ///
     /// Those of [`Store::delete_version`].
     pub fn delete_version(&self, key: impl AsRef<[u8]>, version: Version) -> Result<bool> {
-        self.computations.flights().note_change(key.as_ref());
-        self.store.delete_version(key.as_ref(), version)
+        let key = key.as_ref();
+        self.computations.flights().delete_if(key, || self.store.delete_version(key, version))
     }
 
     /// Deletes an entry if its value is still `expected`; returns whether it did. See
@@ -221,8 +221,9 @@ impl Cache {
         key: impl AsRef<[u8]>,
         expected: impl AsRef<[u8]>,
     ) -> Result<bool> {
-        self.computations.flights().note_change(key.as_ref());
-        self.store.compare_and_delete(key.as_ref(), expected.as_ref())
+        let (key, expected) = (key.as_ref(), expected.as_ref());
+        let delete = || self.store.compare_and_delete(key, expected);
+        self.computations.flights().delete_if(key, delete)
     }
 
     /// Deletes entries; returns for each key whether there was one. If one fails, the others are

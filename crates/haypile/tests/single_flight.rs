@@ -240,6 +240,28 @@ fn a_value_that_is_set_during_the_computation_stays() {
 }
 
 #[test]
+fn a_deletion_counts_if_its_condition_holds() {
+    let cache = Cache::open("memory:").unwrap();
+    let [kept, refused] = [b"another value".as_slice(), b"old"].map(|expected| {
+        let computed = cache.get_or_compute(expected, None, || {
+            // On the store, so that only the deletion can count.
+            let set = cache.store().set(expected, b"old", &SetOptions::set());
+            assert!(set.unwrap().is_stored());
+            let deleted = cache.compare_and_delete(expected, expected).unwrap();
+            assert_eq!(deleted, expected == b"old");
+            assert!(!cache.delete_version(expected, Version::from_raw(u64::MAX)).unwrap());
+            if !deleted {
+                assert!(cache.store().delete(expected).unwrap());
+            }
+            b"computed".to_vec()
+        });
+        assert_eq!(computed.unwrap(), b"computed");
+        cache.get(expected).unwrap()
+    });
+    assert_eq!((kept.as_deref(), refused), (Some(b"computed".as_slice()), None));
+}
+
+#[test]
 fn a_value_that_is_set_during_a_refresh_stays() {
     let clock = Arc::new(ManualClock::new());
     let cache = Cache::new(Registry::new().with_clock(clock.clone()).open("memory:").unwrap());
@@ -261,8 +283,13 @@ fn a_value_that_was_deleted_during_the_computation_is_not_stored() {
     let delete = || assert!(!cache.delete("key").unwrap());
     let delete_many = || assert!(!cache.delete_many(&["other", "key"])[1].as_ref().unwrap());
     let clear = || cache.clone().clear().unwrap();
-    let version = Version::from_raw(1);
-    let delete_version = || assert!(!cache.delete_version("key", version).unwrap());
+    // On the store, so that only the deletion can be noticed.
+    let set = || assert!(cache.store().set(b"key", b"", &SetOptions::set()).unwrap().is_stored());
+    let delete_version = || {
+        set();
+        let version = cache.get_versioned("key").unwrap().unwrap().1;
+        assert!(cache.delete_version("key", version).unwrap());
+    };
     // A deletion on the store itself is not noticed: it is the write before it that is.
     let write_many = || {
         let written = cache

@@ -69,8 +69,9 @@ impl Cache {
     /// one that began later either.
     ///
     /// Only changes of this key count: writes to other keys refuse no value, however many there are. A
-    /// change counts even if it has no effect, such as an `add` that finds a value. A child that was
-    /// forked during the computation returns the value and does not store it.
+    /// change counts even if it has no effect, such as an `add` that finds a value; a deletion under a
+    /// condition counts only if the condition holds. A child that was forked during the computation
+    /// returns the value and does not store it.
     ///
     /// Writes by another process or on the [`store`](Self::store) itself are detected by their
     /// result: a value that is there when the computation ends stays. A deletion in such a way is

@@ -73,6 +73,28 @@ impl Revocation {
     pub(super) fn perform(self) {
         self.revoked.raise_to(self.up_to);
     }
+
+    /// Whether no lease was granted after it was made.
+    pub(super) fn is_of_all(&self, leases: &Leases) -> bool {
+        self.up_to == leases.granted
+    }
+
+    /// Calls `change`, and revokes the leases if it returns that something has changed. Values of the key are
+    /// stored before that or after it.
+    pub(super) fn perform_if<R>(&self, change: impl FnOnce() -> (R, bool)) -> (R, bool) {
+        let mut last = self.revoked.0.lock();
+        let (result, mut has_changed) = change();
+        if mutant::is_on("deletion-without-effect-counts") {
+            has_changed = true;
+        }
+        if mutant::is_on("deletion-under-a-condition-never-counts") {
+            has_changed = false;
+        }
+        if has_changed {
+            *last = self.up_to.max(*last);
+        }
+        (result, has_changed)
+    }
 }
 
 impl Revoked {

@@ -156,6 +156,33 @@ impl Flights {
         }
     }
 
+    /// Deletes a key under a condition, and notes the change if `delete` says that the condition held: it
+    /// has refused no value otherwise.
+    pub(crate) fn delete_if(
+        &self,
+        key: &[u8],
+        delete: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        if self.is_quiet() {
+            return delete();
+        }
+        let revocation = self.keys.lock().get(key).map(|key| key.leases.revocation());
+        let Some(revocation) = revocation else { return delete() };
+        let (deleted, has_changed) = revocation.perform_if(|| {
+            let deleted = delete();
+            // One that fails may have had its effect.
+            let has_changed = !matches!(deleted, Ok(false));
+            (deleted, has_changed)
+        });
+        if has_changed
+            && let Some(computed) = self.keys.lock().get_mut(key)
+            && revocation.is_of_all(&computed.leases)
+        {
+            computed.flight = None;
+        }
+        deleted
+    }
+
     /// Does the same as [`note_change`](Self::note_change) for every key.
     pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
