@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use haypile_sim::Trace;
 use haypile_sim::curve::{LruCurve, Sampling};
-use haypile_sim::simulate::{Accounting, Contender, Operations, Options, simulate};
+use haypile_sim::simulate::{Accounting, Contender, Options, SizeRule, simulate};
 use haypile_sim::trace::info::TraceInfo;
 use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sink, TraceBuilder, TraceError};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
@@ -76,20 +76,22 @@ fn look_at(image: Vec<u8>) {
     assert_eq!(written.is_ok(), has_next_use, "{written:?}");
     for accounting in Accounting::ALL {
         if accounting == Accounting::Objects || trace.sizes().is_some() {
-            run(&trace, accounting, has_next_use);
+            for sizes in [SizeRule::First, SizeRule::Changed, SizeRule::Last] {
+                let options = Options { sizes, ..Options::new(accounting) };
+                run(&trace, &options, has_next_use);
+            }
         }
     }
 }
 
-fn run(trace: &Trace, accounting: Accounting, has_next_use: bool) {
+fn run(trace: &Trace, options: &Options, has_next_use: bool) {
     let mut goes_on = |_| ControlFlow::Continue(());
-    let (options, exact) = (Options::new(accounting), Sampling::Exact);
-    LruCurve::measure(trace, accounting, Operations::AsTheyAre, exact, &mut goes_on)
+    LruCurve::measure(trace, options, Sampling::Exact, &mut goes_on)
         .expect("there are sizes where they are needed")
         .expect("nobody ends it");
     let contenders = if has_next_use { "lru,s3fifo,lirs,belady" } else { "lru,s3fifo,lirs" };
     for contender in Contender::parse_list(contenders).expect("they exist") {
-        let outcome = simulate(trace, &contender, 5_000, &options, &mut goes_on)
+        let outcome = simulate(trace, &contender, 5_000, options, &mut goes_on)
             .expect("there are sizes where they are needed")
             .expect("nobody ends it");
         let counts = outcome.counts;

@@ -194,8 +194,9 @@ pub(crate) struct Simulating {
     /// Treat every request as a read, as most simulators do
     #[arg(long)]
     pub(crate) all_reads: bool,
-    /// A read of another size than the key had before: of a value that has changed, and so a miss, or a
-    /// hit of what was stored first [default: changed for access logs and recordings, else first]
+    /// A read of another size than the key had before: a hit, after which the entry has the last full
+    /// size; a miss, because the value has changed; or a hit of what was stored first [default: last for
+    /// access logs, changed for recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
     /// Number of shards of the memory:// cache, with --accounting engine [default: that of a memory:// cache of
@@ -211,6 +212,7 @@ pub(crate) struct Simulating {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SizesArgument {
     // The option says what these are.
+    Last,
     Changed,
     First,
 }
@@ -425,6 +427,7 @@ impl Simulating {
     pub(crate) fn sizes(&self, known: SizeRule) -> SizeRule {
         match self.sizes {
             None => known,
+            Some(SizesArgument::Last) => SizeRule::Last,
             Some(SizesArgument::Changed) => SizeRule::Changed,
             Some(SizesArgument::First) => SizeRule::First,
         }

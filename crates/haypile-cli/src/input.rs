@@ -95,14 +95,12 @@ pub(crate) fn open_with_origin(
     if let Some(share) = reading.assume_writes {
         trace = trace.assume_writes(share, reading.seed)?;
     }
-    // These say what a program was given; of others it is not known what another size means. Drawn sizes
-    // mean nothing.
-    let is_told = |report: &ReadReport| {
-        matches!(report.format, Format::AccessLog | Format::Recording)
-            && reading.assume_size.is_none()
-    };
-    let sizes = match &report {
-        Some(report) if is_told(report) => SizeRule::Changed,
+    // A recording has what a program was given. What a server sent differs by a date or a token as well: the
+    // same value for a cache. Of others it is not known what another size means. Drawn sizes mean nothing.
+    let sizes = match report.as_ref().map(|report| report.format) {
+        _ if reading.assume_size.is_some() => SizeRule::First,
+        Some(Format::AccessLog) => SizeRule::Last,
+        Some(Format::Recording) => SizeRule::Changed,
         _ => SizeRule::First,
     };
     Ok((trace, Origin { recording: report.and_then(|report| report.recording), sizes }))

@@ -32,7 +32,7 @@ pub struct Figures {
     /// Processor time relative to that of the first subject, from the blocks that both have;
     /// without that of a server.
     pub relative: Option<Effect>,
-    /// Hits among reads, from 0 to 1; `None` where nothing is read.
+    /// Hits among reads, from 0 to 1, as [`Samples::hit_ratio`] has it; `None` where nothing is read.
     pub hit_ratio: Option<f64>,
     /// Bytes of memory.
     pub memory_bytes: Option<Summary>,
@@ -80,7 +80,7 @@ fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures
         wall_ns: summary(Sample::wall_ns_per_operation),
         server_ns: summary(|sample| Metric::Server.of(sample)),
         relative,
-        hit_ratio: hit_ratio(samples),
+        hit_ratio: samples.hit_ratio(),
         memory_bytes: summary(memory_bytes),
         errors: u64::from(first_error.is_some()) + errors.count() as u64,
         first_error,
@@ -90,11 +90,4 @@ fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures
 #[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 fn memory_bytes(sample: &Sample) -> Option<f64> {
     sample.memory_bytes.map(|bytes| bytes as f64)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn hit_ratio(samples: &Samples<'_>) -> Option<f64> {
-    let hits: u64 = samples.iter().map(|sample| sample.hits).sum();
-    let reads = hits + samples.iter().map(|sample| sample.misses).sum::<u64>();
-    (reads > 0).then(|| hits as f64 / reads as f64)
 }

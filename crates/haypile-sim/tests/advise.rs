@@ -196,7 +196,7 @@ Take s3fifo with 64KiB.
 It answers 99.0 % of 6,000 reads and 99.0 % of their bytes. Knowing the future, at least 99.0 % would be possible at this size, and 99.0 % without a bound.
 The size: everything that is read again fits, half as much would cost 46.3 points. Beyond 58.6 KiB even LRU gains nothing.
 The policy: LRU does as well.
-How sure: moderately: there are only 6,000 reads.
+How sure: not very: there are only 6,000 reads; nothing was evicted, so that this trace says nothing about the policy, and of the size only the least.
 
 memory://?size=64KiB&policy=s3fifo
 ";
@@ -211,7 +211,7 @@ How sure: moderately: there are only 6,000 reads.
 memory://?size=40KB&policy=wtinylfu
 ";
 const NONE: &str = "\
-No cache helps here: of 60 reads, none asks for a key that was stored before.
+No cache helps here: of 60 reads, none asks for a value that was stored before.
 ";
 
 #[test]

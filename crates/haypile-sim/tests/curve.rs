@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 
 use haypile_sim::Trace;
 use haypile_sim::curve::{LruCurve, Sampling};
-use haypile_sim::simulate::{Accounting, Operations, SimulateError};
+use haypile_sim::simulate::{Accounting, Options, SimulateError, SizeRule};
 use haypile_sim::trace::Op;
 use haypile_sim::trace::generate::Spec;
 use proptest::prelude::*;
 
-use support::simulation::{generate, pattern, reads_of, redis_build, run_in, trace_of};
+use support::simulation::{generate, pattern, reads_of, redis_build, run, run_in, trace_of};
 
 fn curve(trace: &Trace, accounting: Accounting, sampling: Sampling) -> LruCurve {
     let mut progress = |_| ControlFlow::Continue(());
-    LruCurve::measure(trace, accounting, Operations::AsTheyAre, sampling, &mut progress)
+    LruCurve::measure(trace, &Options::new(accounting), sampling, &mut progress)
         .unwrap()
         .expect("nobody ends it")
 }
@@ -45,6 +45,28 @@ proptest! {
             let expected = simulated(&trace, Accounting::Objects, capacity);
             prop_assert!((at.miss_ratio - expected).abs() < 1e-9, "{capacity}: {at:?} {expected}");
             prop_assert!(at.error.abs() < f64::MIN_POSITIVE);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Sizes that change decide about hits, and not only about weights.
+    #[test]
+    fn exact_in_objects_by_every_reading_of_sizes(requests in requests()) {
+        let trace = trace_of(&requests);
+        for sizes in [SizeRule::First, SizeRule::Changed, SizeRule::Last] {
+            let options = Options { sizes, ..Options::new(Accounting::Objects) };
+            let mut progress = |_| ControlFlow::Continue(());
+            let curve = LruCurve::measure(&trace, &options, Sampling::Exact, &mut progress);
+            let curve = curve.unwrap().expect("nobody ends it");
+            for capacity in 1..30 {
+                let counts = run(&trace, "lru", capacity, &options).counts;
+                let reads = counts.reads().max(1) as f64;
+                let off = curve.at(capacity).miss_ratio - counts.misses as f64 / reads;
+                prop_assert!(off.abs() < 1e-9, "{sizes} {capacity}: {off}");
+            }
         }
     }
 }
@@ -150,8 +172,8 @@ fn a_sample_of_too_few_keys_is_refused() {
     let measure = |rate| {
         let mut go_on = |_| ControlFlow::Continue(());
         let sampling = Sampling::Rate(rate);
-        let operations = Operations::AsTheyAre;
-        LruCurve::measure(&trace, Accounting::Objects, operations, sampling, &mut go_on)
+        let options = Options::new(Accounting::Objects);
+        LruCurve::measure(&trace, &options, sampling, &mut go_on)
     };
     assert!(matches!(measure(0.99), Err(SimulateError::SmallSample { keys: 1_067, .. })));
 }
@@ -205,9 +227,8 @@ fn whoever_interrupts_gets_no_curve() {
             told += requests;
             if told > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let (accounting, operations) = (Accounting::Objects, Operations::AsTheyAre);
-        let curve =
-            LruCurve::measure(&trace, accounting, operations, sampling, &mut progress).unwrap();
+        let options = Options::new(Accounting::Objects);
+        let curve = LruCurve::measure(&trace, &options, sampling, &mut progress).unwrap();
         assert!(curve.is_none());
         assert!(told > 100_000 && told < 200_000, "{told}");
     }
@@ -217,12 +238,7 @@ fn whoever_interrupts_gets_no_curve() {
 fn bytes_need_sizes() {
     let trace = reads_of(&[1, 1]);
     let mut progress = |_| ControlFlow::Continue(());
-    let error = LruCurve::measure(
-        &trace,
-        Accounting::Bytes,
-        Operations::AsTheyAre,
-        Sampling::Exact,
-        &mut progress,
-    );
+    let options = Options::new(Accounting::Bytes);
+    let error = LruCurve::measure(&trace, &options, Sampling::Exact, &mut progress);
     assert!(matches!(error.unwrap_err(), SimulateError::NoSizes));
 }

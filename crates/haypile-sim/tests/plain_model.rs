@@ -82,6 +82,35 @@ impl Model {
         self.queue.push_back((key, weight));
     }
 
+    /// A read that hits, of a value that weighs something else now: as if it was written.
+    fn request_followed(&mut self, key: u64, op: Op, bytes: u64, value_bytes: u64) {
+        let found = self.queue.iter().position(|(other, _)| *other == key);
+        let weight = self.weight(key, value_bytes);
+        match (op, found, weight) {
+            (Op::Read, Some(at), Some(weight)) if self.queue[at].1 != weight => {
+                self.counts.hits += 1;
+                self.counts.hit_bytes += bytes;
+                if weight > self.capacity {
+                    self.counts.refused += 1;
+                    self.remove(key);
+                } else {
+                    self.queue[at].1 = weight;
+                    self.touch(at);
+                    self.evict_beyond(self.capacity);
+                }
+            }
+            (Op::Read, ..) => {
+                let before = (self.counts.hit_bytes, self.counts.miss_bytes);
+                self.request(key, op, value_bytes);
+                // What was sent counts, and what is stored weighs.
+                let is_hit = self.counts.hit_bytes > before.0 || found.is_some();
+                self.counts.hit_bytes = before.0 + if is_hit { bytes } else { 0 };
+                self.counts.miss_bytes = before.1 + if is_hit { 0 } else { bytes };
+            }
+            _ => self.request(key, op, value_bytes),
+        }
+    }
+
     fn request(&mut self, key: u64, op: Op, bytes: u64) {
         let found = self.queue.iter().position(|(other, _)| *other == key);
         let weight = self.weight(key, bytes);
@@ -231,6 +260,70 @@ proptest! {
         let deletes = expected.counts.deletes - (plain.len() - requests.len()) as u64;
         prop_assert_eq!(outcome.counts, Counts { deletes, ..expected.counts });
         prop_assert_eq!((outcome.used, outcome.entries), (expected.used, expected.entries));
+    }
+}
+
+/// The size of the value of each request, by the definition: the last one that was sent, but for a shorter one
+/// after which the next request of the key has the old size again.
+fn value_bytes(requests: &[(u64, Op, u64)]) -> Vec<u64> {
+    let mut full = std::collections::HashMap::new();
+    let of = |(at, &(key, _, bytes)): (usize, &(u64, Op, u64))| {
+        let next = requests[at + 1..].iter().find(|(other, ..)| *other == key);
+        let old = full.get(&key).copied();
+        let is_broken_off =
+            old.is_some_and(|old| bytes < old && next.is_some_and(|(.., next)| *next == old));
+        if !is_broken_off {
+            full.insert(key, bytes);
+        }
+        full[&key]
+    };
+    requests.iter().enumerate().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A read of another size is a hit, after which the entry weighs the last full size.
+    #[test]
+    fn followed_sizes_are_those_of_queues(
+        requests in requests(),
+        (accounting, capacity) in bound(),
+        policy in prop_oneof![Just("lru"), Just("fifo")],
+    ) {
+        let mut model = Model::new(policy, accounting, capacity);
+        for (&(key, op, bytes), value_bytes) in requests.iter().zip(value_bytes(&requests)) {
+            model.request_followed(key, op, bytes, value_bytes);
+            prop_assert!(model.used() <= capacity);
+        }
+        let options = Options { sizes: SizeRule::Last, ..Options::new(accounting) };
+        let outcome = run(&trace_of(&requests), policy, capacity, &options);
+        prop_assert_eq!(outcome.counts, model.counts);
+        prop_assert_eq!(outcome.used, model.used());
+        prop_assert_eq!(outcome.entries, model.queue.len() as u64);
+    }
+
+    /// No policy loses its bound or its count of entries by values that grow and shrink as they are read,
+    /// and none hits more than a cache without a bound.
+    #[test]
+    fn followed_sizes_keep_every_policy_sound(
+        requests in requests(),
+        (accounting, capacity) in bound(),
+        policy in prop_oneof![
+            Just("slru"), Just("sieve"), Just("clock"), Just("s3fifo"), Just("wtinylfu"),
+            Just("arc"), Just("lirs"), Just("segment"), Just("belady"), Just("belady:decline=1")
+        ],
+    ) {
+        let trace = trace_of(&requests);
+        let options = Options { sizes: SizeRule::Last, ..Options::new(accounting) };
+        let outcome = run(&trace, policy, capacity, &options);
+        prop_assert!(outcome.used <= capacity);
+        let reads = requests.iter().filter(|(_, op, _)| *op == Op::Read).count() as u64;
+        prop_assert_eq!(outcome.counts.reads(), reads);
+        prop_assert!(outcome.counts.cold_misses <= outcome.counts.misses);
+        let ample = run(&trace, policy, 1 << 37, &options);
+        prop_assert_eq!(ample.counts.evictions, 0);
+        prop_assert_eq!(ample.counts.capacity_misses(), 0);
+        prop_assert!(outcome.counts.hits <= ample.counts.hits);
     }
 }
 

@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
+use haypile_sim::number::printed_bytes;
 use haypile_sim::simulate::{Accounting, footprint};
 
-use crate::args::Advise;
+use crate::args::{Advise, CapacityArgument};
+use crate::command::reading::other_reading;
 use crate::command::watch::Watch;
 use crate::output::capacity::capacity;
 use crate::output::number::ratio;
@@ -33,8 +35,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     let simulating = &arguments.simulating;
     let mut question = Question::new();
     question.accounting = simulating.accounting;
-    question.budget =
-        arguments.budget.map(|size| size.of(working_set(&trace, question.accounting)));
+    question.budget = arguments.budget.map(|size| budget(size, &trace, question.accounting));
     if let Some(policies) = &arguments.policy {
         question.policies.clone_from(&policies.0);
     }
@@ -50,14 +51,20 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     if arguments.json {
         return output::json(&AdviceDocument { version: VERSION, advice: &advice });
     }
-    output::text(&format!("{}\n{advice}", sizes(&advice)))?;
+    let other = advice.other_reading.as_ref();
+    let other = other.map_or_else(String::new, |it| other_reading(advice.accounting, it));
+    output::text(&format!("{}{other}\n{advice}", sizes(&advice)))?;
     Ok(())
 }
 
-/// Returns all that a trace asks for, in the unit of the accounting.
-fn working_set(trace: &Trace, accounting: Option<Accounting>) -> u64 {
+/// Returns the largest size to recommend, in the unit of the accounting. A share of the working set is a size
+/// that can be printed.
+fn budget(size: CapacityArgument, trace: &Trace, accounting: Option<Accounting>) -> u64 {
     let known = if trace.sizes().is_some() { Accounting::Bytes } else { Accounting::Objects };
-    footprint(trace, accounting.unwrap_or(known))
+    let accounting = accounting.unwrap_or(known);
+    let budget = size.of(footprint(trace, accounting));
+    let is_share = matches!(size, CapacityArgument::Share(_));
+    if is_share && accounting != Accounting::Objects { printed_bytes(budget) } else { budget }
 }
 
 fn sizes(advice: &Advice) -> String {

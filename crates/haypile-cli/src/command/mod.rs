@@ -9,6 +9,7 @@ pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod proxy;
+mod reading;
 pub(crate) mod rivals;
 pub(crate) mod schemes;
 pub(crate) mod simulate;

@@ -150,11 +150,8 @@ impl<'a> Entrant<'a> {
     }
 
     /// Hits among reads.
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub(crate) fn hit_ratio(&self) -> Option<f64> {
-        let sum = |of: fn(&Sample) -> u64| self.good().map(of).fold(0, u64::saturating_add) as f64;
-        let (hits, misses) = (sum(|sample| sample.hits), sum(|sample| sample.misses));
-        (hits + misses > 0.0).then(|| hits / (hits + misses))
+        self.samples.hit_ratio()
     }
 }
 

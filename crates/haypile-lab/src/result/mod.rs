@@ -6,6 +6,7 @@
 mod asked;
 mod begin;
 mod error;
+mod hits;
 mod identity;
 mod load;
 mod machine;
@@ -18,6 +19,7 @@ mod write;
 pub use asked::Asked;
 pub use begin::command_line;
 pub use error::ResultsError;
+pub use hits::REQUESTED_BYTES;
 pub use identity::Identity;
 pub use load::Load;
 #[cfg(feature = "report")]

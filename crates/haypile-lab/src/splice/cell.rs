@@ -6,7 +6,6 @@ use haypile_sim::number::grouped;
 
 use super::marker::{Figure, Marker};
 use crate::compare::Metric;
-use crate::experiment::replay::byte_hit_ratio;
 use crate::result::Samples;
 use crate::statistics::{Effect, Summary};
 
@@ -33,7 +32,7 @@ impl Cell<'_> {
         match figure {
             Figure::Cost(metric) => self.cost(*metric),
             Figure::Times => self.times(marker.metric),
-            Figure::HitRatio => ratio(self.hit_ratio()),
+            Figure::HitRatio => ratio(self.samples.hit_ratio()),
             Figure::ByteHitRatio | Figure::MeanByteHitRatio => ratio(self.byte_hit_ratio()),
             Figure::Samples if errors > 0 => {
                 format!("{}, {errors} of them errors", self.samples.len())
@@ -50,7 +49,7 @@ impl Cell<'_> {
             Figure::Cost(metric) => summary(*metric),
             Figure::Times => summary(marker.metric),
             // The best first, as with costs.
-            Figure::HitRatio => self.hit_ratio().map(Neg::neg),
+            Figure::HitRatio => self.samples.hit_ratio().map(Neg::neg),
             Figure::ByteHitRatio | Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
             #[expect(clippy::cast_precision_loss, reason = "it sorts")]
             Figure::Count(name) => self.count(name).map(|count| count as f64),
@@ -92,22 +91,8 @@ impl Cell<'_> {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "53 bits of a count say enough")]
-    fn hit_ratio(&self) -> Option<f64> {
-        let good = self.samples.iter().filter(|sample| sample.error.is_none());
-        let ratios: Vec<f64> = good
-            .filter_map(|sample| {
-                let reads = sample.hits.checked_add(sample.misses).filter(|&reads| reads > 0)?;
-                Some(sample.hits as f64 / reads as f64)
-            })
-            .collect();
-        Summary::of(&ratios).map(|summary| summary.median)
-    }
-
     pub(super) fn byte_hit_ratio(&self) -> Option<f64> {
-        let good = self.samples.iter().filter(|sample| sample.error.is_none());
-        let ratios: Vec<f64> = good.filter_map(|sample| byte_hit_ratio(sample)).collect();
-        Summary::of(&ratios).map(|summary| summary.median)
+        self.samples.byte_hit_ratio()
     }
 }
 

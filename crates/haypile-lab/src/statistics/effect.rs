@@ -88,6 +88,27 @@ impl Effect {
         Ok(Self::new(new.mean - old.mean, squared_error, shared_freedom(&old, &new), samples))
     }
 
+    /// Compares sums: each pair holds the old and the new sum of one cluster of samples that depend on each
+    /// other, such as the loads of one page. The ratio is that of the sum of all new ones to the sum of all
+    /// old ones, with nothing trimmed: a share of a total, such as time, says what the total became.
+    ///
+    /// The order of the clusters makes no difference. All sums have to be finite and above 0. A single
+    /// cluster has no interval.
+    pub fn of_sums(clusters: &[(f64, f64)]) -> Result<Self, EffectError> {
+        for &(old, new) in clusters {
+            logarithm(old)?;
+            logarithm(new)?;
+        }
+        if clusters.is_empty() {
+            return Err(EffectError::Empty { old: 0, new: 0 });
+        }
+        let (old, new) = sums(clusters);
+        // Finite numbers may have a sum that is not.
+        let log_ratio = logarithm(new)? - logarithm(old)?;
+        let (squared_error, freedom) = jackknife(clusters, (old, new));
+        Ok(Self::new(log_ratio, squared_error, freedom, clusters.len()))
+    }
+
     fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64, samples: usize) -> Self {
         let error = squared_error.map(|square| LogError::new(log_ratio, square.sqrt(), freedom));
         Self { log_ratio, error, samples }
@@ -150,6 +171,28 @@ impl LogError {
         let significant = within(1.0 - Rule::SIGNIFICANCE / 2.0);
         Self { margin: within(UPPER), significant, p_value }
     }
+}
+
+fn sums(clusters: &[(f64, f64)]) -> (f64, f64) {
+    clusters.iter().fold((0.0, 0.0), |(old, new), pair| (old + pair.0, new + pair.1))
+}
+
+/// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
+/// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
+/// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
+#[expect(clippy::cast_precision_loss, reason = "no memory holds 2^53 clusters")]
+fn jackknife(clusters: &[(f64, f64)], (old, new): (f64, f64)) -> (Option<f64>, f64) {
+    if clusters.len() < 2 {
+        return (None, 0.0);
+    }
+    let rest = |all: f64, one: f64| (all - one).max(f64::MIN_POSITIVE).ln();
+    let without: Vec<f64> =
+        clusters.iter().map(|one| rest(new, one.1) - rest(old, one.0)).collect();
+    let count = clusters.len() as f64;
+    let mean = without.iter().sum::<f64>() / count;
+    let squares: f64 = without.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+    let weights: f64 = clusters.iter().map(|one| (one.0 / old).powi(2)).sum();
+    (Some(squares * (count - 1.0) / count), (1.0 / weights - 1.0).max(1.0))
 }
 
 /// The degrees of freedom of a difference between two means (Welch).

@@ -22,6 +22,10 @@
 //! these shows a difference where there is none more often than it promises; the bootstrap does,
 //! up to three times as often at 5 % and six times at 1 %.
 //!
+//! A total, such as the time of all page loads, is compared as a total: [`Effect::of_sums`] takes the
+//! ratio of the sums, because "less time" is a sum of times and no mean of ratios is. Nothing is trimmed
+//! from it. Its interval comes from leaving each page out in turn.
+//!
 //! # Why a verdict asks for more than its interval
 //!
 //! A 95 % interval leaves zero out in 5 of 100 comparisons of a thing with itself. A table has many

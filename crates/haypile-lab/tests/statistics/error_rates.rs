@@ -127,3 +127,36 @@ fn intervals_hold_the_truth() {
         }
     }
 }
+
+/// Pages of a site: their times without a cache, and the parts of these that are left with one.
+/// `weights` and `parts` are standard deviations of logarithms.
+fn site(pages: usize, weights: f64, parts: f64, random: &mut ChaCha8Rng) -> Vec<(f64, f64)> {
+    let page = |_| {
+        let old = (weights * normal(random)).exp();
+        (old, old * 0.3 * (parts * normal(random)).exp())
+    };
+    (0..pages).map(page).collect()
+}
+
+/// The interval of a ratio of sums holds the ratio of all pages that there could be in about 95 of 100,
+/// even where a few heavy pages make up most of the time.
+#[test]
+fn intervals_of_sums_hold_the_truth() {
+    let mut random = ChaCha8Rng::seed_from_u64(36);
+    for (weights, parts) in [(0.3, 0.3), (0.8, 0.5), (1.2, 0.5)] {
+        // The mean of a log-normal part.
+        let truth = 0.3 * (f64::powi(parts, 2) / 2.0).exp() - 1.0;
+        for pages in [2, 4, 12, 100] {
+            let held = (0..COMPARISONS)
+                .filter(|_| {
+                    let effect = Effect::of_sums(&site(pages, weights, parts, &mut random));
+                    let interval = effect.unwrap().interval().unwrap();
+                    (interval.low..interval.high).contains(&truth)
+                })
+                .count();
+            let held = 100.0 * held as f64 / COMPARISONS as f64;
+            println!("{weights}, {parts}, {pages} pages: the interval holds the truth in {held}");
+            assert!(held >= 92.0, "{weights}, {parts}, {pages} pages: {held} of 100");
+        }
+    }
+}

@@ -56,6 +56,25 @@ fn paired_effects_are_those_of_scipy() {
     );
 }
 
+/// By hand: 60 of 100 are left, 0.6. Without the first page 20 of 40 are left, without the second 40 of
+/// 60; the logarithms of these are ln 4/3 apart, and the error is a half of that. The pages weigh as 60
+/// and 40, which is 1.92 equal ones: a single degree of freedom, at least.
+#[test]
+fn a_ratio_of_sums_is_the_one_by_hand() {
+    let effect = Effect::of_sums(&[(60.0, 40.0), (40.0, 20.0)]).unwrap();
+    let quantile = 12.706_204_736_174_694;
+    let margin = quantile * (4.0_f64 / 3.0).ln() / 2.0;
+    let interval = effect.interval().unwrap();
+    for (ours, known) in [
+        (effect.change(), -0.4),
+        (interval.low, 0.6 * (-margin).exp() - 1.0),
+        (interval.high, 0.6 * margin.exp() - 1.0),
+    ] {
+        assert!((ours / known - 1.0).abs() < 1e-6, "{ours} is not {known}");
+    }
+    assert_eq!(Effect::of_sums(&[(100.0, 60.0)]).unwrap().interval(), None);
+}
+
 /// `old[:9]` against all of `new`.
 #[test]
 fn unpaired_effects_are_those_of_scipy() {

@@ -88,6 +88,27 @@ proptest! {
         }
     }
 
+    /// A ratio of sums is what a person computes with a sum, whatever the clusters are.
+    #[test]
+    fn a_ratio_of_sums_is_that_of_all_samples(
+        (pairs, shuffled) in pairs().prop_flat_map(|pairs| {
+            (Just(pairs.clone()), Just(pairs).prop_shuffle())
+        })
+    ) {
+        let old: f64 = pairs.iter().map(|pair| pair.0).sum();
+        let new: f64 = pairs.iter().map(|pair| pair.1).sum();
+        let effect = Effect::of_sums(&pairs).unwrap();
+        prop_assert!(close(effect.ratio(), new / old), "{effect:?}");
+        prop_assert!(same(&effect, &Effect::of_sums(&shuffled).unwrap()));
+        prop_assert!(close(Effect::of_sums(&[(old, new)]).unwrap().ratio(), new / old));
+        match effect.interval() {
+            None => prop_assert_eq!(pairs.len(), 1),
+            Some(interval) => prop_assert!(
+                interval.low <= effect.change() && effect.change() <= interval.high
+            ),
+        }
+    }
+
     /// Against the definition: half of the samples lie on either side.
     #[test]
     fn medians_are_in_the_middle(samples in prop::collection::vec(-1e6..1e6_f64, 1..50)) {
@@ -105,7 +126,9 @@ proptest! {
         pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 0..8)
     ) {
         let (old, new): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-        for effect in [Effect::paired(&pairs), Effect::unpaired(&old, &new)].into_iter().flatten() {
+        let effects =
+            [Effect::paired(&pairs), Effect::unpaired(&old, &new), Effect::of_sums(&pairs)];
+        for effect in effects.into_iter().flatten() {
             prop_assert!(!effect.change().is_nan() && !effect.p_value().is_nan());
             let interval = effect.interval();
             prop_assert!(interval.is_none_or(|ends| !ends.low.is_nan() && !ends.high.is_nan()));
@@ -117,10 +140,12 @@ proptest! {
 fn what_cannot_be_compared_is_an_error() {
     assert_eq!(Effect::paired(&[]), Err(EffectError::Empty { old: 0, new: 0 }));
     assert_eq!(Effect::unpaired(&[1.0], &[]), Err(EffectError::Empty { old: 1, new: 0 }));
+    assert_eq!(Effect::of_sums(&[]), Err(EffectError::Empty { old: 0, new: 0 }));
     for sample in [0.0, -1.0, f64::INFINITY] {
         let error = Err(EffectError::NotPositive { sample });
         assert_eq!(Effect::paired(&[(1.0, 2.0), (sample, 1.0)]), error);
         assert_eq!(Effect::unpaired(&[1.0], &[sample]), error);
+        assert_eq!(Effect::of_sums(&[(1.0, 2.0), (sample, 1.0)]), error);
     }
     assert!(Effect::paired(&[(1.0, f64::NAN)]).is_err());
     assert!(matches!(Rule::with_noise_floor(f64::NAN), Err(RuleError::NoiseFloor { .. })));

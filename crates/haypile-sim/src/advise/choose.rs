@@ -1,16 +1,15 @@
 //! Choice of a size and a policy among the simulated ones.
 
-use std::ops::ControlFlow;
-
 use haypile::ByteSize;
 use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile::url::Level;
 
+use super::lru::{LruSearch, Stopped};
 use super::{AdviceTable, Choice, Lead, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::number::ratio;
-use crate::simulate::{Accounting, Contender, Options, Outcome, SimulateError, simulate};
+use crate::simulate::{Accounting, Contender, Monitor, Options, Outcome, SimulateError, simulate};
 
 /// Number of sizes to try, each twice the previous one.
 const SIZES: usize = 12;
@@ -21,11 +20,33 @@ const WORTH_DOUBLING: f64 = 0.01;
 /// Lead over the first requested policy that makes another the advised one.
 const WORTH_ANOTHER_POLICY: f64 = 0.005;
 
+/// Hit ratio that a cache needs to be recommended: less is printed as 0.0 %.
+pub(super) const WORTH_A_CACHE: f64 = 0.0005;
+
 /// The position of the policy that is taken unless another is better.
 const FIRST: usize = 0;
 
 /// Assumed size of values if the trace has no sizes.
 const ASSUMED_VALUE_BYTES: u64 = 1024;
+
+/// Returns the smallest and the largest size that a cache can have, in the unit of the accounting.
+pub(super) fn size_range(accounting: Accounting, shards: Option<usize>) -> (u64, u64) {
+    match accounting {
+        Accounting::Engine => (MIN_SIZE_BYTES * shards.unwrap_or(1).max(1) as u64, MAX_SIZE_BYTES),
+        _ => (1, 1 << 63),
+    }
+}
+
+/// Checks that a budget buys the smallest cache.
+pub(super) fn check_budget(budget: Option<u64>, min_bytes: u64) -> Result<(), SimulateError> {
+    match budget {
+        Some(0) => Err(SimulateError::ZeroCapacity),
+        Some(budget_bytes) if budget_bytes < min_bytes => {
+            Err(SimulateError::BudgetTooSmall { budget_bytes, min_bytes })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Sizes to try, the smallest first.
 pub(super) struct Grid {
@@ -35,27 +56,15 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Powers of two up to what holds everything, and the budget; no size that a store does not
-    /// take.
+    /// Powers of two up to what holds everything, and the budget, which has been checked; no size that a
+    /// store does not take.
     pub(super) fn new(
         holds_everything: u64,
         budget: Option<u64>,
         accounting: Accounting,
         shards: Option<usize>,
-    ) -> Result<Self, SimulateError> {
-        let (min, max) = match accounting {
-            Accounting::Engine => {
-                (MIN_SIZE_BYTES * shards.unwrap_or(1).max(1) as u64, MAX_SIZE_BYTES)
-            }
-            _ => (1, 1 << 63),
-        };
-        match budget {
-            Some(0) => return Err(SimulateError::ZeroCapacity),
-            Some(budget_bytes) if budget_bytes < min => {
-                return Err(SimulateError::BudgetTooSmall { budget_bytes, min_bytes: min });
-            }
-            _ => {}
-        }
+    ) -> Self {
+        let (min, max) = size_range(accounting, shards);
         let largest = holds_everything.clamp(min, max).next_power_of_two();
         let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= min);
         let mut capacities: Vec<u64> = powers.collect();
@@ -68,17 +77,21 @@ impl Grid {
             Some(budget) => capacities.partition_point(|size| *size <= budget),
             None => capacities.len(),
         };
-        Ok(Self { capacities, affordable })
+        Self { capacities, affordable }
     }
 
-    /// The smallest size from which on every doubling adds less than is worth it, if it can be
-    /// afforded.
+    /// The smallest size that answers something and from which on every doubling adds less than is worth
+    /// it, if it can be afforded.
     pub(super) fn knee(&self, sizes: &[SizeTried]) -> Option<u64> {
         let mut knee = sizes.len().checked_sub(1)?;
         while knee > 0 {
             let (smaller, larger) = (&sizes[knee - 1], &sizes[knee]);
             let doublings = ratio(larger.capacity, smaller.capacity).log2();
-            if larger.hit_ratio - smaller.hit_ratio >= WORTH_DOUBLING * doublings {
+            let begins_to_answer =
+                smaller.hit_ratio < WORTH_A_CACHE && larger.hit_ratio >= WORTH_A_CACHE;
+            if begins_to_answer
+                || larger.hit_ratio - smaller.hit_ratio >= WORTH_DOUBLING * doublings
+            {
                 break;
             }
             knee -= 1;
@@ -94,7 +107,7 @@ impl Grid {
 }
 
 impl AdviceTable<'_> {
-    fn outcome(&self, capacity: usize, contender: usize) -> &Outcome {
+    pub(super) fn outcome(&self, capacity: usize, contender: usize) -> &Outcome {
         let cell = &self.cells[capacity * self.sweep.contenders.len() + contender];
         cell.outcome.as_ref().expect("the sweep is complete")
     }
@@ -131,30 +144,38 @@ impl AdviceTable<'_> {
         sizes.collect()
     }
 
-    /// Returns the cache to take at the capacity in position `at`.
+    /// Returns the position of the policy to take at the capacity in position `at`, which is the first one
+    /// asked for unless another is clearly better.
+    pub(super) fn policy(&self, at: usize) -> usize {
+        let best = self.best(at);
+        let hit_ratio = |contender| self.outcome(at, contender).counts.hit_ratio();
+        let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
+        if is_clear || hit_ratio(FIRST) < WORTH_A_CACHE { best } else { FIRST }
+    }
+
+    /// Returns the cache to take at the capacity in position `at`; `None` if none answers anything there.
     pub(super) fn choose(
         &self,
         trace: &Trace,
         grid: &Grid,
         at: usize,
-        curve: &LruCurve,
-    ) -> Result<Option<Choice>, SimulateError> {
+        (curve, lru_sizes): (&LruCurve, &mut LruSearch<'_>),
+        monitor: &dyn Monitor,
+    ) -> Result<Option<Choice>, Stopped> {
         let capacity = grid.capacities[at];
-        let best = self.best(at);
-        // The first policy asked for is the one to take unless another is clearly better.
-        let hit_ratio = |contender| self.outcome(at, contender).counts.hit_ratio();
-        let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
-        let chosen = if is_clear { best } else { FIRST };
+        let (best, chosen) = (self.best(at), self.policy(at));
         let outcome = self.outcome(at, chosen);
+        if outcome.counts.hit_ratio() < WORTH_A_CACHE {
+            return Ok(None);
+        }
         let lru = self.position(&self.lru);
 
         // With entries of different weights Belady's is not the optimum, and can be behind others.
         let belady = Contender::Belady { may_decline: true };
         let options = Options { windows: 0, ..self.sweep.options };
-        let mut progress = |_| ControlFlow::Continue(());
-        let Some(belady) = simulate(trace, &belady, capacity, &options, &mut progress)? else {
-            return Ok(None);
-        };
+        let mut progress = |requests| monitor.advance(requests);
+        let belady = simulate(trace, &belady, capacity, &options, &mut progress)?;
+        let belady = belady.ok_or(Stopped::Ended)?;
         let optimum_hits = belady.counts.hits.max(self.outcome(at, best).counts.hits);
 
         let hit_ratio = outcome.counts.hit_ratio();
@@ -164,14 +185,19 @@ impl AdviceTable<'_> {
         let policy = self.sweep.contenders[chosen].to_string();
         let accounting = self.sweep.options.accounting;
         let (bytes, url_assumes_sizes) = store_bytes(trace, accounting, capacity, outcome);
+        let lru_needs = if chosen == lru {
+            Some(capacity)
+        } else {
+            let guess = curve.capacity_for(1.0 - hit_ratio).unwrap_or(capacity);
+            lru_sizes.smallest(guess, |lru| lru.hits >= outcome.counts.hits)?
+        };
         Ok(Some(Choice {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
             optimum_hit_ratio: ratio(optimum_hits, outcome.counts.reads()),
-            over_lru: (chosen != lru)
-                .then(|| Lead::of(&outcome.windows, &self.outcome(at, lru).windows)),
-            lru_needs: curve.capacity_for(1.0 - hit_ratio),
+            over_lru: (chosen != lru).then(|| Lead::of(outcome, self.outcome(at, lru))),
+            lru_needs,
             doubling_adds,
             too_close_to_call: (best != chosen).then(|| self.sweep.contenders[best].to_string()),
             turnovers: ratio(outcome.counts.evictions, outcome.entries),

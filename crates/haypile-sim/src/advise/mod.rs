@@ -1,6 +1,7 @@
 //! Advice on a cache: a policy and a size, with reasons and their certainty.
 
 mod choose;
+mod lru;
 mod text;
 
 use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
@@ -10,10 +11,11 @@ use crate::Trace;
 use crate::curve::{LruCurve, Sampling};
 use crate::number::ratio;
 use crate::simulate::{
-    Accounting, Cell, Contender, Counts, Monitor, Operations, Options, SimulateError, SizeRule,
-    Sweep, Warmup,
+    Accounting, Cell, Contender, Monitor, Operations, Options, OtherReading, Outcome,
+    SimulateError, SizeRule, Sweep, Warmup, other_reading,
 };
-use choose::Grid;
+use choose::{Grid, check_budget, size_range};
+use lru::{LruSearch, Stopped};
 
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
@@ -87,12 +89,12 @@ pub struct SizeTried {
     pub lru_hit_ratio: f64,
 }
 
-/// Lead of one policy over another, over parts of the trace.
+/// Lead of one policy over another.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Lead {
-    /// The mean difference of the hit ratios.
+    /// The difference of the hit ratios.
     pub difference: f64,
-    /// Half the width of its 95 % interval.
+    /// Half the width of the 95 % interval of the differences in parts of the trace.
     pub error: f64,
     /// Parts in which it is ahead.
     pub ahead: usize,
@@ -101,11 +103,12 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Of the counts of `own` over those of `other`, window by window.
-    fn of(own: &[Counts], other: &[Counts]) -> Self {
+    /// The lead of `own` over `other`, with the error from their windows.
+    fn of(own: &Outcome, other: &Outcome) -> Self {
         let differences: Vec<f64> = own
+            .windows
             .iter()
-            .zip(other)
+            .zip(&other.windows)
             .filter(|(own, _)| own.reads() > 0)
             .map(|(own, other)| own.hit_ratio() - other.hit_ratio())
             .collect();
@@ -119,7 +122,7 @@ impl Lead {
             T_95 * (squares / (count - 1.0) / count).sqrt()
         };
         Self {
-            difference: mean,
+            difference: own.counts.hit_ratio() - other.counts.hit_ratio(),
             error,
             ahead: differences.iter().filter(|one| **one > 0.0).count(),
             windows: differences.len(),
@@ -154,7 +157,8 @@ pub struct Choice {
     pub optimum_hit_ratio: f64,
     /// The lead over LRU at this capacity; `None` where the choice is LRU.
     pub over_lru: Option<Lead>,
-    /// The capacity that LRU needs for the same hit ratio; `None` where none is enough.
+    /// The smallest printed capacity at which LRU has as many hits, by simulating it; `None` where none is
+    /// enough.
     pub lru_needs: Option<u64>,
     /// The gain of the hit ratio with twice the capacity; `None` if it was not tried.
     pub doubling_adds: Option<f64>,
@@ -179,7 +183,7 @@ pub struct Advice {
     pub keys: u64,
     /// The weight of entries.
     pub accounting: Accounting,
-    /// The capacity beyond which even LRU gains nothing.
+    /// The capacity at which a simulated LRU has every hit that is possible, so that it gains nothing beyond.
     pub holds_everything: u64,
     /// The hit ratio of a cache without a bound.
     pub best_possible: f64,
@@ -190,6 +194,9 @@ pub struct Advice {
     pub knee: Option<u64>,
     /// The cache to take; `None` where no cache would help.
     pub choice: Option<Choice>,
+    /// The hit ratio of this cache, or of the largest one that was tried within the budget, if sizes that
+    /// change meant the opposite; `None` where that makes no difference of a point.
+    pub other_reading: Option<OtherReading>,
 }
 
 /// Advises on a trace. `None` where `monitor` ended it.
@@ -225,13 +232,21 @@ pub fn advise(
     if let Some(policy) = question.policies.iter().find(is_not_for_memory) {
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }
-    let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
-    let sampling = if is_large { Sampling::Rate(SAMPLE_RATE) } else { Sampling::Exact };
-    let mut progress = |requests| monitor.advance(requests);
-    let curve = LruCurve::measure(trace, accounting, question.operations, sampling, &mut progress)?;
-    let Some(curve) = curve else { return Ok(None) };
-    let grid = Grid::new(curve.largest_useful(), question.budget, accounting, question.shards)?;
+    check_budget(question.budget, size_range(accounting, question.shards).0)?;
+    match advice(trace, question, accounting, monitor) {
+        Ok(advice) => Ok(Some(advice)),
+        Err(Stopped::Ended) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
+    }
+}
 
+/// Advises on a question that has been checked.
+fn advice(
+    trace: &Trace,
+    question: &Question,
+    accounting: Accounting,
+    monitor: &dyn Monitor,
+) -> Result<Advice, Stopped> {
     let options = Options {
         accounting,
         warmup: Warmup::None,
@@ -240,6 +255,19 @@ pub fn advise(
         windows: WINDOWS,
         shards: question.shards,
     };
+    let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
+    let sampling = if is_large { Sampling::Rate(SAMPLE_RATE) } else { Sampling::Exact };
+    let mut progress = |requests| monitor.advance(requests);
+    let curve = LruCurve::measure(trace, &options, sampling, &mut progress)?;
+    let curve = curve.ok_or(Stopped::Ended)?;
+    let range = size_range(accounting, question.shards);
+    let mut lru_sizes = LruSearch::new(trace, &options, monitor, range);
+    let holds_everything = match curve.largest_useful() {
+        0 => 0,
+        guess => lru_sizes.smallest(guess, |lru| lru.capacity_misses() == 0)?.unwrap_or(range.1),
+    };
+    let grid = Grid::new(holds_everything, question.budget, accounting, question.shards);
+
     let mut contenders: Vec<Contender> =
         question.policies.iter().cloned().map(Contender::Policy).collect();
     let lru = Contender::Policy("lru".parse().expect("a policy that exists"));
@@ -250,7 +278,7 @@ pub fn advise(
         Sweep { contenders, capacities: grid.capacities.clone(), options, jobs: question.jobs };
     let cells = sweep.run(trace, monitor)?;
     if cells.len() < sweep.cells() || cells.iter().any(|cell| cell.outcome.is_none()) {
-        return Ok(None);
+        return Err(Stopped::Ended);
     }
     let table = AdviceTable { sweep: &sweep, cells: &cells, lru };
 
@@ -263,20 +291,29 @@ pub fn advise(
         reads: unbounded.reads(),
         keys: u64::from(trace.keys()),
         accounting,
-        holds_everything: curve.largest_useful(),
+        holds_everything,
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
         knee,
         choice: None,
+        other_reading: None,
     };
-    if advice.best_possible > 0.0 && !grid.capacities.is_empty() {
-        let at = grid.chosen(knee);
-        advice.choice = table.choose(trace, &grid, at, &curve)?;
-        if advice.choice.is_none() {
-            return Ok(None);
-        }
+    if grid.capacities.is_empty() {
+        return Ok(advice);
     }
-    Ok(Some(advice))
+    let mut at = grid.chosen(knee);
+    if advice.best_possible > 0.0 {
+        advice.choice = table.choose(trace, &grid, at, (&curve, &mut lru_sizes), monitor)?;
+    }
+    if advice.choice.is_none() {
+        at = grid.chosen(None);
+    }
+    let contender = table.policy(at);
+    let counts = &table.outcome(at, contender).counts;
+    let simulated = (&sweep.contenders[contender], grid.capacities[at]);
+    let mut progress = |requests| monitor.advance(requests);
+    advice.other_reading = other_reading(trace, simulated, &options, counts, &mut progress)?;
+    Ok(advice)
 }
 
 /// Returns the outcomes of a complete sweep.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use haypile::memory::rules::default_shards;
 
+use super::choose::WORTH_A_CACHE;
 use super::{Advice, Choice, Lead};
 use crate::number::{bytes, grouped, percent};
 use crate::simulate::Accounting;
@@ -33,13 +34,7 @@ enum Confidence {
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(choice) = &self.choice else {
-            return writeln!(
-                f,
-                "No cache helps here: of {} reads, none asks for a key that was stored before.",
-                grouped(self.reads)
-            );
-        };
+        let Some(choice) = &self.choice else { return self.why_none(f) };
         writeln!(f, "Take {} with {}.\n", choice.policy, self.amount(choice.capacity))?;
         self.what_it_does(f, choice)?;
         self.why_this_size(f, choice)?;
@@ -73,6 +68,24 @@ impl fmt::Display for Advice {
 }
 
 impl Advice {
+    fn why_none(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reads = grouped(self.reads);
+        if self.best_possible >= WORTH_A_CACHE {
+            writeln!(
+                f,
+                "No cache helps here: within the budget it would answer less than 0.1 % of {reads} reads. \
+                 Without a bound, {} would be possible.",
+                percent(self.best_possible)
+            )
+        } else {
+            writeln!(
+                f,
+                "No cache helps here: of {reads} reads, {} for a value that was stored before.",
+                if self.best_possible > 0.0 { "hardly any asks" } else { "none asks" }
+            )
+        }
+    }
+
     fn what_it_does(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
         write!(f, "It answers {} of {} reads", percent(choice.hit_ratio), grouped(self.reads))?;
         if choice.byte_hit_ratio > 0.0 {
@@ -143,8 +156,14 @@ impl Advice {
         if self.reads < FEW_READS {
             doubts.push(format!("there are only {} reads", grouped(self.reads)));
         }
-        if choice.turnovers < FEW_TURNOVERS && choice.doubling_adds.is_some() {
-            doubts.push("the cache was hardly filled once; record for longer".to_owned());
+        if choice.turnovers <= 0.0 {
+            doubts.push(
+                "nothing was evicted, so that this trace says nothing about the policy, and of the size \
+                 only the least"
+                    .to_owned(),
+            );
+        } else if choice.turnovers < FEW_TURNOVERS {
+            doubts.push("the cache was hardly filled once, so record for longer".to_owned());
         }
         if choice.over_lru.is_some_and(|lead| !lead.is_steady() && lead.error > LITTLE) {
             doubts.push("which policy is best differs between parts of the trace".to_owned());

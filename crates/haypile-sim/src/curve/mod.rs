@@ -15,7 +15,7 @@ use distances::{Bytes, Distances, Objects};
 use histogram::Histogram;
 
 use crate::Trace;
-use crate::simulate::{Accounting, Operations, SimulateError};
+use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError};
 use crate::splitmix;
 use crate::trace::Op;
 
@@ -88,7 +88,8 @@ pub enum Sampling {
 }
 
 impl LruCurve {
-    /// Measures the curve of `trace`.
+    /// Measures the curve of `trace`, by the accounting, operations and sizes of `options`; the rest of these
+    /// does not apply to it.
     ///
     /// The pass reports requests to `progress`, which may end it; then there is no curve. Memory
     /// grows with the number of measured keys, not with that of requests.
@@ -98,11 +99,11 @@ impl LruCurve {
     /// [`SimulateError::SmallSample`] if a sample has not more than [`MIN_SAMPLED_KEYS`] keys.
     pub fn measure(
         trace: &Trace,
-        accounting: Accounting,
-        operations: Operations,
+        options: &Options,
         sampling: Sampling,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Option<Self>, SimulateError> {
+        let accounting = options.accounting;
         if accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
@@ -111,7 +112,13 @@ impl LruCurve {
         {
             return Err(SimulateError::SmallSample { rate, keys: trace.keys() });
         }
-        let pass = Pass { trace, accounting, operations, progress };
+        let pass = Pass {
+            trace,
+            accounting,
+            operations: options.operations,
+            sizes: RuledSizes::new(trace, accounting, options.sizes),
+            progress,
+        };
         Ok(match (accounting, sampling) {
             (Accounting::Objects, Sampling::Exact) => pass.exact(Objects::new(trace.keys())),
             (Accounting::Objects, Sampling::Rate(rate)) => pass.sampled(rate, Objects::default()),
@@ -125,8 +132,7 @@ impl LruCurve {
         self.groups.len() == 1
     }
 
-    /// Whether the curve has the misses of a simulation with [`SizeRule::First`](crate::simulate::SizeRule),
-    /// to the request: it counts objects, of all keys.
+    /// Whether the curve has the misses of a simulation, to the request: it counts objects, of all keys.
     pub fn is_exact(&self) -> bool {
         self.is_of_objects && self.is_whole()
     }
@@ -185,13 +191,14 @@ struct Pass<'a> {
     trace: &'a Trace,
     accounting: Accounting,
     operations: Operations,
+    sizes: RuledSizes<'a>,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
 impl Pass<'_> {
     fn exact<D: Distances>(mut self, mut distances: D) -> Option<LruCurve> {
         let mut all = Reads::new(D::COUNTABLE);
-        self.each(|id, op, weight| note(&mut distances, &mut all, id, op, weight(), 1.0))?;
+        self.each(|request| note(&mut distances, &mut all, request, 1.0))?;
         #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
         let expected_reads = all.reads as f64;
         let is_of_objects = self.accounting == Accounting::Objects;
@@ -201,17 +208,17 @@ impl Pass<'_> {
     fn sampled<D: Distances>(mut self, rate: f64, mut distances: D) -> Option<LruCurve> {
         let mut groups: Vec<Reads> = (0..GROUPS).map(|_| Reads::new(false)).collect();
         let mut reads = 0_u64;
-        self.each(|id, op, weight| {
-            reads += u64::from(op == Op::Read);
+        self.each(|request| {
+            reads += u64::from(request.op == Op::Read);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 clippy::cast_precision_loss,
                 reason = "below the number of groups where the key is in the sample"
             )]
-            let group = (place(id) / rate * GROUPS as f64) as usize;
+            let group = (place(request.id) / rate * GROUPS as f64) as usize;
             if let Some(group) = groups.get_mut(group) {
-                note(&mut distances, group, id, op, weight(), 1.0 / rate);
+                note(&mut distances, group, request, 1.0 / rate);
             }
         })?;
         #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
@@ -220,7 +227,7 @@ impl Pass<'_> {
         Some(LruCurve { groups, expected_reads, is_of_objects })
     }
 
-    fn each(&mut self, mut request: impl FnMut(u32, Op, &dyn Fn() -> Option<u64>)) -> Option<()> {
+    fn each(&mut self, mut note: impl FnMut(&CurveRequest<'_>)) -> Option<()> {
         let trace = self.trace;
         let sizes = trace.sizes();
         let ops = trace.ops().filter(|_| self.operations == Operations::AsTheyAre);
@@ -229,8 +236,10 @@ impl Pass<'_> {
             for (offset, id) in ids.iter().enumerate() {
                 let (at, id) = (start + offset, id.get());
                 let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
-                let size_bytes = || sizes.map_or(0, |sizes| u64::from(sizes[at].get()));
-                request(id, op, &|| self.accounting.weight(trace, id, size_bytes()));
+                let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[at].get()));
+                let (value_bytes, is_changed) = self.sizes.of_request(at, id, size_bytes, op);
+                let accounting = self.accounting;
+                note(&CurveRequest { trace, accounting, id, op, value_bytes, is_changed });
             }
             if (self.progress)(ids.len() as u64).is_break() {
                 return None;
@@ -240,24 +249,35 @@ impl Pass<'_> {
     }
 }
 
+/// A request as far as the curve needs it.
+struct CurveRequest<'a> {
+    trace: &'a Trace,
+    accounting: Accounting,
+    id: u32,
+    op: Op,
+    value_bytes: u64,
+    /// Whether it reads a value that no cache has.
+    is_changed: bool,
+}
+
 /// Notes a request in the distances and, for a read, the capacity that it needs to hit.
 fn note<D: Distances>(
     distances: &mut D,
     reads: &mut Reads,
-    id: u32,
-    op: Op,
-    weight: Option<u64>,
+    request: &CurveRequest<'_>,
     scale: f64,
 ) {
+    let CurveRequest { trace, accounting, id, op, value_bytes, is_changed } = *request;
     reads.reads += u64::from(op == Op::Read);
+    if op == Op::Delete || is_changed {
+        distances.remove(id);
+    }
+    let weight = || accounting.weight(trace, id, value_bytes);
     let weight = match op {
-        Op::Delete => {
-            distances.remove(id);
-            return;
-        }
+        Op::Delete => None,
         // A write beyond RelStorage's limit leaves the old value in place.
-        Op::Write => weight,
-        Op::Read => weight.or_else(|| distances.weight(id)),
+        Op::Write => weight(),
+        Op::Read => weight().or_else(|| distances.weight(id)),
     };
     let Some(weight) = weight else { return };
     if let Some(distance) = distances.access(id, weight)

@@ -181,6 +181,19 @@ impl Cached for Belady<'_> {
         self.store(at, id, weight);
     }
 
+    fn read_resizing(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        match weight {
+            Some(weight) if self.is_there(id) && self.keys[id as usize] != weight + 1 => {
+                self.counts.hits += 1;
+                self.counts.hit_bytes += size_bytes;
+                self.upcoming.remove(at);
+                self.leave(id);
+                self.store(at, id, weight);
+            }
+            _ => self.read(at, id, size_bytes, || weight),
+        }
+    }
+
     fn read_changed(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
         self.counts.misses += 1;
         self.counts.miss_bytes += size_bytes;

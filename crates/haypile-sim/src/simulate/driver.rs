@@ -175,6 +175,23 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         }
     }
 
+    fn read_resizing(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        let state = self.state(id);
+        match weight {
+            Some(weight) if state > GONE && state != weight + 1 => {
+                self.counts.hits += 1;
+                self.counts.hit_bytes += size_bytes;
+                if weight <= self.capacity {
+                    self.update(id, weight);
+                } else {
+                    self.counts.refused += 1;
+                    self.remove(id);
+                }
+            }
+            _ => self.read(at, id, size_bytes, || weight),
+        }
+    }
+
     fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
         self.counts.misses += 1;
         self.counts.miss_bytes += size_bytes;

@@ -393,6 +393,18 @@ impl<P: Policy> Cached for EngineCache<P> {
         self.set(id, weight);
     }
 
+    fn read_resizing(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        let state = self.key(id).state;
+        match weight {
+            Some(weight) if state > GONE && state != weight + 1 => {
+                self.counts.hits += 1;
+                self.counts.hit_bytes += size_bytes;
+                self.set(id, Some(weight));
+            }
+            _ => self.read(at, id, size_bytes, || weight),
+        }
+    }
+
     fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
         self.counts.misses += 1;
         self.counts.miss_bytes += size_bytes;

@@ -12,7 +12,9 @@ mod engine;
 mod error;
 mod far_future;
 mod file;
+mod reading;
 mod run;
+mod size_rule;
 mod sweep;
 
 pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
@@ -21,7 +23,8 @@ pub use driver::Driver;
 pub use engine::ENGINE_HASH_SEED;
 pub use error::SimulateError;
 pub use file::SimulatedFile;
-pub use run::{
-    Contender, Operations, Options, Outcome, SizeRule, Warmup, simulate, simulate_policy,
-};
+pub use reading::{OtherReading, other_reading};
+pub use run::{Contender, Operations, Options, Outcome, Warmup, simulate, simulate_policy};
+pub(crate) use size_rule::RuledSizes;
+pub use size_rule::{SizeRule, changed_reads};
 pub use sweep::{Cell, Monitor, Sweep};

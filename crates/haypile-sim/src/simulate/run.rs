@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::belady::Belady;
 use super::engine::EngineCache;
 use super::file::FileDriver;
+use super::size_rule::{RuledSizes, SizeRule, ValueChanges};
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
 use crate::trace::Op;
@@ -105,42 +106,8 @@ pub enum Operations {
     AllReads,
 }
 
-/// The sizes of values that change while they are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SizeRule {
-    /// An entry weighs what it weighed when it was stored, whatever sizes later reads have; as most other
-    /// simulators do.
-    #[default]
-    First,
-    /// A read of another size than the key had before is one of a value that has changed: no cache can
-    /// have it. It is a miss, and the new value takes the place of the old.
-    Changed,
-}
-
 /// Marks a read of a value that has changed, among the numbers of operations.
 const CHANGED: u8 = 3;
-
-/// Finds the reads of values that have changed.
-#[derive(Debug, Default)]
-struct Changes {
-    /// By id: the last size plus 1; 0 before the first.
-    last: Vec<u64>,
-}
-
-impl Changes {
-    /// Whether a request reads a value that has changed.
-    fn is_changed(&mut self, id: u32, size_bytes: u64, op: Op) -> bool {
-        let id = id as usize;
-        if self.last.len() <= id {
-            self.last.resize(id + 1, 0);
-        }
-        let before = match op {
-            Op::Read | Op::Write => std::mem::replace(&mut self.last[id], size_bytes + 1),
-            Op::Delete => std::mem::replace(&mut self.last[id], 0),
-        };
-        op == Op::Read && before > 0 && before != size_bytes + 1
-    }
-}
 
 /// Options of simulations.
 #[derive(Clone, Copy, Debug)]
@@ -201,6 +168,8 @@ pub(super) trait Cached {
     fn read(&mut self, at: usize, id: u32, size_bytes: u64, weight: impl FnOnce() -> Option<u64>);
     /// Request `at` sets `id` to a value that weighs `weight`; `None` where it may not be stored.
     fn write(&mut self, at: usize, id: u32, weight: Option<u64>);
+    /// Request `at` reads `id` as [`read`](Self::read) does; what is there weighs `weight` from then on.
+    fn read_resizing(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>);
     /// Request `at` reads `id`, whose value has changed: whatever is there is not it.
     fn read_changed(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>);
     /// Request `at` deletes `id`.
@@ -296,8 +265,7 @@ struct Run<'a> {
     accounting: Accounting,
     warmup_requests: usize,
     operations: Operations,
-    sizes: SizeRule,
-    changes: Changes,
+    sizes: RuledSizes<'a>,
     windows: usize,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
@@ -330,8 +298,7 @@ impl<'a> Run<'a> {
             accounting: options.accounting,
             warmup_requests: options.warmup.requests(trace.requests())?,
             operations: options.operations,
-            sizes: options.sizes,
-            changes: Changes::default(),
+            sizes: RuledSizes::new(trace, options.accounting, options.sizes),
             windows: options.windows,
             progress,
         })
@@ -340,9 +307,9 @@ impl<'a> Run<'a> {
     /// The operations, those marked that read a value that has changed; `None` where all are plain reads.
     fn ops_with_changes(&self) -> Option<Cow<'a, [u8]>> {
         let ops = self.trace.ops().filter(|_| self.operations == Operations::AsTheyAre);
-        let sizes = self.trace.sizes().filter(|_| self.sizes == SizeRule::Changed);
+        let sizes = self.trace.sizes().filter(|_| self.sizes.rule() == SizeRule::Changed);
         let Some(sizes) = sizes else { return ops.map(Cow::Borrowed) };
-        let mut changes = Changes::default();
+        let mut changes = ValueChanges::default();
         let marked = self.trace.ids().iter().zip(sizes).enumerate().map(|(at, (id, size))| {
             let op = ops.map_or(Op::Read as u8, |ops| ops[at]);
             let is_changed =
@@ -425,13 +392,14 @@ impl<'a> Run<'a> {
         for (offset, id) in self.trace.ids()[block.clone()].iter().enumerate() {
             let (at, id) = (block.start + offset, id.get());
             let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
-            let weight = || self.accounting.weight(self.trace, id, size_bytes);
             let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[offset]));
-            let is_changed = self.sizes == SizeRule::Changed
-                && sizes.is_some()
-                && self.changes.is_changed(id, size_bytes, op);
+            let (value_bytes, is_changed) = self.sizes.of_request(at, id, size_bytes, op);
+            let weight = || self.accounting.weight(self.trace, id, value_bytes);
             match op {
                 Op::Read if is_changed => cache.read_changed(at, id, size_bytes, weight()),
+                Op::Read if self.sizes.rule() == SizeRule::Last => {
+                    cache.read_resizing(at, id, size_bytes, weight());
+                }
                 Op::Read => cache.read(at, id, size_bytes, weight),
                 Op::Write => cache.write(at, id, weight()),
                 Op::Delete => cache.delete(at, id),

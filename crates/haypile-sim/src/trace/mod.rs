@@ -14,6 +14,7 @@ mod input;
 mod keys;
 mod next_use;
 mod request;
+mod size_changes;
 mod table;
 
 pub use builder::{BuildOptions, TraceBuilder};
@@ -22,4 +23,5 @@ pub use export::OracleGeneralLosses;
 pub use input::Compression;
 pub use next_use::NextUse;
 pub use request::{Key, Op, Request, Sink};
+pub(crate) use size_changes::SizeChanges;
 pub use table::Trace;

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use zerocopy::FromBytes;
 use zerocopy::little_endian::{U32, U64};
@@ -12,7 +13,7 @@ use zerocopy::little_endian::{U32, U64};
 use super::bytes::Bytes;
 use super::hpt::{self, ColumnType, Columns, HptError, Parts};
 use super::keys::{TEXT, text_at};
-use super::{Key, TraceError};
+use super::{Key, SizeChanges, TraceError};
 
 /// A trace in columns: the input of every simulation.
 ///
@@ -23,6 +24,8 @@ use super::{Key, TraceError};
 pub struct Trace {
     image: Bytes,
     columns: Columns,
+    /// Found when a simulation first asks for them.
+    size_changes: OnceLock<SizeChanges>,
 }
 
 impl Trace {
@@ -58,7 +61,7 @@ impl Trace {
 
     fn checked(image: Bytes) -> Result<Self, HptError> {
         let columns = hpt::check(&image)?;
-        Ok(Self { image, columns })
+        Ok(Self { image, columns, size_changes: OnceLock::new() })
     }
 
     /// Writes the trace to an `.hpt` file, which appears whole or not at all: a file of this name
@@ -95,6 +98,15 @@ impl Trace {
     /// Bytes of the value of each request; `None` if the trace has no sizes.
     pub fn sizes(&self) -> Option<&[U32]> {
         self.u32s(ColumnType::Sizes)
+    }
+
+    /// Returns the changes of sizes from one request of a key to the next. The first call makes a pass over
+    /// the trace.
+    pub(crate) fn size_changes(&self) -> &SizeChanges {
+        self.size_changes.get_or_init(|| {
+            let sizes = self.sizes().unwrap_or_default();
+            SizeChanges::of(self.ids(), sizes, self.keys())
+        })
     }
 
     /// Returns the operation of each request, as [`Op`](super::Op)`as u8`; `None` if all are reads.

@@ -15,8 +15,8 @@ use crate::output::number::grouped;
 use crate::output::table::table;
 
 /// Note under a curve that differs from simulations.
-const NOT_EXACT: &str = "Not exact: by bytes the curve cuts entries at the edge of the cache, and it does not know sizes that \
-     change. For a size that matters, add --policy lru.\n";
+const NOT_EXACT: &str = "Not exact: by bytes the curve cuts entries at the edge of the cache. For a size that matters, add \
+     --policy lru.\n";
 
 /// Appends the curve as a table, if there is one.
 pub(crate) fn text(text: &mut String, one: &Results) {

@@ -1,6 +1,6 @@
 //! Results of a simulation as JSON.
 
-use haypile_sim::simulate::{Accounting, Counts};
+use haypile_sim::simulate::{Accounting, Counts, OtherReading, SizeRule};
 use serde::Serialize;
 
 use super::{Results, hit_ratio};
@@ -20,6 +20,10 @@ struct TraceResults {
     requests: u64,
     keys: u64,
     accounting: Accounting,
+    /// The meaning of a read of another size than its key had before.
+    sizes: SizeRule,
+    /// The policy with the most hits, by the opposite meaning as well, if that differs by more than a point.
+    other_reading: Option<OtherReading>,
     /// False if the simulation was interrupted.
     complete: bool,
     simulations: Vec<JsonRow>,
@@ -82,6 +86,8 @@ fn trace(one: &Results) -> TraceResults {
         requests: one.requests,
         keys: one.keys,
         accounting: one.accounting,
+        sizes: one.sweep.options.sizes,
+        other_reading: one.other_reading.clone(),
         complete: one.is_complete(),
         simulations,
         lru_curve: one

@@ -13,7 +13,10 @@ use std::path::PathBuf;
 use anyhow::Error;
 use haypile_sim::Trace;
 use haypile_sim::curve::{Estimate, LruCurve};
-use haypile_sim::simulate::{Accounting, Cell, Outcome, SizeRule, Sweep, footprint};
+use haypile_sim::simulate::{
+    Accounting, Cell, Contender, Monitor, OtherReading, Outcome, SimulateError, SizeRule, Sweep,
+    footprint, other_reading,
+};
 use haypile_sim::trace::format::group_recordings;
 
 use self::plan::SimulationPlan;
@@ -38,6 +41,8 @@ pub(crate) struct Results {
     pub(crate) sweep: Sweep,
     /// Outcomes of the simulations.
     pub(crate) cells: Vec<Cell>,
+    /// The opposite meaning of sizes that change, where that matters.
+    pub(crate) other_reading: Option<OtherReading>,
     /// Whether a curve is requested.
     pub(crate) wants_curve: bool,
     /// The curve, and the sizes at which it is printed.
@@ -54,10 +59,9 @@ impl Results {
         self.cells.iter().filter(|cell| cell.outcome.is_some()).count()
     }
 
-    /// Whether the curve has the misses of simulations. It does not know sizes that change.
+    /// Whether the curve has the misses of simulations.
     pub(crate) fn is_curve_exact(&self) -> bool {
-        let knows_sizes = !self.has_sizes || self.sweep.options.sizes == SizeRule::First;
-        self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact() && knows_sizes)
+        self.curve.as_ref().is_some_and(|(curve, _)| curve.is_exact())
     }
 
     /// Returns the error of a point of the curve: that of the sampling, or 0 if it is exact. `None` if
@@ -150,14 +154,15 @@ fn simulate(
     let watch = Watch(&progress);
     let curve = match plan.curve {
         Some(sampling) => {
-            let operations = sweep.options.operations;
-            let mut advance = |requests| haypile_sim::simulate::Monitor::advance(&watch, requests);
-            LruCurve::measure(trace, accounting, operations, sampling, &mut advance)
+            let mut advance = |requests| watch.advance(requests);
+            LruCurve::measure(trace, &sweep.options, sampling, &mut advance)
                 .map_err(|error| command::explain(error, &name))?
         }
         None => None,
     };
     let cells = sweep.run(trace, &watch).map_err(|error| command::explain(error, &name))?;
+    let other_reading = other_reading_of_best(trace, &sweep, &cells, &watch)
+        .map_err(|error| command::explain(error, &name))?;
     progress.finish();
     let sizes = |curve: &LruCurve| {
         if plan.has_capacities() {
@@ -179,7 +184,27 @@ fn simulate(
         }),
         sweep,
         cells,
+        other_reading,
     })
+}
+
+/// Returns what the simulation with the most hits would have had if sizes that change meant the opposite, if
+/// that matters. The optimum is taken only where nothing else was simulated.
+fn other_reading_of_best(
+    trace: &Trace,
+    sweep: &Sweep,
+    cells: &[Cell],
+    watch: &Watch<'_>,
+) -> Result<Option<OtherReading>, SimulateError> {
+    let is_policy = |cell: &Cell| matches!(sweep.contenders[cell.contender], Contender::Policy(_));
+    let finished = cells.iter().filter_map(|cell| Some((cell, cell.outcome.as_ref()?)));
+    // Of equals the first: the smallest cache, and the policy that was named first.
+    let better = |one: &(&Cell, &Outcome)| (is_policy(one.0), one.1.counts.hits);
+    let best = finished.rev().max_by_key(better);
+    let Some((cell, outcome)) = best else { return Ok(None) };
+    let simulated = (&sweep.contenders[cell.contender], sweep.capacities[cell.capacity]);
+    let mut advance = |requests| watch.advance(requests);
+    other_reading(trace, simulated, &sweep.options, &outcome.counts, &mut advance)
 }
 
 fn print(results: &[Results], arguments: &Simulate) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use haypile_sim::simulate::{Accounting, Cell, Contender, Outcome};
 
 use super::{Results, details};
+use crate::command::reading::other_reading;
 use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent, ratio, seconds};
 use crate::output::table::table;
@@ -58,6 +59,9 @@ fn header(text: &mut String, one: &Results) {
         }
     }
     text.push('\n');
+    if let Some(other) = &one.other_reading {
+        text.push_str(&other_reading(one.accounting, other));
+    }
 }
 
 fn outcomes(one: &Results) -> impl Iterator<Item = &Outcome> {

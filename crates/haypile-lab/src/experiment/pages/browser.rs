@@ -318,7 +318,7 @@ fn matrix(browser: &Browser, link: &LinkLoads, counted: Option<&LinkLoads>) -> P
 }
 
 /// The names of a matrix's columns.
-pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "all visits", "first", "repeat"];
+pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "first", "repeat", "all visits"];
 
 /// The rows of a matrix: each cache over none, and those on disk over memory alone.
 pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<String>> {

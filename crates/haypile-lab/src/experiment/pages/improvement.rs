@@ -22,7 +22,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    pub(crate) const ALL: [Self; 3] = [Self::All, Self::First, Self::Repeat];
+    /// All views, those that differ first: the sum of all visits says less than its two parts.
+    pub(crate) const ALL: [Self; 3] = [Self::First, Self::Repeat, Self::All];
 
     fn has(self, visit: &VisitKey) -> bool {
         match self {
@@ -43,7 +44,7 @@ impl fmt::Display for View {
     }
 }
 
-/// A visit, by which loads are paired: first and repeat views are never put together.
+/// A visit, by which loads are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VisitKey {
     run: String,
@@ -223,15 +224,62 @@ impl ColumnLoads {
         self.wall_ns.keys().filter(|key| view.has(key)).count()
     }
 
-    /// The change of the time of a visit from the other column to this one.
+    /// Returns the change of the total time of the visits of a view, from the other column to this one:
+    /// of the visits that both columns have. The interval is over pages.
     pub(crate) fn effect(&self, from: &Self, view: View) -> Option<Effect> {
-        let pairs: Vec<(f64, f64)> = self
+        let visits: Vec<(&VisitKey, f64, f64)> = self
             .wall_ns
             .iter()
             .filter(|(key, _)| view.has(key))
-            .filter_map(|(key, new)| Some((*from.wall_ns.get(key)?, *new)))
+            .filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)))
             .collect();
-        Effect::paired(&pairs).ok()
+        let unit = Unit::of(&visits.iter().map(|(key, ..)| *key), view);
+        let mut sums: BTreeMap<(&str, &str, u64), (f64, f64)> = BTreeMap::new();
+        for (key, old, new) in visits {
+            let sum = sums.entry(unit.of_visit(key)).or_default();
+            *sum = (sum.0 + old, sum.1 + new);
+        }
+        Effect::of_sums(&sums.into_values().collect::<Vec<_>>()).ok()
+    }
+}
+
+/// The loads that an interval takes as one, because they depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// All loads of a page.
+    Page,
+    /// All loads of a block, where there is a single page.
+    Block,
+    /// Each load, where there is a single page and block, and all visits are alike.
+    Visit,
+    /// Everything: a first view and its repetitions are a whole.
+    Whole,
+}
+
+impl Unit {
+    fn of<'a>(visits: &(impl Iterator<Item = &'a VisitKey> + Clone), view: View) -> Self {
+        let Some(first) = visits.clone().next() else { return Self::Whole };
+        let differ = |is_other: fn(&VisitKey, &VisitKey) -> bool| {
+            visits.clone().any(|visit| is_other(visit, first))
+        };
+        if differ(|visit, first| visit.page != first.page) {
+            Self::Page
+        } else if differ(|visit, first| (&visit.run, visit.block) != (&first.run, first.block)) {
+            Self::Block
+        } else if view == View::All {
+            Self::Whole
+        } else {
+            Self::Visit
+        }
+    }
+
+    fn of_visit(self, visit: &VisitKey) -> (&str, &str, u64) {
+        match self {
+            Self::Page => (&visit.page, "", 0),
+            Self::Block => ("", &visit.run, visit.block),
+            Self::Visit => ("", "", visit.visit),
+            Self::Whole => ("", "", 0),
+        }
     }
 }
 
@@ -266,24 +314,25 @@ impl LinkLoads {
     }
 }
 
-/// An interval that reaches this far, ten times the time, says nothing.
-const UNKNOWN: f64 = 10.0;
+/// An interval whose ends differ by more than this factor of the time says nothing.
+const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// An improvement in per cent with its 95 % interval: how much less time.
+/// Returns how much less time a cache takes in per cent, with its 95 % interval, or the words that there is
+/// none.
 pub(crate) fn percent(effect: Option<Effect>) -> String {
     let Some(effect) = effect else { return "-".to_owned() };
-    let less = |change: f64| -change * 100.0;
+    let less = |change: f64| {
+        let percent = -change * 100.0;
+        // Nothing is neither more nor less.
+        if percent.abs() < 0.5 { 0.0 } else { percent }
+    };
+    let saved = less(effect.change());
     match effect.interval() {
-        Some(ends) if ends.high > UNKNOWN => {
-            format!("{:.0} % (too few loads)", less(effect.change()))
+        None => format!("{saved:.0} % (no interval)"),
+        Some(ends) if 1.0 + ends.high > MAX_INTERVAL_FACTOR * (1.0 + ends.low) => {
+            format!("{saved:.0} % (no interval: too few loads)")
         }
-        Some(ends) => format!(
-            "{:.0} % ({:.0} to {:.0})",
-            less(effect.change()),
-            less(ends.high),
-            less(ends.low)
-        ),
-        None => format!("{:.0} %", less(effect.change())),
+        Some(ends) => format!("{saved:.0} % ({:.0} to {:.0})", less(ends.high), less(ends.low)),
     }
 }
 
@@ -291,14 +340,78 @@ pub(crate) fn percent(effect: Option<Effect>) -> String {
 mod tests {
     use super::*;
 
+    /// The loads of a column: page, visit, block, and milliseconds.
+    fn column(loads: &[(&str, u64, u64, f64)]) -> ColumnLoads {
+        let mut column = ColumnLoads::default();
+        for &(page, visit, block, ms) in loads {
+            let key = VisitKey { run: "r".to_owned(), page: page.to_owned(), visit, block };
+            column.wall_ns.insert(key, ms * 1e6);
+        }
+        column
+    }
+
+    /// The times that an outside test took of one page, over 8 Mbit/s and 100 ms: a person who adds them
+    /// gets 60.5 % less time. The trimmed mean of logarithms over all three visits was 82 %.
     #[test]
-    fn an_improvement_has_an_interval_unless_that_says_nothing() {
-        let effect = |pairs: &[(f64, f64)]| Effect::paired(pairs).ok();
+    fn less_time_is_what_a_person_gets_from_the_sums() {
+        let none = column(&[("p", 1, 0, 1601.6), ("p", 2, 0, 1508.6), ("p", 3, 0, 1505.0)]);
+        let disk = column(&[("p", 1, 0, 1593.9), ("p", 2, 0, 113.7), ("p", 3, 0, 114.4)]);
+        let change = |view| disk.effect(&none, view).unwrap().change();
+        let (saved, of): (f64, f64) = (1593.9 + 113.7 + 114.4, 1601.6 + 1508.6 + 1505.0);
+        assert!((-change(View::All) - (1.0 - saved / of)).abs() < 1e-9);
+        let shown = |view| percent(disk.effect(&none, view));
+        assert_eq!(shown(View::All), "61 % (no interval)");
+        assert_eq!(shown(View::First), "0 % (no interval)");
+        assert_eq!(shown(View::Repeat), "92 % (92 to 93)");
+    }
+
+    /// A heavy page that gains nothing outweighs light ones that gain most of their time.
+    #[test]
+    fn heavy_pages_weigh_as_much_as_they_take() {
+        let pages: Vec<String> = (0..12).map(|page| format!("p{page}")).collect();
+        let loads = |light: f64, heavy: f64| {
+            let of = |(at, page)| (page, 1, 0, if at == 0 { heavy } else { light });
+            let names = pages.iter().map(String::as_str);
+            column(&names.enumerate().map(of).collect::<Vec<_>>())
+        };
+        let effect = loads(10.0, 890.0).effect(&loads(100.0, 900.0), View::All).unwrap();
+        assert!((effect.change() - (1000.0 / 2000.0 - 1.0)).abs() < 1e-9);
+        assert_eq!(effect.samples(), 12);
+    }
+
+    #[test]
+    fn an_interval_is_over_what_differs() {
+        let none = |loads: &[(&'static str, u64, u64)]| {
+            column(
+                &loads
+                    .iter()
+                    .map(|&(page, visit, block)| (page, visit, block, 100.0))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let units = |loads: &[(&'static str, u64, u64)], view| {
+            let loads = none(loads);
+            loads.effect(&loads, view).unwrap().samples()
+        };
+        let visits = [("p", 1, 0), ("p", 2, 0), ("p", 3, 0)];
+        assert_eq!(units(&visits, View::All), 1, "a first view and its repetitions are a whole");
+        assert_eq!((units(&visits, View::First), units(&visits, View::Repeat)), (1, 2));
+        let blocks = [("p", 1, 0), ("p", 2, 0), ("p", 1, 1), ("p", 2, 1), ("p", 1, 2)];
+        assert_eq!((units(&blocks, View::All), units(&blocks, View::Repeat)), (3, 2));
+        let pages = [("p", 1, 0), ("p", 2, 0), ("q", 1, 0), ("q", 2, 0), ("q", 2, 1)];
+        assert_eq!((units(&pages, View::All), units(&pages, View::Repeat)), (2, 2));
+    }
+
+    #[test]
+    fn an_improvement_without_an_interval_says_so() {
+        let effect = |sums: &[(f64, f64)]| Effect::of_sums(sums).ok();
         assert_eq!(percent(None), "-");
-        assert_eq!(percent(effect(&[(100.0, 50.0)])), "50 %");
+        assert_eq!(percent(effect(&[(100.0, 50.0)])), "50 % (no interval)");
+        assert_eq!(percent(effect(&[(100.0, 100.4)])), "0 % (no interval)");
         let many: Vec<(f64, f64)> = (0..20).map(|n| (100.0, 49.0 + f64::from(n % 3))).collect();
-        assert_eq!(percent(effect(&many)), "50 % (49 to 51)");
-        assert_eq!(percent(effect(&[(100.0, 5.0), (100.0, 500.0)])), "50 % (too few loads)");
+        assert_eq!(percent(effect(&many)), "50 % (50 to 50)");
+        let few = [(100.0, 5.0), (100.0, 505.0)];
+        assert_eq!(percent(effect(&few)), "-155 % (no interval: too few loads)");
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
     let mut printout = Printout::default();
-    for link in &links {
+    // Without a network nothing is saved that a user would notice: that comes last.
+    let (unshaped, shaped): (Vec<&LinkLoads>, Vec<&LinkLoads>) =
+        links.iter().partition(|link| link.link == UNSHAPED);
+    for link in shaped.into_iter().chain(unshaped) {
         printout.gap().append(matrix(link, counted));
     }
     if !links.is_empty() {
@@ -91,10 +94,12 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
 fn explanation(memory_bytes: u64) -> Printout {
     let mut printout = Printout::default();
     printout.text(format!(
-        "Disk Cache Only: over no cache. Both Caches: over the memory cache alone ({}). Both, memory\n\
-         unused: the disk cache over the memory cache, for in the source's browser what was on disk was\n\
-         not written to memory. '=' marks a column that asked the origin for the same as a smaller one,\n\
-         and went over the link once. Unshaped, a load takes what the machine takes, without a network.\n",
+        "An improvement is 1 - (sum of times with the cache) / (sum of times without it), over the same visits\n\
+         to the same pages; its interval is over pages. Disk Cache Only: over no cache. Both Caches:\n\
+         over the memory cache alone ({}). Both, memory unused: the disk cache over the memory cache, for in\n\
+         the source's browser what was on disk was not written to memory. '=' marks a column that asked the\n\
+         origin for the same as a smaller one, and went over the link once. Unshaped, a load takes what the\n\
+         machine takes, without a network.\n",
         ByteSize(memory_bytes)
     ));
     let row = |label: &str, cells: [&str; 5]| {

@@ -16,7 +16,6 @@ pub use case::{cases, write};
 pub use job::Replay;
 pub use options::{ReplayOptions, TraceName};
 pub use source::{Generated, REQUESTS, SEED, SIZES};
-pub(crate) use table::byte_hit_ratio;
 pub use table::{Ratios, ReplayRow, ratios};
 
 use anyhow::{Context, bail};
@@ -26,6 +25,7 @@ use haypile_sim::Trace;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 use crate::measure::Contender;
+pub use crate::result::REQUESTED_BYTES;
 use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
@@ -34,9 +34,6 @@ pub const NAME: &str = "replay";
 
 /// The parameter with the capacity in per cent of the bytes of the trace's keys.
 pub const CAPACITY_PERCENT: &str = "capacity_percent";
-
-/// The parameter with the bytes of all requests: what the bytes of hits are a share of.
-pub const REQUESTED_BYTES: &str = "requested_bytes";
 
 /// The experiment.
 pub(crate) struct ReplayExperiment;

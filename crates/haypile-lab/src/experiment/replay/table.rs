@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{CAPACITY_PERCENT, REQUESTED_BYTES};
-use crate::result::Sample;
+use super::CAPACITY_PERCENT;
+use crate::result::{Sample, Samples};
 
-/// The hit ratios of one sample, from 0 to 1.
+/// Hit ratios of a trace and capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ratios {
     /// The share of the requested bytes that was found.
@@ -19,8 +19,8 @@ pub struct Ratios {
 pub struct ReplayRow {
     /// The subject.
     pub subject: String,
-    /// Means over the blocks by trace and capacity in per cent, in the order of the samples;
-    /// `None` where there is an error or nothing.
+    /// Of all blocks, by trace and capacity in per cent, in the order of the samples;
+    /// `None` where nothing was measured.
     pub cases: Vec<Option<Ratios>>,
     /// The mean over all cases; `None` where one of them is missing, for it would be of others.
     pub mean: Option<Ratios>,
@@ -28,10 +28,9 @@ pub struct ReplayRow {
 
 /// The traces and capacities that there are, and a row for each subject, the best byte hit ratio
 /// first.
-#[expect(clippy::cast_precision_loss, reason = "counts and bytes below 2^53")]
 pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     let mut cases: Vec<(String, f64)> = Vec::new();
-    let mut found: BTreeMap<&str, BTreeMap<usize, Vec<Ratios>>> = BTreeMap::new();
+    let mut found: BTreeMap<&str, BTreeMap<usize, Samples<'_>>> = BTreeMap::new();
     for sample in samples {
         let number = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_f64);
         let case = (sample.case.clone(), number(CAPACITY_PERCENT).unwrap_or(f64::NAN));
@@ -40,17 +39,14 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
             cases.len() - 1
         });
         let of_subject = found.entry(&sample.subject.name).or_default();
-        let requests = sample.hits.saturating_add(sample.misses);
-        if let (Some(bytes), None) = (byte_hit_ratio(sample), &sample.error)
-            && requests > 0
-        {
-            let objects = sample.hits as f64 / requests as f64;
-            of_subject.entry(place).or_default().push(Ratios { bytes, objects });
-        }
+        of_subject.entry(place).or_default().push(sample);
     }
-    let row = |(subject, by_case): (&str, BTreeMap<usize, Vec<Ratios>>)| {
+    let of_case = |samples: &Samples<'_>| {
+        Some(Ratios { bytes: samples.byte_hit_ratio()?, objects: samples.hit_ratio()? })
+    };
+    let row = |(subject, by_case): (&str, BTreeMap<usize, Samples<'_>>)| {
         let cases: Vec<Option<Ratios>> =
-            (0..cases.len()).map(|place| by_case.get(&place).map(|all| mean(all))).collect();
+            (0..cases.len()).map(|place| of_case(by_case.get(&place)?)).collect();
         let all: Option<Vec<Ratios>> = cases.iter().copied().collect();
         let mean = all.filter(|all| !all.is_empty()).map(|all| mean(&all));
         ReplayRow { subject: subject.to_owned(), cases, mean }
@@ -61,15 +57,7 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     (cases, rows)
 }
 
-/// The share of the requested bytes that a sample found; `None` where it does not say.
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
-pub(crate) fn byte_hit_ratio(sample: &Sample) -> Option<f64> {
-    let requested_bytes = sample.parameters.get(REQUESTED_BYTES)?.as_f64()?;
-    let hit_bytes = *sample.counts.get("hit_bytes")? as f64;
-    (requested_bytes > 0.0).then_some(hit_bytes / requested_bytes)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "few samples")]
+#[expect(clippy::cast_precision_loss, reason = "few cases")]
 fn mean(all: &[Ratios]) -> Ratios {
     let of = |part: fn(&Ratios) -> f64| all.iter().map(part).sum::<f64>() / all.len() as f64;
     Ratios { bytes: of(|ratios| ratios.bytes), objects: of(|ratios| ratios.objects) }
@@ -80,7 +68,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::result::{SCHEMA, SubjectId};
+    use crate::result::{REQUESTED_BYTES, SCHEMA, SubjectId};
 
     fn sample(subject: &str, case: &str, percent: f64, hits: u64, hit_bytes: u64) -> Sample {
         let parameters = [(CAPACITY_PERCENT, percent), (REQUESTED_BYTES, 1_024.0)];

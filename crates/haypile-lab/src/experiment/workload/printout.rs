@@ -5,7 +5,7 @@ use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::experiment::printout::ratio;
 use crate::measure::Contender;
-use crate::result::Sample;
+use crate::result::{Sample, Samples};
 use crate::statistics::Summary;
 
 /// Returns the source's table, in microseconds of processor time per operation as it counts them,
@@ -16,7 +16,7 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
     let header = ["Subject".to_owned(), "Language".to_owned()].into_iter();
     let header: Vec<String> = header.chain(names.iter().map(|name| heading(name))).collect();
     let row = |contender: &Contender| {
-        let own: Vec<&Sample> =
+        let own: Samples<'_> =
             samples.iter().filter(|sample| table::is_of(sample, contender)).collect();
         let language = own.iter().map(|sample| sample.subject.language.as_str());
         let language = language.max().unwrap_or_default().to_owned();
@@ -37,14 +37,14 @@ fn heading(workload: &str) -> String {
     }
 }
 
-/// Returns the median over the blocks.
-fn cell(workload: &str, samples: &[&Sample]) -> String {
-    let good = samples.iter().filter(|sample| sample.case == workload && sample.error.is_none());
+/// Returns the hit ratio over all blocks, or the median of times over the blocks.
+fn cell(workload: &str, samples: &Samples<'_>) -> String {
+    let of_case = samples.iter().copied().filter(|sample| sample.case == workload);
+    let samples: Samples<'_> = of_case.collect();
     if workload == Workload::Proof.name() {
-        let ratios = good.map(|sample| share(sample.hits, sample.hits + sample.misses));
-        return Summary::of(&ratios.collect::<Vec<_>>())
-            .map_or_else(|| "-".to_owned(), |summary| ratio(summary.median));
+        return samples.hit_ratio().map_or_else(|| "-".to_owned(), ratio);
     }
+    let good = samples.iter().filter(|sample| sample.error.is_none());
     let times = good.filter_map(|sample| {
         let operations = sample.parameters.get(SOURCE_OPERATIONS)?.as_u64()?;
         Some(share(sample.cpu_ns, operations) / 1000.0)

@@ -76,6 +76,23 @@ impl<W: Weights> Cached for FileDriver<W> {
         }
     }
 
+    fn read_resizing(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
+        match weight {
+            Some(weight) if self.file.contains(id) && self.file.weight(id) != weight => {
+                self.counts.hits += 1;
+                self.counts.hit_bytes += size_bytes;
+                if weight <= self.capacity {
+                    self.file.update(id, weight);
+                    self.count_evicted();
+                } else {
+                    self.counts.refused += 1;
+                    self.file.remove(id);
+                }
+            }
+            _ => self.read(at, id, size_bytes, || weight),
+        }
+    }
+
     fn read_changed(&mut self, _at: usize, id: u32, size_bytes: u64, weight: Option<u64>) {
         self.counts.misses += 1;
         self.counts.miss_bytes += size_bytes;

@@ -92,6 +92,11 @@ impl<W: Weights> SimulatedFile<W> {
         }
     }
 
+    /// The weight of the record of a key that has one.
+    pub fn weight(&self, id: u32) -> u64 {
+        self.weights.get(id)
+    }
+
     /// Deletes the record of a key that has one. It leaves no ghost.
     pub fn remove(&mut self, id: u32) {
         self.log.kill(self.places[id as usize], self.weights.get(id));

@@ -1,0 +1,24 @@
+//! The line about sizes that change, which both readings of a trace need.
+
+use haypile_sim::simulate::{Accounting, OtherReading, SizeRule};
+
+use crate::output::capacity::capacity;
+use crate::output::number::{grouped, percent};
+
+/// Returns a line with both hit ratios.
+pub(crate) fn other_reading(accounting: Accounting, other: &OtherReading) -> String {
+    let (now, then) = match other.other_sizes {
+        SizeRule::Changed => ("hits", "misses"),
+        SizeRule::First | SizeRule::Last => ("misses", "hits"),
+    };
+    format!(
+        "{} reads have another size than their key had before: counted as {now}, {} with {} answers {}; as \
+         {then} (--sizes {}), {}.\n",
+        grouped(other.changed_reads),
+        other.policy,
+        capacity(accounting, other.capacity),
+        percent(other.hit_ratio),
+        other.other_sizes,
+        percent(other.other_hit_ratio)
+    )
+}

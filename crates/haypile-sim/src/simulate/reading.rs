@@ -1,0 +1,70 @@
+//! The hit ratio if sizes that change meant the opposite.
+
+use std::ops::ControlFlow;
+
+use super::{Contender, Counts, Options, SimulateError, SizeRule, changed_reads, simulate};
+use crate::Trace;
+use crate::number::ratio;
+
+/// Difference of hit ratios above which it matters how sizes that change are read.
+const MATTERS: f64 = 0.01;
+
+/// A hit ratio that hangs on the meaning of sizes that change, by two rules.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct OtherReading {
+    /// The reads of another size than their key had before.
+    pub changed_reads: u64,
+    /// The policy.
+    pub policy: String,
+    /// The capacity, in the unit of the accounting.
+    pub capacity: u64,
+    /// The rule of the simulation.
+    pub sizes: SizeRule,
+    /// Its hit ratio.
+    pub hit_ratio: f64,
+    /// The rule by which these reads are misses where they were hits, or hits where they were misses.
+    pub other_sizes: SizeRule,
+    /// The hit ratio by that rule.
+    pub other_hit_ratio: f64,
+}
+
+/// Simulates once more, with the opposite meaning of sizes that change, and returns both hit ratios.
+///
+/// `counts` are those of the simulation by `options`. `None` if the hit ratios differ by a point or less,
+/// and if `progress` ends the simulation.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn other_reading(
+    trace: &Trace,
+    (contender, capacity): (&Contender, u64),
+    options: &Options,
+    counts: &Counts,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Option<OtherReading>, SimulateError> {
+    if trace.sizes().is_none() || !trace.size_changes().is_any {
+        return Ok(None);
+    }
+    let changed_reads = changed_reads(trace, options.operations);
+    if ratio(changed_reads, counts.reads()) <= MATTERS {
+        return Ok(None);
+    }
+    let other_sizes = match options.sizes {
+        SizeRule::First | SizeRule::Last => SizeRule::Changed,
+        SizeRule::Changed => SizeRule::Last,
+    };
+    let other = Options { sizes: other_sizes, windows: 0, ..*options };
+    let Some(outcome) = simulate(trace, contender, capacity, &other, progress)? else {
+        return Ok(None);
+    };
+    let (hit_ratio, other_hit_ratio) = (counts.hit_ratio(), outcome.counts.hit_ratio());
+    Ok(((hit_ratio - other_hit_ratio).abs() > MATTERS).then(|| OtherReading {
+        changed_reads,
+        policy: contender.to_string(),
+        capacity,
+        sizes: options.sizes,
+        hit_ratio,
+        other_sizes,
+        other_hit_ratio,
+    }))
+}
