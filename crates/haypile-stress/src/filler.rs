@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The longest slice, in bytes.
+/// The longest slice of the filler that a caller can ask for, in bytes.
 pub(crate) const LONGEST_SLICE_BYTES: usize = 2 << 20;
 
 /// The filler has this number of places at which a slice can begin.

@@ -17,7 +17,7 @@ use super::value::{Value, describe};
 /// The error of a computation that fails, and the panic of one that panics.
 struct Planned;
 
-/// An event while a computation ran, with its outcome.
+/// The operation that the test performed on the key during a computation, and its result.
 enum Happened {
     Nothing,
     Written(Result<()>),

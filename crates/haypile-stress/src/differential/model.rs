@@ -41,7 +41,7 @@ impl Presence {
     }
 }
 
-/// The entries of one tenant. A key that the model does not have is absent for certain: whatever
+/// The entries that one tenant's cache can have. A read of a key that is not among them has to miss: an entry that
 /// was deleted, has expired or was missed once must not come back.
 #[derive(Debug, Default)]
 pub(super) struct Model {

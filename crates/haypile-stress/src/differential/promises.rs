@@ -103,7 +103,8 @@ impl Promises {
         self.last != Kind::Memory
     }
 
-    /// Returns the bounds of the expiry of an entry that was written at this moment.
+    /// Returns the earliest and latest expiry of an entry that was written at `written` with this TTL; `None` if it
+    /// never expires.
     pub(super) fn expiry(&self, written: Moment, ttl: Option<Duration>) -> Option<Expiry> {
         let ttl = ttl?;
         let longest = if self.last == Kind::Memcached { MEMCACHED_LONGEST } else { FOREVER };
@@ -157,7 +158,7 @@ impl Promises {
     }
 }
 
-/// Returns the bounds of the expiry in a level of this kind.
+/// Returns the earliest and latest expiry of such an entry in a level of this kind, by the resolution of its clock.
 fn expiry_of(kind: Kind, written: Moment, ttl: Duration) -> Expiry {
     let Moment { earliest_ns, latest_ns } = written;
     let (ms, second, slack) =

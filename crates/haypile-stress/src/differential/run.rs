@@ -181,7 +181,8 @@ impl Run {
         &mut self.tenants[at.tenant].model
     }
 
-    /// Returns the bounds of the expiry of what is written at this moment.
+    /// Returns the earliest and latest expiry that an entry can have that is written at `now` with this TTL; `None` if
+    /// it never expires.
     pub(super) fn expiry(&self, now: Moment, ttl: Ttl) -> Option<Expiry> {
         let ttl = match ttl {
             Ttl::Default => self.promises.ttl,

@@ -312,7 +312,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Continues stopped processes whose pause is over, or all.
+    /// Sends SIGCONT to the stopped processes whose pause is over; with `all`, to every stopped process.
     fn go_on(&mut self, all: bool) {
         for process in &mut self.processes {
             if process.stopped_until.is_some_and(|until| all || Instant::now() >= until) {

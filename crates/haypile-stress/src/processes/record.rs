@@ -67,7 +67,7 @@ impl Record {
         Self::with(Name::Owned(key), sequence, least_bytes + bits % (most_bytes - least_bytes + 1))
     }
 
-    /// Returns a short value of a key of all.
+    /// Makes the record of a short value, for a key that all writers share.
     pub(super) fn shared(name: Name, sequence: u64) -> Self {
         Self::with(name, sequence, mix(sequence) % (SHARED_VALUE_BYTES + 1))
     }

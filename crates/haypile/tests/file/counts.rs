@@ -52,7 +52,8 @@ enum Left {
     Anything,
 }
 
-/// Fills a file, loses its counts, and writes as much again: a cache that only gets and sets.
+/// Fills a file, falsifies its counts as `left` says, and checks that as many writes again succeed, without any
+/// `len` or `clear` that would repair the counts.
 fn write_with_wrong_counts(size: &str, left: Left, is_rebooted: bool) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");

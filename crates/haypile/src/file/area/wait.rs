@@ -17,8 +17,8 @@ pub(in crate::file) const STOPPED_WAIT: Duration = Duration::from_millis(50);
 /// The longest wait for everything else: a process that seems to run may only lack a processor.
 pub(in crate::file) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait for a lock whose owners come and go: they make progress, and a waiting process is
-/// in no queue.
+/// The longest wait for a lock whose owners change: each of them makes progress, and the lock has no queue in
+/// which the waiting process would get its turn.
 pub(in crate::file) const LONGEST_CROWD: Duration = Duration::from_secs(30);
 
 /// Attempts before a wait can end: the waiting process may have been stopped itself.

@@ -30,7 +30,7 @@ pub(in crate::file) enum Dropped {
     Touched,
 }
 
-/// The outcome of keeping a record.
+/// Whether the recycler could copy a record to another segment, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Kept {
     Yes,

@@ -42,7 +42,8 @@ pub(in crate::file) struct Sessions {
     verifies_all: bool,
     /// The file that '/' is: after a chroot the path means another file.
     root: Option<FileId>,
-    /// Of marks: how often operations look around. Each does so once this is closed.
+    /// The bits of an operation's mark that are compared to tell whether it does the periodic work
+    /// ([`LookPeriod::mask`]). Once this is closed, every operation does it, and is refused there.
     looks: AtomicU64,
     is_closed: AtomicBool,
     /// When the free space was last asked for.
