@@ -5,12 +5,9 @@
 
 use std::sync::Arc;
 
-use haypile::memory::{MemoryBuilder, PersistOptions};
+use haypile::memory::MemoryBuilder;
 use haypile::url::{ResolvedLevel, Scheme};
-use haypile::{DEFAULT_COMPUTE_WAIT, OpenError, Opener, Registry, Store};
-
-/// Size of a store whose URL names none, as the engine has it.
-const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
+use haypile::{OpenError, Opener, Registry, Store};
 
 /// Opens memory stores of one hash seed.
 #[derive(Debug)]
@@ -38,24 +35,7 @@ impl Opener for SeededMemory {
         level: &ResolvedLevel,
         registry: &Registry,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        let persist = level.text("persist").map(|path| {
-            PersistOptions::new(path)
-                .max_bytes(level.size("persist_max"))
-                .max_age(level.duration("persist_age"))
-                .in_background(level.choice("persist_load") == Some("background"))
-                .allow_shared(level.is_yes("allow_shared"))
-        });
-        let shards = level.count("shards").and_then(|shards| usize::try_from(shards).ok());
-        MemoryBuilder::new(level.size("size").unwrap_or(DEFAULT_SIZE_BYTES))
-            .shards(shards)
-            .policy(level.policy("policy").cloned().unwrap_or_default())
-            .ttl(level.duration("ttl"))
-            .compute_wait(level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT))
-            .namespace(level.text("namespace").map(str::to_owned))
-            .clock(registry.clock())
-            .hash_seed(self.hash_seed)
-            .persist(persist)
-            .open()
+        MemoryBuilder::of_level(level, registry).hash_seed(self.hash_seed).open()
     }
 }
 
@@ -87,7 +67,10 @@ mod tests {
             "compress_min",
         ];
         let names: Vec<&str> = scheme.options.iter().map(|option| option.name).collect();
-        assert_eq!(names, known, "a new option of memory: has to be read here too");
+        assert_eq!(
+            names, known,
+            "a new option of memory: has to be read by MemoryBuilder::of_level"
+        );
     }
 
     #[test]

@@ -80,6 +80,15 @@ impl Opener for MemoryOpener {
         level: &ResolvedLevel,
         registry: &Registry,
     ) -> Result<Arc<dyn Store>, OpenError> {
+        MemoryBuilder::of_level(level, registry).open()
+    }
+}
+
+impl MemoryBuilder {
+    /// Returns the builder of the store that a level of the scheme `memory` names: for openers that set what
+    /// no URL can, such as the seed of the hash of keys.
+    #[doc(hidden)]
+    pub fn of_level(level: &ResolvedLevel, registry: &Registry) -> Self {
         let shards = level
             .count("shards")
             .map(|shards| usize::try_from(shards).expect("the option's range is checked"));
@@ -90,7 +99,7 @@ impl Opener for MemoryOpener {
                 .in_background(level.choice("persist_load") == Some("background"))
                 .allow_shared(level.is_yes("allow_shared"))
         });
-        MemoryBuilder::new(level.size("size").unwrap_or(DEFAULT_SIZE_BYTES))
+        Self::new(level.size("size").unwrap_or(DEFAULT_SIZE_BYTES))
             .persist(persist)
             .shards(shards)
             .policy(level.policy("policy").cloned().unwrap_or_default())
@@ -98,6 +107,5 @@ impl Opener for MemoryOpener {
             .compute_wait(level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT))
             .namespace(level.text("namespace").map(str::to_owned))
             .clock(registry.clock())
-            .open()
     }
 }
