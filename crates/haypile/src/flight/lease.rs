@@ -70,8 +70,8 @@ impl Leases {
 
 impl Revocation {
     /// Revokes the leases. Waits while a value of the key is stored.
-    pub(super) fn perform(self) {
-        self.revoked.raise_to(self.up_to);
+    pub(super) fn perform(&self) {
+        self.perform_if(|| ((), true));
     }
 
     /// Whether no lease was granted after it was made.
@@ -83,24 +83,11 @@ impl Revocation {
     /// stored before that or after it.
     pub(super) fn perform_if<R>(&self, change: impl FnOnce() -> (R, bool)) -> (R, bool) {
         let mut last = self.revoked.0.lock();
-        let (result, mut has_changed) = change();
-        if mutant::is_on("deletion-without-effect-counts") {
-            has_changed = true;
-        }
-        if mutant::is_on("deletion-under-a-condition-never-counts") {
-            has_changed = false;
-        }
+        let (result, has_changed) = change();
         if has_changed {
             *last = self.up_to.max(*last);
         }
         (result, has_changed)
-    }
-}
-
-impl Revoked {
-    fn raise_to(&self, number: u64) {
-        let mut last = self.0.lock();
-        *last = number.max(*last);
     }
 }
 

@@ -171,14 +171,16 @@ impl Flights {
         let (deleted, has_changed) = revocation.perform_if(|| {
             let deleted = delete();
             // One that fails may have had its effect.
-            let has_changed = !matches!(deleted, Ok(false));
+            let has_changed = !matches!(deleted, Ok(false))
+                && !mutant::is_on("deletion-under-a-condition-never-counts")
+                || mutant::is_on("deletion-without-effect-counts");
             (deleted, has_changed)
         });
         if has_changed
             && let Some(computed) = self.keys.lock().get_mut(key)
             && revocation.is_of_all(&computed.leases)
         {
-            computed.flight = None;
+            computed.end_joining();
         }
         deleted
     }
@@ -235,10 +237,15 @@ impl Default for Flights {
 impl ComputedKey {
     /// Ends the joining of the current flight, and returns the revocation of all leases.
     fn change(&mut self) -> Revocation {
+        self.end_joining();
+        self.leases.revocation()
+    }
+
+    /// Has later callers start another flight, although the leader of this one goes on.
+    fn end_joining(&mut self) {
         if !mutant::is_on("outdated-flight-takes-newcomers") {
             self.flight = None;
         }
-        self.leases.revocation()
     }
 }
 
