@@ -1,6 +1,6 @@
 //! `mode=copy`: the entries of a file that is read and neither mapped nor trusted.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl CopiedStore {
         let (area, header) = copied::open(&path, Arc::clone(&clock))?;
         Ok(Self {
             path,
-            root: root(),
+            root: FileId::of_root(),
             looked_ns: AtomicU64::new(clock.now_ns()),
             reader: Reader::new(level, clock, area.geometry.file_bytes),
             file: RwLock::new(Arc::new(CopiedFile { area, header })),
@@ -89,7 +89,7 @@ impl CopiedStore {
         let file = Arc::clone(&self.file.read());
         let kernel = &file.area.ground.kernel;
         let is_replaced = FileId::at(&self.path).is_ok_and(|id| id != kernel.id);
-        if !is_replaced || root() != self.root || mutant::is_on("copies-stay") {
+        if !is_replaced || FileId::of_root() != self.root || mutant::is_on("copies-stay") {
             // A file that was removed is still read. One that can be read no more is not empty.
             let readable = kernel.with_file(|_| Ok(()));
             return readable.map_err(|source| FileError::Io { path: self.path.clone(), source });
@@ -132,10 +132,6 @@ impl CopiedStore {
     fn unsupported<R>(&self, operation: &'static str) -> Result<R> {
         Err(Error::Unsupported { operation, store: self.describe() })
     }
-}
-
-fn root() -> Option<FileId> {
-    FileId::at(Path::new("/")).ok()
 }
 
 impl Store for CopiedStore {

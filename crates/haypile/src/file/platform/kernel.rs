@@ -50,6 +50,11 @@ impl FileId {
         let metadata = path.symlink_metadata().call("statx")?;
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
+
+    /// The file that '/' is: after a chroot a path means another file.
+    pub(in crate::file) fn of_root() -> Option<Self> {
+        Self::at(Path::new("/")).ok()
+    }
 }
 
 /// A descriptor of the file that another part of the program can close: then its number is soon

@@ -87,7 +87,7 @@ impl Sessions {
             path: path.to_owned(),
             wanted,
             verifies_all,
-            root: FileId::at(Path::new("/")).ok(),
+            root: FileId::of_root(),
             looks: AtomicU64::new(LookPeriod::Long.mask()),
             is_closed: AtomicBool::new(false),
             watched_ns: AtomicU64::new(now_ns),
@@ -368,7 +368,7 @@ impl Sessions {
 
     /// Whether '/' is what it was, and the path names the same place.
     fn has_root(&self) -> bool {
-        FileId::at(Path::new("/")).ok() == self.root
+        FileId::of_root() == self.root
     }
 
     pub(in crate::file) fn path(&self) -> &Path {
