@@ -117,11 +117,15 @@ impl WriteQueue {
     /// Queues an entry, in the place of a pending one of the same key; returns whether there was
     /// room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
+        if !has_memory(key.len() + value.len()) {
+            return false;
+        }
         let mut waiting = self.waiting.lock();
         // A full table doubles, and is copied to do so.
-        let is_full = waiting.entries.len() == waiting.entries.capacity();
-        let table_bytes = if is_full { 2 * waiting.entries.capacity() * TABLE_BYTES } else { 0 };
-        if !has_memory(key.len() + value.len() + table_bytes) {
+        let capacity = waiting.entries.capacity();
+        if waiting.entries.len() == capacity
+            && !has_memory(key.len() + value.len() + 2 * capacity * TABLE_BYTES)
+        {
             return false;
         }
         let old = waiting.entries.get(key).map_or(0, |(_, old)| charge(key, &old.value));

@@ -95,7 +95,7 @@ impl<P: Policy> Contents<P> {
             return Outcome::Written(unmet);
         }
         let weight = charge_of(write.draft.record());
-        let more = weight - found.map_or(0, |slot| self.freed_by_update(slot)).min(weight);
+        let more = weight.saturating_sub(found.map_or(0, |slot| self.freed_by_update(slot)));
         let budget_before = self.budget;
         if self.shard_bytes().missing(more) > 0 {
             let is_new = found.is_none();
