@@ -77,10 +77,9 @@ const NODE_DROPS: usize = 2;
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
 /// capacity by forgetting the oldest ghosts; resident HIR entries have all that LIR entries do not
-/// use. An entry heavier than the HIR share, or than the LIR
-/// share, which libCacheSim refuses, is stored while there is room, in a queue of its own (LRU) that
-/// makes room for all others: about them it changes no decision. A cache of few large entries wants a
-/// larger `hir`.
+/// use. An entry heavier than the HIR share, or than the LIR share, which
+/// libCacheSim refuses, is stored while there is room, in a queue of its own (LRU) that makes room for all
+/// others: about them it changes no decision. A cache of few large entries wants a larger `hir`.
 #[derive(Debug)]
 pub struct Lirs<W: Weights, M: Memory> {
     nodes: M::Nodes,

@@ -36,7 +36,8 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     body.tables.push(of_source());
     body.notes.push(
         "Less time is 1 − (sum of times with the cache) / (sum of times without it), over the same visits to \
-         the same pages, with an interval over pages: disk alone over no cache, both over memory alone. “=” marks a column that asked the origin for the same as a \
+         the same pages, with an interval over pages: disk alone over no cache, both over memory alone. \
+         “=” marks a column that asked the origin for the same as a \
          smaller one, and went over the link once."
             .to_owned(),
     );
