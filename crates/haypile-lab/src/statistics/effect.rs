@@ -102,10 +102,13 @@ impl Effect {
         if clusters.is_empty() {
             return Err(EffectError::Empty { old: 0, new: 0 });
         }
-        let (old, new) = sums(clusters);
+        // A sum of floats depends on the order of its parts.
+        let mut ordered = clusters.to_vec();
+        ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let (old, new) = sums(&ordered);
         // Finite numbers may have a sum that is not.
         let log_ratio = logarithm(new)? - logarithm(old)?;
-        let (squared_error, freedom) = jackknife(clusters, (old, new));
+        let (squared_error, freedom) = jackknife(&ordered, old);
         Ok(Self::new(log_ratio, squared_error, freedom, clusters.len()))
     }
 
@@ -174,20 +177,34 @@ impl LogError {
 }
 
 fn sums(clusters: &[(f64, f64)]) -> (f64, f64) {
-    clusters.iter().fold((0.0, 0.0), |(old, new), pair| (old + pair.0, new + pair.1))
+    clusters.iter().copied().fold((0.0, 0.0), add)
+}
+
+fn add(sum: (f64, f64), pair: (f64, f64)) -> (f64, f64) {
+    (sum.0 + pair.0, sum.1 + pair.1)
 }
 
 /// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
 /// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
 /// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
 #[expect(clippy::cast_precision_loss, reason = "no memory holds 2^53 clusters")]
-fn jackknife(clusters: &[(f64, f64)], (old, new): (f64, f64)) -> (Option<f64>, f64) {
+fn jackknife(clusters: &[(f64, f64)], old: f64) -> (Option<f64>, f64) {
     if clusters.len() < 2 {
         return (None, 0.0);
     }
-    let rest = |all: f64, one: f64| (all - one).max(f64::MIN_POSITIVE).ln();
-    let without: Vec<f64> =
-        clusters.iter().map(|one| rest(new, one.1) - rest(old, one.0)).collect();
+    // From the sums before each cluster and after it: the sum of all less a cluster that is nearly all of it
+    // would be rounding errors.
+    let mut before = vec![(0.0, 0.0); clusters.len()];
+    for i in 1..clusters.len() {
+        before[i] = add(before[i - 1], clusters[i - 1]);
+    }
+    let mut after = (0.0, 0.0);
+    let mut without = Vec::with_capacity(clusters.len());
+    for (&before, &cluster) in before.iter().zip(clusters).rev() {
+        let (old, new) = add(before, after);
+        without.push(f64::ln(new) - f64::ln(old));
+        after = add(after, cluster);
+    }
     let count = clusters.len() as f64;
     let mean = without.iter().sum::<f64>() / count;
     let squares: f64 = without.iter().map(|ratio| (ratio - mean).powi(2)).sum();

@@ -99,7 +99,7 @@ proptest! {
         let new: f64 = pairs.iter().map(|pair| pair.1).sum();
         let effect = Effect::of_sums(&pairs).unwrap();
         prop_assert!(close(effect.ratio(), new / old), "{effect:?}");
-        prop_assert!(same(&effect, &Effect::of_sums(&shuffled).unwrap()));
+        prop_assert_eq!(effect, Effect::of_sums(&shuffled).unwrap());
         prop_assert!(close(Effect::of_sums(&[(old, new)]).unwrap().ratio(), new / old));
         match effect.interval() {
             None => prop_assert_eq!(pairs.len(), 1),
