@@ -69,7 +69,7 @@ mod write;
 pub use cache::Cache;
 pub use claim::{OwnedClaim, TriedClaim};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use compute::{ComputeError, ComputeStats, Freshness};
+pub use compute::{Computation, ComputeError, ComputeStats, Freshness, PendingCompute, Polled};
 pub use error::{Error, MAX_KEY_BYTES, Result};
 pub use none::NoneStore;
 pub use pinned::{OwnedPinned, Pinned};

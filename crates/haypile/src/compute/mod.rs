@@ -4,6 +4,7 @@ mod counters;
 mod freshness;
 mod holding;
 mod patience;
+mod pending;
 mod refresh;
 mod shared;
 mod wait;
@@ -12,7 +13,7 @@ use std::convert::Infallible;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::flight::{Boarding, Leader, Need};
+use crate::flight::{Boarding, Computer, Leader, Need};
 use crate::mutant;
 use crate::store::Hit;
 use crate::ttl::Ttl;
@@ -23,6 +24,7 @@ use wait::{Claimed, Followed, Poll};
 
 pub use counters::ComputeStats;
 pub use freshness::Freshness;
+pub use pending::{Computation, PendingCompute, Polled};
 pub(crate) use shared::Computations;
 
 /// The reason why there is no computed value.
@@ -163,7 +165,7 @@ impl Cache {
         let Looked { landed, mut hit, mut value } = looked;
         let flights = self.computations.flights();
         let mut patience = Patience::new(self.store.compute_wait());
-        let flight = match flights.board(key, if hit.is_some() { Need::Next } else { Need::Now }) {
+        let flight = match flights.board(key, Need::of(hit), Computer::this_thread()) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) if hit.is_some() => return Ok(value),
             Boarding::Follow(flight) => match self.follow(key, flight, &mut patience, poll)? {

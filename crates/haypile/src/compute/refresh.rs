@@ -9,7 +9,7 @@
 
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::flight::{Boarding, Leader, Need};
+use crate::flight::{Boarding, Computer, Leader, Need};
 use crate::store::Hit;
 use crate::write::SetOptions;
 
@@ -161,7 +161,9 @@ impl Cache {
             let looked = Looked { landed, hit, value };
             return self.compute_after(looked, key, options, is_fresh, compute, &mut poll);
         }
-        let Boarding::Lead(flight) = flights.board(key, Need::Later) else { return Ok(value) };
+        let Boarding::Lead(flight) = flights.board(key, Need::Later, Computer::Task) else {
+            return Ok(value);
+        };
         let landed_since = flights.landed(key);
         if landed_since != landed {
             hit = self.look(key, &mut value)?;

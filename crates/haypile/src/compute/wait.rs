@@ -7,21 +7,28 @@ use super::holding::{HeldClaim, is_holding};
 use super::patience::{NAP, NextStep, POLL, Patience};
 use crate::cache::Cache;
 use crate::error::Error;
-use crate::flight::{Boarding, Follower, Leader, Need, Waited};
+use crate::flight::{Boarding, Computer, Follower, Leader, Need, Waited};
 use crate::fork;
 use crate::mutant;
-use crate::store::Claim;
+use crate::store::{Claim, ClaimHolder};
 
 /// Ends a wait early: called about every 50 ms while the caller waits for another.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
-/// The outcome of following another thread of this process.
+/// The outcome of following another caller of this process.
 pub(super) enum Followed {
     Value(Vec<u8>),
     /// This caller leads now.
     Lead(Leader),
     /// This caller computes for itself.
     Alone,
+}
+
+/// The next thing that a caller does that has followed another.
+pub(super) enum AfterWait {
+    Done(Followed),
+    /// It follows the one that has taken over.
+    Follow(Follower),
 }
 
 /// The outcome of claiming a key among processes.
@@ -43,27 +50,42 @@ impl Cache {
         patience: &mut Patience,
         poll: Poll<'_, E>,
     ) -> Result<Followed, ComputeError<E>> {
-        let flights = self.computations.flights();
         loop {
-            let (boarding, has_failed) = match wait_for(&flight, patience, poll)? {
-                Waited::Landed(value) => return Ok(Followed::Value(value)),
-                Waited::Abandoned => (flights.board(key, Need::Now), true),
-                Waited::TimedOut => (flights.overtake(key, &flight), false),
+            let waited = wait_for(&flight, patience, poll)?;
+            flight = match self.after_wait(key, &flight, waited, patience, Computer::this_thread())
+            {
+                AfterWait::Done(followed) => return Ok(followed),
+                AfterWait::Follow(next) => next,
             };
-            flight = match boarding {
-                Boarding::Lead(leader) => return Ok(Followed::Lead(leader)),
-                Boarding::Follow(_)
-                    if has_failed && mutant::is_on("those-who-waited-compute-at-once") =>
-                {
-                    return Ok(Followed::Alone);
-                }
-                Boarding::Follow(next) => next,
-            };
-            let goes_on = if has_failed { patience.note_failure() } else { patience.begin_again() };
-            if !goes_on {
-                return Ok(Followed::Alone);
-            }
         }
+    }
+
+    /// Decides what a caller does after it has followed another.
+    pub(super) fn after_wait(
+        &self,
+        key: &[u8],
+        flight: &Follower,
+        waited: Waited,
+        patience: &mut Patience,
+        computer: Computer,
+    ) -> AfterWait {
+        let flights = self.computations.flights();
+        let (boarding, has_failed) = match waited {
+            Waited::Landed(value) => return AfterWait::Done(Followed::Value(value)),
+            Waited::Abandoned => (flights.board(key, Need::Now, computer), true),
+            Waited::TimedOut => (flights.overtake(key, flight, computer), false),
+        };
+        let next = match boarding {
+            Boarding::Lead(leader) => return AfterWait::Done(Followed::Lead(leader)),
+            Boarding::Follow(_)
+                if has_failed && mutant::is_on("those-who-waited-compute-at-once") =>
+            {
+                return AfterWait::Done(Followed::Alone);
+            }
+            Boarding::Follow(next) => next,
+        };
+        let goes_on = if has_failed { patience.note_failure() } else { patience.begin_again() };
+        if goes_on { AfterWait::Follow(next) } else { AfterWait::Done(Followed::Alone) }
     }
 
     /// Claims a key among the processes that share the store. Waits for other processes as
@@ -77,19 +99,16 @@ impl Cache {
     ) -> Result<Claimed<'_>, ComputeError<E>> {
         let mut take_over = None;
         loop {
-            let (step, holder) = match self.store.claim(key, take_over.take()) {
+            let (seen, holder) = match self.store.claim(key, take_over.take()) {
                 Ok(Claim::Held { guard }) => {
                     return Ok(Claimed::Compute(Some(HeldClaim::new(guard))));
                 }
-                Ok(Claim::Taken(_)) if !waits => return Ok(Claimed::Taken),
-                Ok(Claim::Taken(holder)) if !is_holding() => {
-                    (patience.on_taken(holder), Some(holder))
-                }
-                Err(Error::Busy { .. }) if waits && !is_holding() => (patience.on_busy(), None),
-                // The value is computed even without a claim.
-                Ok(Claim::Taken(_) | Claim::Unneeded) | Err(_) => {
-                    return Ok(Claimed::Compute(None));
-                }
+                Ok(Claim::Taken(holder)) => (Seen::Taken(holder), Some(holder)),
+                Ok(Claim::Unneeded) => (Seen::Free, None),
+                Err(error) => (Seen::of_error(&error), None),
+            };
+            let Some(step) = seen.next_step(waits, is_holding(), patience) else {
+                return Ok(Claimed::Taken);
             };
             match step {
                 NextStep::Wait(at_most) => {
@@ -105,6 +124,37 @@ impl Cache {
                 NextStep::TakeOver => take_over = holder,
                 NextStep::Compute => return Ok(Claimed::Compute(None)),
             }
+        }
+    }
+}
+
+/// The answer of a store that was asked for a claim, and gave none.
+pub(super) enum Seen {
+    Taken(ClaimHolder),
+    /// A lock is held, so that nobody can tell.
+    Busy,
+    /// The value is computed even without a claim.
+    Free,
+}
+
+impl Seen {
+    pub(super) fn of_error(error: &Error) -> Self {
+        if matches!(error, Error::Busy { .. }) { Self::Busy } else { Self::Free }
+    }
+
+    /// Decides what a caller does now; `None` if it leaves the value to the holder, because it has no need to
+    /// wait. One that holds a claim itself waits for no other: the two could wait for each other.
+    pub(super) fn next_step(
+        self,
+        waits: bool,
+        is_holding: bool,
+        patience: &mut Patience,
+    ) -> Option<NextStep> {
+        match self {
+            Self::Taken(_) if !waits => None,
+            Self::Taken(holder) if !is_holding => Some(patience.on_taken(holder)),
+            Self::Busy if waits && !is_holding => Some(patience.on_busy()),
+            Self::Taken(_) | Self::Busy | Self::Free => Some(NextStep::Compute),
         }
     }
 }

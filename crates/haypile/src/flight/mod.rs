@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::process;
+use crate::store::Hit;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use crate::sync::thread_id::{ThreadId, this_thread};
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -55,11 +56,26 @@ struct Flight {
 enum FlightState {
     /// No thread computes yet, and none waits.
     Queued,
-    /// This thread computes.
-    Computing(ThreadId),
+    /// Somebody computes.
+    Computing(Computer),
     Landed(Arc<[u8]>),
     /// The computation failed or panicked, or was queued and has been overtaken.
     Abandoned,
+}
+
+/// Who computes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Computer {
+    /// This thread does nothing else until the computation has ended, so that it cannot wait for it.
+    Thread(ThreadId),
+    /// A task, which any thread may run.
+    Task,
+}
+
+impl Computer {
+    pub(crate) fn this_thread() -> Self {
+        Self::Thread(this_thread())
+    }
 }
 
 /// The urgency with which a thread needs the value of a key.
@@ -72,6 +88,13 @@ pub(crate) enum Need {
     /// It has a value, and would have another thread compute the next one, which has to
     /// [`start`](Leader::start).
     Later,
+}
+
+impl Need {
+    /// That of a caller which has found this, and computes itself.
+    pub(crate) fn of(hit: Option<Hit>) -> Self {
+        if hit.is_some() { Self::Next } else { Self::Now }
+    }
 }
 
 /// The role of a thread that wants the value of a key.
@@ -94,7 +117,7 @@ pub(crate) enum Waited {
 impl Flights {
     /// Leads a new flight of `key` if there is none, or if the current one does not help; otherwise
     /// follows.
-    pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need) -> Boarding {
+    pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
         if let Some(flight) = keys.get(key).and_then(|key| key.flight.as_ref())
             && (need != Need::Now || !flight.is_overtaken())
@@ -102,7 +125,7 @@ impl Flights {
             return Boarding::Follow(Follower { flight: Arc::clone(flight) });
         }
         let state = match need {
-            Need::Now | Need::Next => FlightState::Computing(this_thread()),
+            Need::Now | Need::Next => FlightState::Computing(computer),
             Need::Later => FlightState::Queued,
         };
         let leader = self.lead(keys, key, state);
@@ -111,16 +134,18 @@ impl Flights {
 
     /// Takes the lead from a flight that has been waited for too long, unless another thread has
     /// done so already. The previous leader continues, and lands for those that still wait for it.
-    pub(crate) fn overtake(self: &Arc<Self>, key: &[u8], late: &Follower) -> Boarding {
+    pub(crate) fn overtake(
+        self: &Arc<Self>,
+        key: &[u8],
+        late: &Follower,
+        computer: Computer,
+    ) -> Boarding {
         let keys = self.keys.lock();
         match keys.get(key).and_then(|key| key.flight.as_ref()) {
             Some(flight) if !Arc::ptr_eq(flight, &late.flight) => {
                 Boarding::Follow(Follower { flight: Arc::clone(flight) })
             }
-            _ => {
-                let state = FlightState::Computing(this_thread());
-                Boarding::Lead(self.lead(keys, key, state))
-            }
+            _ => Boarding::Lead(self.lead(keys, key, FlightState::Computing(computer))),
         }
     }
 
@@ -249,6 +274,17 @@ impl ComputedKey {
     }
 }
 
+impl FlightState {
+    /// Returns what those who wait get, if they get it now.
+    fn outcome(&self) -> Option<Waited> {
+        match self {
+            Self::Landed(value) => Some(Waited::Landed(value.to_vec())),
+            Self::Queued | Self::Abandoned => Some(Waited::Abandoned),
+            Self::Computing(_) => None,
+        }
+    }
+}
+
 impl Flight {
     /// Abandons a flight that is only queued, and returns whether it did: the thread that is to run
     /// it may be the waiting one.
@@ -284,7 +320,7 @@ impl Leader {
         let mut state = self.flight.state.lock();
         let wanted = matches!(*state, FlightState::Queued);
         if wanted {
-            *state = FlightState::Computing(this_thread());
+            *state = FlightState::Computing(Computer::this_thread());
         }
         wanted
     }
@@ -359,6 +395,11 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// Returns the outcome if there is one.
+    pub(crate) fn outcome(&self) -> Option<Waited> {
+        self.flight.state.lock().outcome()
+    }
+
     /// Waits for the value, at most for this long.
     ///
     /// # Errors
@@ -367,14 +408,12 @@ impl Follower {
     pub(crate) fn wait(&self, at_most: Duration) -> Result<Waited> {
         let end = Instant::now().checked_add(at_most);
         let mut state = self.flight.state.lock();
-        if matches!(*state, FlightState::Computing(leader) if leader == this_thread()) {
+        if matches!(*state, FlightState::Computing(leader) if leader == Computer::this_thread()) {
             return Err(Error::RecursiveCompute);
         }
         loop {
-            match &*state {
-                FlightState::Landed(value) => return Ok(Waited::Landed(value.to_vec())),
-                FlightState::Queued | FlightState::Abandoned => return Ok(Waited::Abandoned),
-                FlightState::Computing(_) => {}
+            if let Some(outcome) = state.outcome() {
+                return Ok(outcome);
             }
             let has_timed_out;
             (state, has_timed_out) = self.flight.ended.wait_until(state, end);
@@ -397,14 +436,14 @@ mod tests {
     use super::*;
 
     fn lead(flights: &Arc<Flights>, key: &[u8]) -> Leader {
-        match flights.board(key, Need::Now) {
+        match flights.board(key, Need::Now, Computer::this_thread()) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) => panic!("there is a flight already"),
         }
     }
 
     fn follow(flights: &Arc<Flights>, key: &[u8]) -> Follower {
-        match flights.board(key, Need::Now) {
+        match flights.board(key, Need::Now, Computer::this_thread()) {
             Boarding::Lead(_) => panic!("there is no flight"),
             Boarding::Follow(follower) => follower,
         }
@@ -428,12 +467,13 @@ mod tests {
         let late = elsewhere().unwrap();
         let [one, other] = [(); 2].map(|()| follow(&flights, b"key"));
         assert_eq!(one.wait(Duration::from_millis(1)).unwrap(), Waited::TimedOut);
-        let overtake = || match flights.overtake(b"key", &one) {
+        let overtake = || match flights.overtake(b"key", &one, Computer::this_thread()) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) => panic!("nobody else leads"),
         };
         let next = thread::scope(|scope| scope.spawn(overtake).join()).unwrap();
-        let Boarding::Follow(again) = flights.overtake(b"key", &other) else {
+        let Boarding::Follow(again) = flights.overtake(b"key", &other, Computer::this_thread())
+        else {
             panic!("one leads already");
         };
         let newcomer = follow(&flights, b"key");
@@ -561,7 +601,9 @@ mod tests {
             let elsewhere = || thread::scope(|scope| scope.spawn(|| lead(&flights, b"key")).join());
             let late = elsewhere().unwrap();
             let other = lead(&flights, b"other");
-            let Boarding::Lead(next) = flights.overtake(b"key", &follow(&flights, b"key")) else {
+            let Boarding::Lead(next) =
+                flights.overtake(b"key", &follow(&flights, b"key"), Computer::this_thread())
+            else {
                 panic!("nobody else leads");
             };
             next.land(b"next");
@@ -601,7 +643,7 @@ mod tests {
     }
 
     fn queue(flights: &Arc<Flights>, key: &[u8]) -> Leader {
-        match flights.board(key, Need::Later) {
+        match flights.board(key, Need::Later, Computer::this_thread()) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) => panic!("there is a flight already"),
         }
@@ -611,8 +653,14 @@ mod tests {
     fn who_has_no_value_overtakes_what_is_queued() {
         let flights = Arc::<Flights>::default();
         let queued = queue(&flights, b"key");
-        assert!(matches!(flights.board(b"key", Need::Next), Boarding::Follow(_)));
-        assert!(matches!(flights.board(b"key", Need::Later), Boarding::Follow(_)));
+        assert!(matches!(
+            flights.board(b"key", Need::Next, Computer::this_thread()),
+            Boarding::Follow(_)
+        ));
+        assert!(matches!(
+            flights.board(b"key", Need::Later, Computer::this_thread()),
+            Boarding::Follow(_)
+        ));
         let leader = lead(&flights, b"key");
         assert!(!queued.start());
         drop(queued);
@@ -643,7 +691,10 @@ mod tests {
         assert!(!queued.start());
         let other = queue(&flights, b"key");
         drop(queued);
-        assert!(matches!(flights.board(b"key", Need::Next), Boarding::Follow(_)));
+        assert!(matches!(
+            flights.board(b"key", Need::Next, Computer::this_thread()),
+            Boarding::Follow(_)
+        ));
         drop(other);
         assert!(flights.is_quiet());
     }

@@ -1,0 +1,290 @@
+//! Computing on a miss without blocking a thread, for event loops.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::claim::{OwnedClaim, TriedClaim};
+use crate::error::Result;
+use crate::flight::{Boarding, Computer, Follower, Leader, Need, Waited};
+use crate::store::{ClaimHolder, Hit};
+use crate::ttl::Ttl;
+use crate::write::SetOptions;
+
+use super::patience::{NextStep, Patience};
+use super::wait::{AfterWait, Followed, Seen};
+use super::{Freshness, Looked};
+
+/// A call of [`Cache::get_or_try_compute`], or of [`Cache::get_or_try_refresh`], that a program polls.
+///
+/// All that is said there holds: of all threads, tasks and processes one computes, waits are bounded, and writes
+/// during the computation win. Tasks that ask for each other's keys wait up to the bound; a task that asks for the
+/// key that it computes does so too, because nothing here knows tasks.
+///
+/// ```
+/// use std::thread;
+/// use haypile::{Cache, PendingCompute, Polled};
+///
+/// let cache = Cache::open("memory:")?;
+/// let mut pending = PendingCompute::begin(&cache, "page:/", None)?;
+/// let page = loop {
+///     match pending.poll()? {
+///         Polled::Value(page) => break page,
+///         // What it awaits is up to the program.
+///         Polled::Compute(computation) => {
+///             let page = b"<html>".to_vec();
+///             computation.store(&page);
+///             break page;
+///         }
+///         // Another caller computes.
+///         Polled::Wait(at_most) => thread::sleep(at_most),
+///     }
+/// };
+/// assert_eq!(page, b"<html>");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PendingCompute {
+    call: Call,
+    looked: Looked,
+    patience: Patience,
+    is_holding: bool,
+    stage: Stage,
+}
+
+/// What is asked for.
+#[derive(Clone)]
+struct Call {
+    cache: Cache,
+    key: Box<[u8]>,
+    options: SetOptions,
+    freshness: Option<Freshness>,
+}
+
+enum Stage {
+    Begun,
+    Following(Follower),
+    Claiming(Leader, Option<ClaimHolder>),
+    /// It has returned its result.
+    Over,
+}
+
+/// The answer of a [`PendingCompute`].
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
+pub enum Polled {
+    /// The value. The call has ended.
+    Value(Vec<u8>),
+    /// This caller computes it. The call has ended.
+    Compute(Box<Computation>),
+    /// Another caller computes it: poll again, after this time at most.
+    Wait(Duration),
+}
+
+/// The right to compute a value and to store it, for all threads, tasks and processes that share the cache. It may move
+/// between threads. If it is dropped, the computation has failed: one of the waiting callers takes over.
+pub struct Computation {
+    call: Call,
+    /// The value that it is to replace.
+    current: Option<(Hit, Vec<u8>)>,
+    /// Given back before others of this process can lead.
+    _claim: Option<OwnedClaim>,
+    /// `None` if this caller has waited for too long, and computes for itself.
+    leader: Option<Leader>,
+}
+
+impl PendingCompute {
+    /// Begins a call of [`Cache::get_or_try_compute`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ZeroTtl`](crate::Error::ZeroTtl).
+    pub fn begin(cache: &Cache, key: impl AsRef<[u8]>, ttl: impl Into<Ttl>) -> Result<Self> {
+        let options = SetOptions::set().with_ttl(ttl);
+        options.ttl.resolve(None)?;
+        Ok(Self::new(cache, key.as_ref(), options, None))
+    }
+
+    /// Begins a call of [`Cache::get_or_try_refresh`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`begin`](Self::begin).
+    pub fn begin_refresh(
+        cache: &Cache,
+        key: impl AsRef<[u8]>,
+        freshness: impl Into<Freshness>,
+    ) -> Result<Self> {
+        let freshness = freshness.into();
+        Ok(Self::new(cache, key.as_ref(), freshness.options()?, Some(freshness)))
+    }
+
+    fn new(cache: &Cache, key: &[u8], options: SetOptions, freshness: Option<Freshness>) -> Self {
+        let patience = Patience::new(cache.store.compute_wait());
+        let call = Call { cache: cache.clone(), key: key.into(), options, freshness };
+        let looked = Looked { landed: 0, hit: None, value: Vec::new() };
+        Self { call, looked, patience, is_holding: false, stage: Stage::Begun }
+    }
+
+    /// Has it wait for no other process: its caller holds a [`Computation`], and a caller in that process may wait
+    /// for the key of that.
+    #[must_use]
+    pub fn within_a_computation(self) -> Self {
+        Self { is_holding: true, ..self }
+    }
+
+    /// Has it take over from the caller of this store that computes, without a wait: somebody has waited for that one
+    /// for [`compute_wait`](crate::Store::compute_wait).
+    #[must_use]
+    pub fn after_a_wait(self) -> Self {
+        Self { patience: Patience::new(Duration::ZERO), ..self }
+    }
+
+    /// Goes on as far as it can without waiting for another caller. Asks the store, which may take as long as any
+    /// operation of it. Once it has returned a value or a computation, it returns an empty value.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store about the key; [`Error::Closed`](crate::Error::Closed).
+    pub fn poll(&mut self) -> Result<Polled> {
+        loop {
+            let polled = match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Begun => self.look_first()?,
+                Stage::Following(flight) => self.follow(flight),
+                Stage::Claiming(leader, take_over) => self.claim(leader, take_over)?,
+                Stage::Over => Some(Polled::Value(Vec::new())),
+            };
+            if let Some(polled) = polled {
+                return Ok(polled);
+            }
+        }
+    }
+
+    fn look_first(&mut self) -> Result<Option<Polled>> {
+        let Call { cache, key, .. } = &self.call;
+        let flights = cache.computations.flights();
+        self.looked.landed = flights.landed(key);
+        self.looked.hit = cache.look(key, &mut self.looked.value)?;
+        if self.is_fresh() {
+            return Ok(Some(self.value()));
+        }
+        match flights.board(key, Need::of(self.looked.hit), Computer::Task) {
+            Boarding::Lead(leader) => self.stage = Stage::Claiming(leader, None),
+            Boarding::Follow(_) if self.looked.hit.is_some() => return Ok(Some(self.value())),
+            Boarding::Follow(flight) => self.stage = Stage::Following(flight),
+        }
+        Ok(None)
+    }
+
+    fn follow(&mut self, flight: Follower) -> Option<Polled> {
+        let left = self.patience.left();
+        let waited = match flight.outcome() {
+            Some(outcome) => outcome,
+            None if left.is_zero() => Waited::TimedOut,
+            None => {
+                self.stage = Stage::Following(flight);
+                return Some(Polled::Wait(left));
+            }
+        };
+        let Call { cache, key, .. } = &self.call;
+        match cache.after_wait(key, &flight, waited, &mut self.patience, Computer::Task) {
+            AfterWait::Done(Followed::Value(value)) => return Some(Polled::Value(value)),
+            AfterWait::Done(Followed::Alone) => {
+                return Some(Polled::Compute(self.computation(None, None)));
+            }
+            AfterWait::Done(Followed::Lead(leader)) => self.stage = Stage::Claiming(leader, None),
+            AfterWait::Follow(next) => self.stage = Stage::Following(next),
+        }
+        None
+    }
+
+    fn claim(&mut self, leader: Leader, take_over: Option<ClaimHolder>) -> Result<Option<Polled>> {
+        let Call { cache, key, .. } = &self.call;
+        let (seen, holder) = match cache.try_claim(key, take_over) {
+            Ok(TriedClaim::Held(claim)) => return self.look_again(leader, Some(claim)).map(Some),
+            Ok(TriedClaim::Taken(holder)) => (Seen::Taken(holder), Some(holder)),
+            Ok(TriedClaim::Unneeded) => (Seen::Free, None),
+            Err(error) => (Seen::of_error(&error), None),
+        };
+        let waits = self.looked.hit.is_none();
+        match seen.next_step(waits, self.is_holding, &mut self.patience) {
+            None => Ok(Some(self.value())),
+            Some(NextStep::Compute) => self.look_again(leader, None).map(Some),
+            Some(NextStep::TakeOver) => {
+                self.stage = Stage::Claiming(leader, holder);
+                Ok(None)
+            }
+            Some(NextStep::Wait(at_most)) => {
+                self.stage = Stage::Claiming(leader, None);
+                Ok(Some(Polled::Wait(at_most)))
+            }
+        }
+    }
+
+    /// Looks for the value that another caller may have stored since the first look.
+    fn look_again(&mut self, leader: Leader, claim: Option<OwnedClaim>) -> Result<Polled> {
+        let Call { cache, key, .. } = &self.call;
+        let is_late = claim.is_some() || self.patience.has_begun();
+        if is_late || cache.computations.flights().landed(key) != self.looked.landed {
+            self.looked.hit = cache.look(key, &mut self.looked.value)?;
+            if self.is_fresh() {
+                leader.land(&self.looked.value);
+                return Ok(self.value());
+            }
+        }
+        Ok(Polled::Compute(self.computation(claim, Some(leader))))
+    }
+
+    fn is_fresh(&self) -> bool {
+        let is_due = |hit| self.call.freshness.is_some_and(|freshness| freshness.is_due(hit));
+        self.looked.hit.is_some_and(|hit| !is_due(hit))
+    }
+
+    fn value(&mut self) -> Polled {
+        Polled::Value(std::mem::take(&mut self.looked.value))
+    }
+
+    fn computation(
+        &mut self,
+        claim: Option<OwnedClaim>,
+        leader: Option<Leader>,
+    ) -> Box<Computation> {
+        let current = self.looked.hit.map(|hit| (hit, std::mem::take(&mut self.looked.value)));
+        Box::new(Computation { call: self.call.clone(), current, _claim: claim, leader })
+    }
+}
+
+impl Computation {
+    /// Stores the value, unless the key has changed since the computation began, and hands it to all who wait.
+    pub fn store(self, value: &[u8]) {
+        if let Some(leader) = &self.leader {
+            let Call { cache, key, options, .. } = &self.call;
+            let hit = self.current.as_ref().map(|(hit, _)| *hit);
+            cache.land(leader, key, *options, hit, value);
+        }
+    }
+
+    /// Ends a computation that has failed. Returns the value that was to be refreshed, if the cache still has one: it
+    /// is served instead of the failure.
+    pub fn fail(self) -> Option<Vec<u8>> {
+        let Call { cache, key, .. } = &self.call;
+        let (_, mut value) = self.current?;
+        // Read again, because the computation may have outlasted the value.
+        let is_there = matches!(cache.look(key, &mut value), Ok(Some(_)));
+        if is_there {
+            cache.computations.counters().add_failed_refresh();
+        }
+        is_there.then_some(value)
+    }
+}
+
+impl fmt::Debug for PendingCompute {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PendingCompute").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Computation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Computation").finish_non_exhaustive()
+    }
+}
