@@ -65,6 +65,7 @@ pub mod tier;
 mod ttl;
 pub mod url;
 mod write;
+mod writers;
 
 pub use cache::Cache;
 pub use claim::{OwnedClaim, TriedClaim};
@@ -83,3 +84,4 @@ pub use store::{
 };
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};
+pub use writers::Writers;

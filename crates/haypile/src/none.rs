@@ -10,6 +10,7 @@ use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check
 use crate::ttl::Ttl;
 use crate::url::{CacheUrl, Level, Place, ResolvedLevel, Scheme};
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
+use crate::writers::Writers;
 
 /// The scheme `none`.
 pub(crate) static SCHEME: Scheme = Scheme {
@@ -50,6 +51,10 @@ impl NoneStore {
 impl Store for NoneStore {
     fn url(&self) -> CacheUrl {
         Level::new(SCHEME.name).expect("the name of a scheme is one").into()
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        Vec::new()
     }
 
     fn limits(&self) -> Limits {

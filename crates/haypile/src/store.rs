@@ -10,6 +10,7 @@ use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
+use crate::writers::Writers;
 
 /// The default time that a caller waits for another that computes.
 pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
@@ -252,6 +253,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// over may stay in it.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns who, other than this process, can have written what the store returns; nobody where it is empty.
+    /// By default, anyone.
+    fn writers(&self) -> Vec<Writers> {
+        vec![Writers::Anyone { store: self.describe() }]
     }
 
     /// Returns when everything accepted before the call has reached `durability`.

@@ -19,6 +19,7 @@ use crate::store::{
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
+use crate::writers::Writers;
 
 /// A store that compresses values where that saves space; see the [module documentation](super).
 ///
@@ -373,6 +374,10 @@ impl Store for CompressedStore {
 
     fn resize(&self, size_bytes: u64) -> Result<()> {
         self.inner.resize(size_bytes)
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        self.inner.writers()
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -31,6 +31,7 @@ use crate::store::{
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
+use crate::writers::Writers;
 
 /// The number of keys whose lines are fetched together.
 const TOGETHER: usize = 16;
@@ -385,6 +386,16 @@ impl Store for FileStore {
 
     fn compute_wait(&self) -> Duration {
         self.compute_wait
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        let using = self.sessions.begin_in_passing();
+        let of_session = |session: &Session| {
+            let kernel = &session.area.ground.kernel;
+            kernel.with_file(|file| Ok(Writers::of_file(&kernel.path, &file.metadata()?))).ok()
+        };
+        let writers = self.sessions.get(&using).ok().and_then(of_session);
+        vec![writers.unwrap_or_else(|| Writers::Anyone { store: self.describe() })]
     }
 
     fn limits(&self) -> Limits {

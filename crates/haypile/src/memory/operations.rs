@@ -14,6 +14,7 @@ use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
+use crate::writers::Writers;
 
 impl<P: Policy> MemoryStore<P> {
     /// Writes a draft that [`check_sizes`](Self::check_sizes) has accepted.
@@ -285,6 +286,10 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.refuse_all();
         self.forget_all();
         Ok(())
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        self.persistence.as_ref().map_or_else(Vec::new, Persistence::writers)
     }
 
     fn warnings(&self) -> Vec<String> {

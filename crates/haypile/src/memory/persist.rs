@@ -26,6 +26,7 @@ use crate::stats::Loading;
 use crate::store::Store;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::writers::Writers;
 
 /// The file that keeps a memory store between two processes, and the entries to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,8 @@ pub(super) struct Persistence {
     warnings: Mutex<Vec<String>>,
     /// The course of the loading, once it has ended.
     loaded: Mutex<Option<Loading>>,
+    /// Those of the snapshot that was loaded.
+    writers: Mutex<Option<Writers>>,
     /// The process that opened the store, and saves it.
     process: u64,
 }
@@ -121,6 +124,7 @@ impl Persistence {
             is_part: AtomicBool::new(false),
             warnings: Mutex::new(Vec::new()),
             loaded: Mutex::new(None),
+            writers: Mutex::new(None),
             process: process::generation(),
         })
     }
@@ -143,6 +147,16 @@ impl Persistence {
 
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().clone()
+    }
+
+    /// Returns who can have written the snapshot that was loaded, where that may be somebody else: without
+    /// `allow_shared` it is refused. Waits for the end of loading.
+    pub(super) fn writers(&self) -> Vec<Writers> {
+        if !self.options.allow_shared || self.is_inherited() {
+            return Vec::new();
+        }
+        drop(self.loading.lock());
+        self.writers.lock().iter().cloned().collect()
     }
 
     pub(super) fn loaded(&self) -> Option<Loading> {
@@ -198,6 +212,10 @@ impl<P: Policy> MemoryStore<P> {
         let (mut loading, mut is_whole) = (Loading::default(), true);
         match SnapshotReader::open(path, ReadOptions { now, max_bytes, charge, allow_shared }) {
             Ok(mut reader) => {
+                {
+                    let _inside = fork::enter();
+                    *persistence.writers.lock() = Some(reader.writers());
+                }
                 loop {
                     if !is_wanted() {
                         return;

@@ -18,6 +18,7 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, P
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
+use crate::writers::Writers;
 
 /// A store that forwards each operation to another one and records it; see the [module
 /// documentation](super).
@@ -342,6 +343,10 @@ impl Store for RecordingStore {
 
     fn resize(&self, size_bytes: u64) -> Result<()> {
         self.inner.resize(size_bytes)
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        self.inner.writers()
     }
 
     fn warnings(&self) -> Vec<String> {

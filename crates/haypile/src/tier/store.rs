@@ -20,6 +20,7 @@ use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, P
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
+use crate::writers::Writers;
 
 /// A store of an upper and a lower level; see the [module documentation](super).
 ///
@@ -224,6 +225,13 @@ impl Store for TieredStore {
         let mut levels = self.levels.upper.stats_by_level()?;
         levels.extend(self.levels.lower.stats_by_level()?);
         Ok(levels)
+    }
+
+    fn writers(&self) -> Vec<Writers> {
+        [&self.levels.upper, &self.levels.lower]
+            .into_iter()
+            .flat_map(|level| level.writers())
+            .collect()
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::FromBytes;
 
+use crate::writers::Writers;
+
 use super::error::Damage;
 use super::format::{BlockInfo, Head, from_epoch_ns, heads_fill, since_epoch_ns};
 use super::outline::Outline;
@@ -64,6 +66,14 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
     /// be used.
     pub fn open(path: &Path, options: ReadOptions<C>) -> Result<Self, SnapshotError> {
         Self::from_source(open_file(path, options.allow_shared)?, path, options)
+    }
+
+    /// Returns who can have written the file.
+    pub fn writers(&self) -> Writers {
+        self.source.source.metadata().map_or_else(
+            |_| Writers::Anyone { store: self.path.display().to_string() },
+            |metadata| Writers::of_file(&self.path, &metadata),
+        )
     }
 }
 

@@ -1,0 +1,42 @@
+//! [`Writers`]: who can have written what a store returns.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+/// Users and programs, other than this process, that can have written what a store returns: the question for a
+/// program that runs what it reads, as loading a pickle of Python does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Writers {
+    /// Whoever may write this file, as it was when the store opened it or was asked.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The user who owns it.
+        owner: u32,
+        /// Its permissions, such as 0o600.
+        mode: u32,
+    },
+    /// Whoever reaches this store: a server, for example. It is named without passwords.
+    Anyone {
+        /// Its URL.
+        store: String,
+    },
+}
+
+impl Writers {
+    pub(crate) fn of_file(path: &Path, metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let (owner, mode) = {
+            use std::os::unix::fs::MetadataExt;
+
+            (metadata.uid(), metadata.mode() & 0o7777)
+        };
+        #[cfg(not(unix))]
+        let (owner, mode) = {
+            let _ = metadata;
+            (0, 0)
+        };
+        Self::File { path: path.to_owned(), owner, mode }
+    }
+}
