@@ -8,6 +8,8 @@ use self_cell::self_cell;
 
 use crate::cache::Cache;
 use crate::error::Result;
+#[cfg(target_os = "linux")]
+use crate::fork::values::Kept;
 use crate::store::{Hit, Store};
 
 /// A value that was read, held in place or copied.
@@ -19,6 +21,8 @@ pub struct Pinned<'a> {
 enum HeldValue<'a> {
     Copied(Vec<u8>),
     InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
+    /// In place, in memory that other processes write once it is let go of.
+    Shared(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
 }
 
 impl<'a> Pinned<'a> {
@@ -32,9 +36,33 @@ impl<'a> Pinned<'a> {
         Self { hit, value: HeldValue::InPlace(Box::new(guard)) }
     }
 
+    /// Wraps a value that `guard` holds in place in memory that other processes share, until it is dropped.
+    pub(crate) fn shared(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
+        Self { hit, value: HeldValue::Shared(Box::new(guard)) }
+    }
+
+    /// Wraps a part of another one.
+    pub(crate) fn part_of(other: Self, value_bytes: usize, hit: Hit) -> Self {
+        let is_shared = matches!(other.value, HeldValue::Shared(_));
+        let part = Part { of: other, value_bytes };
+        if is_shared { Self::shared(part, hit) } else { Self::in_place(part, hit) }
+    }
+
     /// Returns the properties of the entry at the time of reading.
     pub fn hit(&self) -> Hit {
         self.hit
+    }
+}
+
+/// The first bytes of a value.
+struct Part<'a> {
+    of: Pinned<'a>,
+    value_bytes: usize,
+}
+
+impl AsRef<[u8]> for Part<'_> {
+    fn as_ref(&self) -> &[u8] {
+        &self.of[..self.value_bytes]
     }
 }
 
@@ -44,7 +72,7 @@ impl Deref for Pinned<'_> {
     fn deref(&self) -> &[u8] {
         match &self.value {
             HeldValue::Copied(value) => value,
-            HeldValue::InPlace(guard) => (**guard).as_ref(),
+            HeldValue::InPlace(guard) | HeldValue::Shared(guard) => (**guard).as_ref(),
         }
     }
 }
@@ -70,18 +98,33 @@ self_cell! {
 
 /// A value that was read, held in place or copied, together with the store that holds it. It moves
 /// between threads, so that a program that does not block can read it at its own pace.
-pub struct OwnedPinned(Owned);
+pub struct OwnedPinned {
+    /// For children of forks; dropped before the value.
+    #[cfg(target_os = "linux")]
+    kept: Option<Kept>,
+    value: Owned,
+}
 
 impl OwnedPinned {
+    /// Has children of forks go on reading the value as it is, even when this process has let go of it. They get a
+    /// copy of its pages where it is in the memory of a file, and so a fork takes longer. It needs a binding that
+    /// calls [`fork::prepare`](crate::fork::prepare) and what belongs to it.
+    pub fn keep_for_children(&mut self) {
+        #[cfg(target_os = "linux")]
+        if matches!(self.value.borrow_dependent().value, HeldValue::Shared(_)) {
+            self.kept.get_or_insert_with(|| Kept::new(self.value.borrow_dependent()));
+        }
+    }
+
     /// Returns the properties of the entry at the time of reading.
     pub fn hit(&self) -> Hit {
-        self.0.borrow_dependent().hit()
+        self.value.borrow_dependent().hit()
     }
 }
 
 impl AsRef<[u8]> for OwnedPinned {
     fn as_ref(&self) -> &[u8] {
-        self.0.borrow_dependent()
+        self.value.borrow_dependent()
     }
 }
 
@@ -95,7 +138,7 @@ impl Deref for OwnedPinned {
 
 impl fmt::Debug for OwnedPinned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OwnedPinned").field(self.0.borrow_dependent()).finish()
+        f.debug_tuple("OwnedPinned").field(self.value.borrow_dependent()).finish()
     }
 }
 
@@ -153,7 +196,11 @@ impl Cache {
             get(store).map_err(Err)?.ok_or(Ok(()))
         });
         match owned {
-            Ok(owned) => Ok(Some(OwnedPinned(owned))),
+            Ok(value) => Ok(Some(OwnedPinned {
+                #[cfg(target_os = "linux")]
+                kept: None,
+                value,
+            })),
             Err(Ok(())) => Ok(None),
             Err(Err(error)) => Err(error),
         }

@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile::{Cache, fork};
+use haypile::{Cache, OwnedPinned, fork};
 
 /// A fork that does not wait is over by then.
 const LONG_ENOUGH: Duration = Duration::from_millis(50);
@@ -60,7 +60,7 @@ fn a_fork_waits_for_threads_inside_and_they_for_a_fork() {
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "forks as programs in C and Python do")]
-fn is_true_in_child(condition: impl Fn() -> bool) -> bool {
+fn is_true_in_child_while(mut condition: impl FnMut() -> bool, parent: impl FnOnce()) -> bool {
     fork::prepare(fork::PATIENCE);
     // SAFETY: the child only uses atomic numbers, and exits.
     let child = unsafe { libc::fork() };
@@ -70,10 +70,16 @@ fn is_true_in_child(condition: impl Fn() -> bool) -> bool {
         unsafe { libc::_exit(i32::from(!condition())) }
     }
     fork::in_parent();
+    parent();
     let mut status = 0;
     // SAFETY: the child belongs to this process, and the status is a valid pointer.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status == 0
+}
+
+#[cfg(target_os = "linux")]
+fn is_true_in_child(condition: impl Fn() -> bool) -> bool {
+    is_true_in_child_while(condition, || ())
 }
 
 #[cfg(target_os = "linux")]
@@ -101,6 +107,83 @@ fn a_thread_that_stays_inside_makes_the_caches_of_the_child_s_parent_unusable() 
     assert!(is_true_in_child(move || fork::is_usable(generation) && is_own()));
     assert!(is_true_in_child(|| is_true_in_child(move || fork::is_usable(generation))));
     assert!(fork::is_usable(generation));
+}
+
+/// Returns a value of a file that is read in place, and its cache, in a directory of its own.
+#[cfg(target_os = "linux")]
+fn in_place(bytes: usize) -> (tempfile::TempDir, Cache, OwnedPinned) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let url = format!("file://{}?size=16MiB", directory.path().join("cache").display());
+    let cache = Cache::open(&url).expect("a cache");
+    for key in [b"before", b"held..", b"after."] {
+        cache.set(key, vec![key[0]; bytes]).expect("room");
+    }
+    let value = cache.get_in_place_owned(b"held..").expect("a read").expect("a value");
+    assert!(format!("{value:?}").contains("copied: false"), "{value:?}");
+    (directory, cache, value)
+}
+
+/// Lets go of values and fills the file, so that their places are used again.
+#[cfg(target_os = "linux")]
+fn let_go(values: [OwnedPinned; 2], cache: &Cache) {
+    let bytes = values[0].len();
+    drop(values);
+    for key in 0..10_000_u32 {
+        cache.set(key.to_le_bytes(), vec![b'z'; bytes]).expect("room");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_goes_on_reading_a_value_that_its_parent_lets_go_of() {
+    use std::io::{Read, Write};
+
+    let _alone = alone();
+    // Values share pages.
+    for bytes in [1_500, 9_000] {
+        let (_directory, cache, mut value) = in_place(bytes);
+        let mut other = cache.get_in_place_owned(b"after.").expect("a read").expect("a value");
+        let (mut go_on, mut parent) = std::io::pipe().expect("a pipe");
+        value.keep_for_children();
+        other.keep_for_children();
+        let (start, other_start) = (value.as_ptr().addr(), other.as_ptr().addr());
+        let read = move |start: usize| {
+            let start = std::ptr::with_exposed_provenance::<u8>(start);
+            #[expect(unsafe_code, reason = "what a view of another language reads")]
+            // SAFETY: the pages stay mapped as long as the process runs.
+            unsafe {
+                std::slice::from_raw_parts(start, bytes)
+            }
+        };
+        let (values, cache) = (std::cell::Cell::new(Some([value, other])), &cache);
+        let is_same = is_true_in_child_while(
+            || {
+                // Until the parent has let go.
+                let _ = go_on.read(&mut [0]);
+                read(start).iter().all(|&byte| byte == b'h')
+                    && read(other_start).iter().all(|&byte| byte == b'a')
+            },
+            || {
+                let_go(values.take().expect("they are held"), cache);
+                parent.write_all(&[1]).expect("the child waits");
+            },
+        );
+        assert!(is_same, "{bytes}");
+        assert!(read(start).contains(&b'z'), "the place was used again");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_value_that_is_no_longer_held_is_not_copied() {
+    let _alone = alone();
+    let (_directory, cache, mut value) = in_place(2_000);
+    value.keep_for_children();
+    value.keep_for_children();
+    drop(value);
+    // The memory of a cache that is closed is gone: to copy it would be a segmentation fault.
+    drop(cache);
+    assert!(is_true_in_child(|| true));
 }
 
 #[test]

@@ -716,7 +716,7 @@ impl FileStore {
             match reading.map_err(|stop| self.reader.stopped(stop))? {
                 Reading::InPlace(value, seen) => {
                     let hit = self.note_search(session, &Search::Found(seen));
-                    return Ok(hit.map(|hit| Pinned::in_place(value, hit)));
+                    return Ok(hit.map(|hit| Pinned::shared(value, hit)));
                 }
                 Reading::Damaged => {
                     self.note_search(session, &Search::Damaged);

@@ -116,7 +116,8 @@ impl Store for TieredStore {
         match self.levels.upper.get_pinned(key) {
             Ok(Some(kept)) => {
                 if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
-                    return Ok(Some(Pinned::in_place(Cut { kept, value_bytes }, hit)));
+                    // Without the trailer behind it.
+                    return Ok(Some(Pinned::part_of(kept, value_bytes, hit)));
                 }
             }
             Ok(None) => {}
@@ -278,18 +279,6 @@ impl Store for TieredStore {
         let written = self.end_deferring();
         let closed = self.levels.upper.close();
         written.and(closed).and(self.levels.lower.close())
-    }
-}
-
-/// A value in the upper level, without the trailer behind it.
-struct Cut<'a> {
-    kept: Pinned<'a>,
-    value_bytes: usize,
-}
-
-impl AsRef<[u8]> for Cut<'_> {
-    fn as_ref(&self) -> &[u8] {
-        &self.kept[..self.value_bytes]
     }
 }
 

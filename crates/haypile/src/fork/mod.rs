@@ -14,6 +14,9 @@
 //! A thread that computes a value is [`outside`] as far as a fork is concerned: it holds no lock of the
 //! engine.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod values;
+
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -126,10 +129,14 @@ pub fn prepare(at_most: Duration) {
     if !mutant::is_on("fork-waits-for-nobody") {
         wait_until(at_most, || threads_inside() == own());
     }
+    #[cfg(target_os = "linux")]
+    values::copy_all();
 }
 
 /// To be called after a fork, in the parent.
 pub fn in_parent() {
+    #[cfg(target_os = "linux")]
+    values::drop_copies();
     FORKING.fetch_sub(1, Ordering::SeqCst);
 }
 
@@ -144,6 +151,8 @@ pub fn in_child() {
         stripe().fetch_add(1, Ordering::SeqCst);
     }
     FORKING.store(0, Ordering::SeqCst);
+    #[cfg(target_os = "linux")]
+    values::use_copies();
     let generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
     if !is_usable {
         USABLE_FROM.store(generation, Ordering::SeqCst);
