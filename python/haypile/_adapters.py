@@ -7,12 +7,15 @@ import threading
 from typing import Any
 
 from haypile._cache import Cache
-from haypile._haypile import Busy, NotACounter
+from haypile._haypile import Busy, Full, NotACounter, ValueTooLarge
 from haypile._objects import ATTEMPTS, Objects
 from haypile._types import MISSING, Ttl
 
 # One more than the largest number of the engine's counters, which wrap around to 0.
 _COUNTER_END = 1 << 64
+
+# Errors that leave a cache without a value, which a cache may always be.
+REFUSALS = (ValueTooLarge, Busy, Full)
 
 _opened: dict[str, Cache] = {}
 _opening = threading.Lock()
@@ -40,7 +43,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def count(objects: Objects, key: str, delta: Any, *, initial: int | None = None, ttl: Ttl = ...) -> Any:
+def count(objects: Objects[Any], key: str, delta: Any, *, initial: int | None = None, ttl: Ttl = ...) -> Any:
     """Adds to a number, whose TTL stays, and returns the sum.
 
     A missing number counts as `initial` and has the TTL `ttl`; without `initial`, the result is None.

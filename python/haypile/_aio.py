@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from haypile._cache import Cache
-from haypile._objects import Objects
-from haypile._threads import Lane, callable_from_thread, in_a_thread
+from haypile._flights import Call, awaitable
+from haypile._objects import SHORT_BYTES, Objects, is_short
+from haypile._threads import Lane, in_a_thread
 from haypile._types import MISSING, Key, Ttl
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer, Self
+
+_V = TypeVar("_V")
+_Default = TypeVar("_Default")
 _Result = TypeVar("_Result")
 
-# Bytes of a value, and keys of one call, that a loop does not notice: they take less time than the way to another
-# thread and back, about 50 us.
-_SHORT_BYTES = 64 << 10
+# Keys of one call that a loop does not notice: they take less time than the way to another thread and back, some 50 us.
 _FEW_KEYS = 256
 
 
-class AsyncCache:
+class AsyncCache(Generic[_V]):
     """The operations of a Cache, or of Objects, as coroutines. It makes the Cache itself if it gets a URL or a path.
 
         cache = haypile.AsyncCache("file:~/.cache/app.haypile,size=512MiB")
@@ -29,18 +33,25 @@ class AsyncCache:
     Arguments, results and errors are those of the methods of the same names. Operations on short values, and on few
     keys, of `memory:` and `file:` run in the thread of the loop, because they take less time than to change threads. A
     write to a `file:` can wait there for a process that was stopped within a write, a second at most. All others run in
-    other threads, 32 at the same time at most; computations, clear and close do not count as any of these.
+    other threads, 32 at the same time at most; clear, close and functions that are no coroutine functions do not count
+    as any of these. JSON of more than 64 KiB is made and read there in pieces, so that the loop goes on; pickles and
+    MessagePack keep it waiting while they are made or read.
 
     A task that is cancelled stops waiting; the operation itself goes on to its end.
     """
 
     __slots__ = ("_cache", "_is_local", "_lane")
 
-    def __init__(self, cache: Cache | Objects | str | os.PathLike[str]) -> None:
+    @overload
+    def __init__(self: AsyncCache[bytes], cache: Cache | str | os.PathLike[str]) -> None: ...
+    @overload
+    def __init__(self, cache: Objects[_V]) -> None: ...
+
+    def __init__(self, cache: Any) -> None:
         if isinstance(cache, str | os.PathLike):
             cache = Cache(cache)
         self._cache: Any = cache
-        self._is_local = (cache.cache if isinstance(cache, Objects) else cache)._is_local()
+        self._is_local = bool(cache._cache._is_local())
         self._lane = Lane()
 
     @property
@@ -48,53 +59,116 @@ class AsyncCache:
         """The Cache, or the Objects, whose operations these are."""
         return self._cache
 
+    @overload
+    async def get(self, key: Key) -> _V | None: ...
+    @overload
+    async def get(self, key: Key, default: _Default) -> _V | _Default: ...
+
     async def get(self, key: Key, default: Any = None) -> Any:
-        return await self._run(lambda: self._cache.get(key, default))
+        """Returns the value of a key, or `default`."""
+        if not self._is_local:
+            return await self._elsewhere(lambda: self._cache.get(key, default))
+        data = self._cache._cache.get(key)
+        return default if data is None else await self._cache._loaded_in_loop(key, data, default)
 
     async def get_many(self, keys: Iterable[Key]) -> Any:
+        """Returns the values of keys, as the method of the Cache or of the Objects does."""
         keys = list(keys)
-        return await self._run(lambda: self._cache.get_many(keys), len(keys) <= _FEW_KEYS)
+        if not isinstance(self._cache, Objects) or not self._is_local or len(keys) > _FEW_KEYS:
+            return await self._run(lambda: self._cache.get_many(keys), len(keys) <= _FEW_KEYS)
+        found = self._cache._cache.get_many(keys)
+        is_short = sum(len(data) for data in found if data is not None) < SHORT_BYTES
+        return await self._run(lambda: self._cache._all_loaded(keys, found), is_short)
+
+    @overload
+    async def set(self: AsyncCache[bytes], key: Key, value: Buffer, ttl: Ttl = ...) -> None: ...
+    @overload
+    async def set(self, key: Key, value: _V, ttl: Ttl = ...) -> None: ...
 
     async def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
-        await self._run(lambda: self._cache.set(key, value, ttl), _is_short(value))
+        """Writes a value, whether or not the key has one."""
+        await self._run(lambda: self._cache.set(key, value, ttl), is_short(value))
 
-    async def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
+    async def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
+        """Writes each value under its key."""
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
-        await self._run(lambda: self._cache.set_many(pairs, ttl), len(pairs) <= _FEW_KEYS)
+        is_little = len(pairs) <= _FEW_KEYS and is_short([value for _, value in pairs])
+        await self._run(lambda: self._cache.set_many(pairs, ttl), is_little)
 
-    async def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        return await self._run(lambda: bool(self._cache.add(key, value, ttl)), _is_short(value))
+    async def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
+        """Writes a value if the key has none; returns whether it did."""
+        return await self._run(lambda: bool(self._cache.add(key, value, ttl)), is_short(value))
 
-    async def replace(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        return await self._run(lambda: bool(self._cache.replace(key, value, ttl)), _is_short(value))
+    async def replace(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
+        """Writes a value if the key has one; returns whether it did."""
+        return await self._run(lambda: bool(self._cache.replace(key, value, ttl)), is_short(value))
 
-    async def get_or_set(self, key: Key, default: Any, ttl: Ttl = ...) -> Any:
-        return await self._run(lambda: self._cache.get_or_set(key, default, ttl), _is_short(default))
+    async def get_or_set(self, key: Key, default: _V, ttl: Ttl = ...) -> _V:
+        """Returns the value of a key; writes `default` first if there is none."""
+        value: _V = await self._run(lambda: self._cache.get_or_set(key, default, ttl), is_short(default))
+        return value
+
+    @overload
+    async def pop(self, key: Key) -> _V: ...
+    @overload
+    async def pop(self, key: Key, default: _Default, /) -> _V | _Default: ...
 
     async def pop(self, key: Key, *default: Any) -> Any:
-        return await self._run(lambda: self._cache.pop(key, *default))
+        """Deletes an entry and returns its value, or the default; raises KeyError without one."""
+        if not isinstance(self._cache, Objects) or not self._is_local:
+            return await self._run(lambda: self._cache.pop(key, *default))
+        data = self._cache._cache.pop(key, None)
+        value = MISSING if data is None else await self._cache._loaded_in_loop(key, data, MISSING)
+        return self._cache._popped(key, value, default)
 
     async def delete(self, key: Key) -> bool:
+        """Deletes an entry; returns whether there was one."""
         return await self._run(lambda: bool(self._cache.delete(key)))
 
     async def delete_many(self, keys: Iterable[Key]) -> int:
+        """Deletes the entries of many keys; returns how many there were."""
         keys = list(keys)
         return await self._run(lambda: int(self._cache.delete_many(keys)), len(keys) <= _FEW_KEYS)
 
     async def touch(self, key: Key, ttl: Ttl = ...) -> bool:
+        """Sets a new TTL for an entry, counted from now; returns whether there was one."""
         return await self._run(lambda: bool(self._cache.touch(key, ttl)))
 
     async def ttl(self, key: Key) -> float | None:
+        """Returns the remaining life of an entry in seconds; None if it does not expire."""
         remaining: float | None = await self._run(lambda: self._cache.ttl(key))
         return remaining
 
     async def incr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
+        """Adds to a counter and returns the new number; as Cache.incr."""
         count: int | None = await self._run(lambda: self._cache.incr(key, delta, initial, ttl))
         return count
 
     async def decr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
+        """Subtracts from a counter and stops at zero; as Cache.decr."""
         count: int | None = await self._run(lambda: self._cache.decr(key, delta, initial, ttl))
         return count
+
+    @overload
+    async def get_or_compute(
+        self,
+        key: Key,
+        ttl: Ttl,
+        function: Callable[[], Awaitable[_Result]],
+        *,
+        stale: float | None = None,
+        early: float | None = None,
+    ) -> _Result: ...
+    @overload
+    async def get_or_compute(
+        self,
+        key: Key,
+        ttl: Ttl,
+        function: Callable[[], _Result],
+        *,
+        stale: float | None = None,
+        early: float | None = None,
+    ) -> _Result: ...
 
     async def get_or_compute(
         self,
@@ -105,24 +179,27 @@ class AsyncCache:
         stale: float | None = None,
         early: float | None = None,
     ) -> Any:
-        """As Cache.get_or_compute; `function` may be a coroutine function, which runs in this loop.
+        """As Cache.get_or_compute; `function` may be a coroutine function, which runs in this loop. Any other function
+        runs in another thread.
 
-        A value that is there, and is neither stale nor due early, is found without another thread if the cache is local.
+        The callers of this loop count as one: they share one computation, and its value or its exception. They block no
+        thread. Loops, threads and processes wait for each other, and take over one at a time. If the loop stops or ends
+        before its computation, others take over within a tenth of a second. A computation that asks for the key that it
+        computes, directly or through others of the loop, gets ComputesItself.
         """
-        if self._is_local and stale is None and early is None:
-            value = self._cache.get(key, MISSING)
-            if value is not MISSING:
-                return value
-        function = callable_from_thread(function)
-        return await in_a_thread(lambda: self._cache.get_or_compute(key, ttl, function, stale=stale, early=early))
+        lane = None if self._is_local else self._lane
+        value, _ = await Call(self._cache, key, ttl, awaitable(function), stale, early, lane).value()
+        return value
 
     async def clear(self) -> None:
+        """Deletes every entry."""
         await in_a_thread(self._cache.clear)
 
     async def close(self) -> None:
+        """Closes the cache."""
         await in_a_thread(self._cache.close)
 
-    async def __aenter__(self) -> AsyncCache:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
@@ -134,10 +211,8 @@ class AsyncCache:
     def __repr__(self) -> str:
         return f"<haypile.AsyncCache over {self._cache!r}>"
 
-    async def _run(self, operation: Callable[[], _Result], is_short: bool = True) -> _Result:
-        return operation() if self._is_local and is_short else await in_a_thread(operation, self._lane)
+    async def _run(self, operation: Callable[[], _Result], is_little: bool = True) -> _Result:
+        return operation() if self._is_local and is_little else await self._elsewhere(operation)
 
-
-def _is_short(value: Any) -> bool:
-    # An object's size is known only once it is serialised, which may take long as well.
-    return not isinstance(value, bytes | bytearray | memoryview | str) or len(value) < _SHORT_BYTES
+    def _elsewhere(self, operation: Callable[[], _Result]) -> Awaitable[_Result]:
+        return in_a_thread(operation, self._lane)

@@ -94,6 +94,31 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
                 return key, value
         raise KeyError("the cache is empty")
 
+    # As Objects makes bytes of objects, for those who work with either.
+
+    @property
+    def _cache(self) -> Cache:
+        return self
+
+    def _dumped(self, _key: Any, value: Any) -> Any:
+        return value
+
+    def _loaded(self, _key: Any, data: bytes, _default: Any) -> Any:
+        return data
+
+    async def _dumped_in_loop(self, _key: Any, value: Any) -> Any:
+        return value
+
+    async def _loaded_in_loop(self, _key: Any, data: bytes, _default: Any) -> Any:
+        return data
+
+    def _delete_value(self, key: Any, data: bytes) -> None:
+        """Deletes an entry that still has this data; over a memcached without versions (-C), maybe a later one."""
+        try:
+            self.compare_and_delete(key, data)
+        except _haypile.Unsupported:
+            self.delete(key)
+
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """As get_or_set, with the TTL of the cache's URL."""
         return self.get_or_set(key, default)

@@ -7,16 +7,21 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from haypile import _keys
-from haypile._haypile import Calls
-from haypile._threads import callable_from_thread, in_a_thread
-from haypile._types import MISSING
+from haypile import _haypile, _keys
+from haypile._flights import Call
 
 if TYPE_CHECKING:
-    from haypile._types import Key, Ttl
+    from typing_extensions import Self
+
     from haypile._objects import Objects
+    from haypile._types import Key, Ttl
+
+_P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
+_R = TypeVar("_R")
+_Owner = TypeVar("_Owner")
 
 # Keys that cache_clear deletes by one call.
 _TOGETHER = 256
@@ -32,30 +37,39 @@ class CacheInfo(NamedTuple):
     currsize: None
 
 
-def memoizer(
-    objects: Objects,
-    ttl: Ttl,
-    typed: bool,
-    key: Callable[..., Key] | None,
-    stale: float | None,
-    name: str | None,
-) -> Callable[[Callable[..., Any]], Any]:
-    """Returns the decorator."""
-    if callable(ttl):
-        raise TypeError("memoize is called to make a decorator: @objects.memoize(), with parentheses")
+class Decorator:
+    """Makes memoized functions, with the options that memoize was called with."""
 
-    def decorate(function: Callable[..., Any]) -> Any:
+    def __init__(
+        self,
+        objects: Objects[Any],
+        ttl: Ttl,
+        typed: bool,
+        key: Callable[..., Key] | None,
+        stale: float | None,
+        name: str | None,
+    ) -> None:
+        if callable(ttl):
+            raise TypeError("memoize is called to make a decorator: @objects.memoize(), with parentheses")
+        self._options = (objects, ttl, typed, key, stale, name)
+
+    @overload
+    def __call__(self, function: classmethod[_Owner, _P, _R]) -> classmethod[_Owner, _P, _R]: ...
+    @overload
+    def __call__(self, function: staticmethod[_P, _R]) -> staticmethod[_P, _R]: ...
+    @overload
+    def __call__(self, function: Callable[_P, _R]) -> Memoized[_P, _R]: ...
+
+    def __call__(self, function: Any) -> Any:
         # These descriptors bind what they wrap: the memoized function gets the class as its argument.
         if isinstance(function, classmethod):
-            return classmethod(decorate(function.__func__))
+            return classmethod(self(function.__func__))
         if isinstance(function, staticmethod):
-            return staticmethod(decorate(function.__func__))
+            return staticmethod(self(function.__func__))
         if isinstance(function, property):
             raise TypeError("memoize decorates a function: write @property above it")
-        kind = _MemoizedCoroutine if inspect.iscoroutinefunction(function) else _Memoized
-        return kind(objects, function, ttl, typed, key, stale, name)
-
-    return decorate
+        kind = _MemoizedCoroutine if inspect.iscoroutinefunction(function) else Memoized
+        return kind(function, *self._options)
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -91,17 +105,18 @@ def _module_of(function: Callable[..., Any]) -> str:
     return os.path.abspath(names["__file__"]) if "__file__" in names else _keys.PROGRAM[0]
 
 
-class _Memoized:
+class Memoized(_haypile.Memoized, Generic[_P, _R]):
     """A function whose results are remembered."""
 
     # Those of the function.
     __name__: str
     __qualname__: str
+    __wrapped__: Callable[_P, _R]
 
     def __init__(
         self,
-        objects: Objects,
-        function: Callable[..., Any],
+        function: Callable[_P, _R],
+        objects: Objects[Any],
         ttl: Ttl,
         typed: bool,
         key: Callable[..., Key] | None,
@@ -117,30 +132,30 @@ class _Memoized:
         self._stale = stale
         # Without a colon of its own, so that the keys of no other name begin with it.
         self._prefix = (name or _name_of(function)).replace("%", "%25").replace(":", "%3A") + ":"
-        self._calls = Calls()
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: _P.args, **named: _P.kwargs) -> _R: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Memoized[Concatenate[Any, _Q], _R], instance: object, owner: type | None = None
+    ) -> BoundMemoized[_Q, _R]: ...
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self if instance is None else _Bound(self, instance)
+        return self if instance is None else self._bound(instance)
 
     def __reduce__(self) -> str:
         # As of any function: another process finds it by its name.
         return self.__qualname__
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        computed = False
+    def __repr__(self) -> str:
+        return f"<memoized function {self.__qualname__} over {self._objects!r}>"
 
-        def compute() -> Any:
-            nonlocal computed
-            computed = True
-            return self.__wrapped__(*args, **named)
-
-        key = self.cache_key(*args, **named)
-        value = self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
-        self._calls.count(computed)
-        return value
-
-    def cache_key(self, *args: Any, **named: Any) -> str | bytes:
-        """Returns the key of a call."""
+    def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
+        """Returns the key of a call, by which the cache of its results deletes it: `objects.delete(f.cache_key(1))`."""
         if self._key is None:
             return self._prefix + _keys.of_call(args, named, self._typed)
         key = self._key(*args, **named)
@@ -152,7 +167,7 @@ class _Memoized:
 
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process."""
-        hits, misses = self._calls.counted()
+        hits, misses = self._counted()
         return CacheInfo(hits, misses, None, None)
 
     def cache_clear(self) -> None:
@@ -166,7 +181,10 @@ class _Memoized:
                 self._objects.delete_many(mine)
                 mine.clear()
         self._objects.delete_many(mine)
-        self._calls.reset()
+        self._reset()
+
+    def _bound(self, instance: object) -> BoundMemoized[..., _R]:
+        return BoundMemoized(self, instance)
 
 
 def _mark_coroutine_function(function: Any) -> None:
@@ -176,7 +194,7 @@ def _mark_coroutine_function(function: Any) -> None:
     function._is_coroutine = getattr(asyncio.coroutines, "_is_coroutine", None)
 
 
-class _MemoizedCoroutine(_Memoized):
+class _MemoizedCoroutine(Memoized[_P, _R]):
     """A coroutine function whose results are remembered."""
 
     def __init__(self, *args: Any) -> None:
@@ -184,48 +202,37 @@ class _MemoizedCoroutine(_Memoized):
         _mark_coroutine_function(self)
 
     async def __call__(self, *args: Any, **named: Any) -> Any:
+        objects = self._objects
         key = self.cache_key(*args, **named)
-        if self._stale is None and self._objects.cache._is_local():
-            value = self._objects.get(key, MISSING)
-            if value is not MISSING:
-                self._calls.count(False)
-                return value
-        call = callable_from_thread(self.__wrapped__)
-        computed = False
-
-        def compute() -> Any:
-            nonlocal computed
-            computed = True
-            return call(*args, **named)
-
-        def get() -> Any:
-            return self._objects.get_or_compute(key, self._ttl, compute, stale=self._stale)
-
-        value = await in_a_thread(get)
-        self._calls.count(computed)
+        function = functools.partial(self.__wrapped__, *args, **named)
+        value, is_computed = await Call(objects, key, self._ttl, function, self._stale, None, objects._lane).value()
+        self._count(is_computed)
         return value
 
+    def _bound(self, instance: object) -> BoundMemoized[..., _R]:
+        return _BoundCoroutine(self, instance)
 
-class _Bound:
-    """A method: the function with its object."""
+
+class BoundMemoized(_haypile.BoundMemoized, Generic[_P, _R]):
+    """A memoized function as the method of an object."""
 
     __name__: str
+    __wrapped__: Callable[_P, _R]
 
-    def __init__(self, memoized: _Memoized, instance: object) -> None:
+    def __init__(self, memoized: Memoized[..., _R], instance: object) -> None:
         functools.update_wrapper(self, memoized.__wrapped__)
         self._memoized = memoized
         self.__self__ = instance
         self.__wrapped__ = memoized.__wrapped__.__get__(instance)
-        if isinstance(memoized, _MemoizedCoroutine):
-            _mark_coroutine_function(self)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: _P.args, **named: _P.kwargs) -> _R: ...
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (self.__self__, self.__name__))
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self._memoized(self.__self__, *args, **named)
-
-    def cache_key(self, *args: Any, **named: Any) -> str | bytes:
+    def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
         """Returns the key of a call."""
         return self._memoized.cache_key(self.__self__, *args, **named)
 
@@ -236,3 +243,14 @@ class _Bound:
     def cache_clear(self) -> None:
         """Forgets all results, of all objects."""
         self._memoized.cache_clear()
+
+
+class _BoundCoroutine(BoundMemoized[_P, _R]):
+    """A memoized coroutine function as the method of an object."""
+
+    def __init__(self, memoized: Memoized[..., _R], instance: object) -> None:
+        super().__init__(memoized, instance)
+        _mark_coroutine_function(self)
+
+    async def __call__(self, *args: Any, **named: Any) -> Any:
+        return await self._memoized(self.__self__, *args, **named)  # type: ignore[misc]

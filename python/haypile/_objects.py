@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from haypile._cache import Cache
-from haypile._haypile import Busy, Unsupported
-from haypile._memoize import memoizer
+from haypile._haypile import Busy, _get_or_compute
+from haypile._memoize import Decorator
 from haypile._serializers import Serializer, named
-from haypile._trust import Signer, check_safe
+from haypile._threads import Lane, in_a_thread
+from haypile._trust import Guard, Signer
 from haypile._types import MISSING, Key, Secrets, Ttl
+
+_V = TypeVar("_V")
+_Default = TypeVar("_Default")
+_Result = TypeVar("_Result")
+
+_Name: TypeAlias = Literal["json", "msgpack", "pickle"]
+
+# Bytes of a value that a loop does not notice: their operations take less time than the way to another thread and back.
+SHORT_BYTES = 64 << 10
 
 # Writes by others between two attempts that are tolerated.
 ATTEMPTS = 1000
 
 
-class Objects:
+class Objects(Generic[_V]):
     """A cache of objects: `serializer` makes bytes of them.
 
         objects = haypile.Objects(haypile.open("file:~/.cache/app.haypile,size=512MiB"))
@@ -36,54 +46,65 @@ class Objects:
     is a value, which get returns as such.
     """
 
-    __slots__ = ("_cache", "_given", "_serializer", "_signer")
+    __slots__ = ("_cache", "_given", "_guard", "_lane", "_serializer", "_signer")
 
+    @overload
+    def __init__(
+        self: Objects[Any],
+        cache: Cache | str | os.PathLike[str],
+        serializer: _Name | Serializer = "json",
+        *,
+        sign: Secrets | None = None,
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         cache: Cache | str | os.PathLike[str],
-        serializer: str | Serializer | tuple[Callable[[Any], bytes], Callable[[bytes], Any]] = "json",
+        serializer: tuple[Callable[[_V], bytes], Callable[[bytes], _V]],
         *,
         sign: Secrets | None = None,
-    ) -> None:
+    ) -> None: ...
+
+    def __init__(self, cache: Cache | str | os.PathLike[str], serializer: Any = "json", *, sign: Any = None) -> None:
         self._cache = cache if isinstance(cache, Cache) else Cache(cache)
+        # Operations on a local cache run in the thread of a loop, all others in these.
+        self._lane = None if self._cache._is_local() else Lane()
         self._given = serializer
         self._serializer = named(serializer)
-        self._signer = None if sign is None else Signer(sign)
-        if self._serializer.is_unsafe:
-            check_safe(self._cache, self._signer is not None)
+        self._signer = None if sign is None else Signer(sign, self._serializer.name, self._cache._namespace())
+        self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
 
     @property
     def cache(self) -> Cache:
         """The cache of bytes."""
         return self._cache
 
+    @overload
+    def get(self, key: Key) -> _V | None: ...
+    @overload
+    def get(self, key: Key, default: _Default) -> _V | _Default: ...
+
     def get(self, key: Key, default: Any = None) -> Any:
         """Returns the value of a key, or `default`."""
         data = self._cache.get(key)
         return default if data is None else self._loaded(key, data, default)
 
-    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, _V]:
         """Returns the values of those keys that have one."""
         keys = list(keys)
-        found = {}
-        for key, data in zip(keys, self._cache.get_many(keys)):
-            if data is not None:
-                value = self._loaded(key, data, MISSING)
-                if value is not MISSING:
-                    found[key] = value
-        return found
+        return self._all_loaded(keys, self._cache.get_many(keys))
 
-    def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
+    def set(self, key: Key, value: _V, ttl: Ttl = ...) -> None:
         """Writes a value, whether or not the key has one."""
         self._cache.set(key, self._dumped(key, value), ttl)
 
-    def set_many(self, entries: Mapping[Key, Any] | Iterable[tuple[Key, Any]], ttl: Ttl = ...) -> None:
+    def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
         """Writes each value under its key."""
         # A list: to serialise a value runs Python, and other threads may change the mapping.
         pairs = list(entries.items()) if isinstance(entries, Mapping) else entries
         self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl)
 
-    def add(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
+    def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has none; returns whether it did.
 
         An entry that get does not return is replaced. What another writer has written in the meantime stays, except
@@ -91,11 +112,20 @@ class Objects:
         """
         return self._added(key, self._dumped(key, value), ttl) is MISSING
 
-    def replace(self, key: Key, value: Any, ttl: Ttl = ...) -> bool:
-        """Writes a value if the key has one; returns whether it did."""
-        return self._cache.replace(key, self._dumped(key, value), ttl)
+    def replace(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
+        """Writes a value if the key has one that get returns; returns whether it did."""
+        cache, data = self._cache, self._dumped(key, value)
+        for _ in range(ATTEMPTS):
+            found = cache.get_versioned(key)
+            if found is None or self._loaded(key, found[0], MISSING) is MISSING:
+                return False
+            if found[1] is None:
+                return cache.replace(key, data, ttl)
+            if cache.cas(key, data, found[1], ttl):
+                return True
+        raise self._busy(key)
 
-    def get_or_set(self, key: Key, default: Any, ttl: Ttl = ...) -> Any:
+    def get_or_set(self, key: Key, default: _V, ttl: Ttl = ...) -> _V:
         """Returns the value of a key; writes `default` first if there is none."""
         data = self._dumped(key, default)
         value = self._loaded(key, self._cache.get_or_set(key, data, ttl), MISSING)
@@ -108,46 +138,29 @@ class Objects:
         self,
         key: Key,
         ttl: Ttl,
-        function: Callable[[], Any],
+        function: Callable[[], _Result],
         *,
         stale: float | None = None,
         early: float | None = None,
-    ) -> Any:
+    ) -> _Result:
         """Returns the value of a key; if there is none, calls `function()` and stores its result.
 
         As Cache.get_or_compute: of all threads and processes, one computes. A value that cannot be loaded is deleted
-        first, so that this holds for it too.
+        first, so that this holds for it too. A value that the cache refuses is returned, and counted in its stats.
         """
-        # The object itself for the caller that computes: nobody loads what was just dumped.
-        computed: list[Any] = []
-
-        def compute() -> bytes:
-            computed.append(function())
-            return self._dumped(key, computed[0])
-
-        for _ in range(2):
-            data = self._cache.get_or_compute(key, ttl, compute, stale=stale, early=early)
-            if computed:
-                return computed[0]
-            value = self._loaded(key, data, MISSING)
-            if value is not MISSING:
-                return value
-            # Written by another version or without our signature.
-            self._delete_value(key, data)
-        # Others go on writing what this program cannot load: it waits for them no longer.
-        value = function()
-        self._cache.set(key, self._dumped(key, value), ttl)
+        value: _Result = _get_or_compute(self, key, ttl, function, stale, early)
         return value
+
+    @overload
+    def pop(self, key: Key) -> _V: ...
+    @overload
+    def pop(self, key: Key, default: _Default, /) -> _V | _Default: ...
 
     def pop(self, key: Key, *default: Any) -> Any:
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
         data = self._cache.pop(key, None)
         value = MISSING if data is None else self._loaded(key, data, MISSING)
-        if value is not MISSING:
-            return value
-        if not default:
-            raise KeyError(key)
-        return default[0]
+        return self._popped(key, value, default)
 
     def delete(self, key: Key) -> bool:
         """Deletes an entry; returns whether there was one."""
@@ -158,11 +171,13 @@ class Objects:
         return self._cache.delete_many(keys)
 
     def touch(self, key: Key, ttl: Ttl = ...) -> bool:
-        """Sets a new TTL for an entry, counted from now; returns whether there was one."""
-        return self._cache.touch(key, ttl)
+        """Sets a new TTL for a value, counted from now; returns whether there was one that get returns."""
+        return key in self and self._cache.touch(key, ttl)
 
     def ttl(self, key: Key) -> float | None:
-        """Returns the remaining life of an entry in seconds; None if it does not expire."""
+        """Returns the remaining life of a value in seconds; None if it does not expire. Raises KeyError without one."""
+        if key not in self:
+            raise KeyError(key)
         return self._cache.ttl(key)
 
     def incr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
@@ -189,7 +204,7 @@ class Objects:
         key: Callable[..., Key] | None = None,
         stale: float | None = None,
         name: str | None = None,
-    ) -> Callable[[Callable[..., Any]], Any]:
+    ) -> Decorator:
         """A decorator that remembers the results of a function, for all threads and processes.
 
             @objects.memoize(ttl=60)
@@ -205,18 +220,20 @@ class Objects:
         `name` stands for the module and the name of the function in keys; the results of two programs meet only
         if it is the same. Of a coroutine function the calls are awaited.
         """
-        return memoizer(self, ttl, typed, key, stale, name)
+        return Decorator(self, ttl, typed, key, stale, name)
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._cache
+        # An entry that cannot be loaded is none.
+        data = self._cache.get(key)
+        return data is not None and self._loaded(key, data, MISSING) is not MISSING
 
-    def __getitem__(self, key: Key) -> Any:
+    def __getitem__(self, key: Key) -> _V:
         value = self.get(key, MISSING)
         if value is MISSING:
             raise KeyError(key)
         return value
 
-    def __setitem__(self, key: Key, value: Any) -> None:
+    def __setitem__(self, key: Key, value: _V) -> None:
         self.set(key, value)
 
     def __delitem__(self, key: Key) -> None:
@@ -231,7 +248,7 @@ class Objects:
     def __bool__(self) -> bool:
         return True
 
-    def __enter__(self) -> Objects:
+    def __enter__(self) -> Objects[_V]:
         self._cache.__enter__()
         return self
 
@@ -268,27 +285,61 @@ class Objects:
                 return MISSING
             if cache.cas(key, data, version, ttl):
                 return MISSING
-        raise Busy(f"others have changed the value under {key!r} in {cache.url} {ATTEMPTS} times; try again")
+        raise self._busy(key)
+
+    def _busy(self, key: Key) -> Busy:
+        return Busy(f"others have changed the value under {key!r} in {self._cache.url} {ATTEMPTS} times; try again")
+
+    def _offer(self, key: Key, value: _V, ttl: Ttl) -> bool:
+        """Writes a value if the cache takes it, and counts a refusal; the old value is gone then."""
+        return self._cache._offer(key, self._dumped(key, value), ttl)
+
+    def _all_loaded(self, keys: list[Key], found: list[bytes | None]) -> dict[Key, _V]:
+        loaded = {}
+        for key, data in zip(keys, found):
+            value = MISSING if data is None else self._loaded(key, data, MISSING)
+            if value is not MISSING:
+                loaded[key] = value
+        return loaded
+
+    def _popped(self, key: Key, value: Any, default: tuple[Any, ...]) -> Any:
+        if value is not MISSING:
+            return value
+        if not default:
+            raise KeyError(key)
+        return default[0]
 
     def _delete_value(self, key: Key, data: bytes) -> None:
-        """Deletes an entry that still has this data; over a memcached without versions (-C), maybe a later one."""
-        try:
-            self._cache.compare_and_delete(key, data)
-        except Unsupported:
-            self._cache.delete(key)
+        self._cache._delete_value(key, data)
 
     def _dumped(self, key: Key, value: Any) -> bytes:
         data = self._serializer.dumps(value)
-        # Digits stay as they are, so that counters count them.
-        return data if self._signer is None or data.isdigit() else self._signer.signed(key, data)
+        # Counters count digits, which are no longer digits with a signature.
+        is_number = type(value) is int and data.isdigit()
+        return data if self._signer is None or is_number else self._signer.signed(key, data)
 
     def _loaded(self, key: Key, data: bytes, default: Any) -> Any:
-        if self._signer is not None and not data.isdigit():
+        if self._guard is not None:
+            self._guard.check()
+        is_number = data.isdigit()
+        if self._signer is not None and not is_number:
             verified = self._signer.verified(key, data)
             if verified is None:
                 return default
             data = verified
         try:
-            return self._serializer.loads(data)
+            value = self._serializer.loads(data)
         except Exception:
             return default
+        # Digits without a signature are a number, and nothing else.
+        return default if self._signer is not None and is_number and type(value) is not int else value
+
+    async def _dumped_in_loop(self, key: Key, value: Any) -> bytes:
+        if is_short(value):
+            return self._dumped(key, value)
+        return await in_a_thread(lambda: self._dumped(key, value))
+
+    async def _loaded_in_loop(self, key: Key, data: bytes, default: Any) -> Any:
+        if len(data) < SHORT_BYTES:
+            return self._loaded(key, data, default)
+        return await in_a_thread(lambda: self._loaded(key, data, default))

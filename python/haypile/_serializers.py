@@ -16,6 +16,8 @@ class Serializer(NamedTuple):
     loads: Callable[[bytes], Any]
     # Whether loading runs what the bytes say.
     is_unsafe: bool = False
+    # What the bytes are, the same in each process: a signature is valid for no others.
+    name: str = ""
 
 
 def _json_dumps(value: Any) -> bytes:
@@ -50,17 +52,22 @@ def _msgpack() -> Serializer:
     def loads(data: bytes) -> Any:
         return int(data) if data.isdigit() else msgpack.unpackb(data, raw=False, strict_map_key=False)
 
-    return Serializer(dumps, loads)
+    return Serializer(dumps, loads, name="msgpack")
+
+
+def _name_of(function: Any) -> str:
+    module = getattr(function, "__module__", "")
+    return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
 def named(serializer: Any) -> Serializer:
     """Returns the serializer of this name, or of this pair of functions."""
     if isinstance(serializer, Serializer):
-        return serializer
+        return serializer if serializer.name else serializer._replace(name=_name_of(serializer.dumps))
     if serializer == "json":
-        return Serializer(_json_dumps, json.loads)
+        return Serializer(_json_dumps, json.loads, name="json")
     if serializer == "pickle":
-        return Serializer(_pickle_dumps, _pickle_loads, is_unsafe=True)
+        return Serializer(_pickle_dumps, _pickle_loads, is_unsafe=True, name="pickle")
     if serializer == "msgpack":
         return _msgpack()
     if isinstance(serializer, str):
@@ -68,4 +75,4 @@ def named(serializer: Any) -> Serializer:
             f"serializer {serializer!r} is unknown: it is 'json', 'msgpack', 'pickle' or a pair of functions"
         )
     dumps, loads = serializer
-    return Serializer(dumps, loads)
+    return Serializer(dumps, loads, name=f"{_name_of(dumps)} {_name_of(loads)}")

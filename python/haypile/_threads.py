@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import os
 import threading
 from collections import deque
@@ -116,14 +115,6 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
-
-
-def callable_from_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function for other threads: if it is a coroutine function, it runs in the present loop."""
-    if not inspect.iscoroutinefunction(function):
-        return function
-    loop = asyncio.get_running_loop()
-    return lambda *args, **named: asyncio.run_coroutine_threadsafe(function(*args, **named), loop).result()
 
 
 def in_a_thread(work: Callable[[], _Result], lane: Lane | None = None) -> Awaitable[_Result]:

@@ -25,9 +25,8 @@ from typing import Any, TypeAlias
 from cachelib.base import BaseCache
 from cachelib.serializers import BaseSerializer, JSONSerializer
 
-from haypile._adapters import count
+from haypile._adapters import REFUSALS, count
 from haypile._cache import Cache
-from haypile._haypile import Busy, Full, ValueTooLarge
 from haypile._objects import Objects
 from haypile._serializers import Serializer
 from haypile._types import MISSING, Secrets
@@ -55,7 +54,7 @@ class HaypileCache(BaseCache):
     haypile.UnsafePickle.
 
     set and add return False if the cache does not store the value: it is too large, or another process holds
-    a lock. A value that is too large deletes the entry under its key.
+    a lock. The cache counts that in its stats, and set deletes the entry under the key.
     """
 
     # As for cachelib's own classes: a subclass or a caller may replace it.
@@ -78,7 +77,7 @@ class HaypileCache(BaseCache):
         self._cache = url if isinstance(url, Cache) else Cache(url)
         self._sign = sign
         # The serializer, and the objects made with it.
-        self._built: tuple[Any, Objects | None] = (None, None)
+        self._built: tuple[Any, Objects[Any] | None] = (None, None)
         self._objects()
 
     def get(self, key: str) -> Any:
@@ -94,15 +93,7 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             objects.delete(made)
             return True
-        try:
-            objects.set(made, value, ttl)
-        except ValueTooLarge:
-            # The previous value is out of date.
-            objects.delete(made)
-            return False
-        except (Busy, Full):
-            return False
-        return True
+        return objects._offer(made, value, ttl)
 
     def add(self, key: str, value: Any, timeout: _Timeout = None) -> bool:
         objects, made, ttl = self._objects(), self.key_prefix + key, self._ttl(timeout)
@@ -110,7 +101,7 @@ class HaypileCache(BaseCache):
             return not self.has(key)
         try:
             return objects.add(made, value, ttl)
-        except (ValueTooLarge, Busy, Full):
+        except REFUSALS:
             return False
 
     def set_many(self, mapping: dict[str, Any], timeout: _Timeout = None) -> list[Any]:
@@ -121,7 +112,7 @@ class HaypileCache(BaseCache):
             try:
                 self._objects().set_many([(self.key_prefix + key, value) for key, value in pairs], ttl)
                 return [key for key, _ in pairs]
-            except (ValueTooLarge, Busy, Full):
+            except REFUSALS:
                 pass
         return [key for key, value in pairs if self.set(key, value, timeout)]
 
@@ -147,7 +138,7 @@ class HaypileCache(BaseCache):
             number: int | None = count(
                 self._objects(), self.key_prefix + key, delta, initial=0, ttl=None if _is_past(ttl) else ttl
             )
-        except (Busy, Full):
+        except REFUSALS:
             return None
         return number
 
@@ -163,7 +154,7 @@ class HaypileCache(BaseCache):
         seconds = self._normalize_timeout(timeout)
         return None if seconds == 0 else seconds
 
-    def _objects(self) -> Objects:
+    def _objects(self) -> Objects[Any]:
         serializer = self.serializer
         built_for, objects = self._built
         if objects is None or built_for is not serializer:
@@ -185,7 +176,9 @@ def _adapted(serializer: Any) -> Any:
             raise pickle.PicklingError(f"{type(serializer).__name__} cannot serialize a {type(value).__name__}")
         return data
 
-    return Serializer(dumps, serializer.loads, is_unsafe=type(serializer) not in _SAFE)
+    kind = type(serializer)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return Serializer(dumps, serializer.loads, is_unsafe=kind not in _SAFE, name=name)
 
 
 def _is_past(ttl: float | None) -> bool:

@@ -21,10 +21,10 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidC
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
-from haypile._adapters import count, shared
-from haypile._haypile import ComputesItself, ValueTooLarge, _redacted
+from haypile._adapters import REFUSALS, count, shared
+from haypile._flights import Call
+from haypile._haypile import ComputesItself, _redacted
 from haypile._objects import Objects
-from haypile._threads import callable_from_thread, in_a_thread
 from haypile._types import MISSING
 
 _P = ParamSpec("_P")
@@ -51,7 +51,8 @@ class HaypileCache(BaseCache):
     All threads of a process share one opened cache for each LOCATION. Django calls close() at the end of each
     request; it leaves that cache open.
 
-    A value that is too large for the cache is not stored, and set deletes the entry under its key.
+    A value that the cache refuses, because it is too large or another process holds a lock, is not stored: the cache
+    counts that in its stats, and set deletes the entry under the key.
     get_or_set and aget_or_set with a callable compute once for all threads and processes that ask at the same time.
     aget_or_set calls it in the event loop's thread, and awaits the result of a coroutine function. The async methods run in the event loop's thread where the cache is local, and otherwise in another
     thread, as does the pickling of a QuerySet.
@@ -83,7 +84,7 @@ class HaypileCache(BaseCache):
             return self._objects.get(made, MISSING) is MISSING
         try:
             return self._objects.add(made, value, ttl)
-        except ValueTooLarge:
+        except REFUSALS:
             return False
 
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
@@ -128,7 +129,7 @@ class HaypileCache(BaseCache):
             return []
         try:
             self._objects.set_many([(made, value) for _, made, value in pairs], ttl)
-        except ValueTooLarge:
+        except REFUSALS:
             # One at a time, to learn which are.
             return [key for key, made, value in pairs if not self._set(made, value, ttl)]
         return []
@@ -198,18 +199,18 @@ class HaypileCache(BaseCache):
         if not callable(default):
             return await super().aget_or_set(key, default, timeout, version)
         made = self.make_and_validate_key(key, version)
-        value = await self._run(self._objects.get, made, MISSING)
-        if value is not MISSING:
-            return value
-
         async def compute() -> Any:
             computed = default()
             return await computed if inspect.isawaitable(computed) else computed
 
         if _is_past(ttl):
             return await compute()
-        call = callable_from_thread(compute)
-        return await in_a_thread(lambda: self._objects.get_or_compute(made, ttl, call))
+        try:
+            value, _ = await Call(self._objects, made, ttl, compute, None, None, self._objects._lane).value()
+        except ComputesItself:
+            # As get_or_set does.
+            return await super().aget_or_set(key, compute, timeout, version)
+        return value
 
     async def _run(self, function: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
         # A local operation takes less time than the way to another thread.
@@ -222,17 +223,11 @@ class HaypileCache(BaseCache):
         return await sync_to_async(function, thread_sensitive=True)(*args, **named)
 
     def _set(self, key: str, value: Any, ttl: float | None) -> bool:
-        """Writes a value; returns whether the cache takes one of that size."""
+        """Writes a value; returns whether the cache has taken it. If not, it has none under that key."""
         if _is_past(ttl):
             self._objects.delete(key)
             return True
-        try:
-            self._objects.set(key, value, ttl)
-        except ValueTooLarge:
-            # The previous value is out of date.
-            self._objects.delete(key)
-            return False
-        return True
+        return self._objects._offer(key, value, ttl)
 
 
 def _derived(secret_key: str) -> bytes:

@@ -29,9 +29,10 @@ from dogpile.cache.api import (
     Serializer,
 )
 
+from haypile._adapters import REFUSALS
 from haypile._cache import Cache
-from haypile._haypile import Busy, Error, Unsupported, ValueTooLarge
-from haypile._trust import Signer, check_safe
+from haypile._haypile import Busy, Error, Unsupported
+from haypile._trust import Guard, Signer
 from haypile._types import Ttl
 
 # Seconds between two attempts to acquire or to release a mutex: the first pause, and the longest.
@@ -72,8 +73,9 @@ class HaypileBackend(BytesBackend):
         self._ttl: Ttl = _seconds(arguments.get("ttl", ...))
         sign = arguments.get("sign")
         # Separates these values from those of haypile.Objects with the same secret.
-        self._signer = None if sign is None else Signer(sign, b"dogpile ")
-        is_shared = any(scheme not in ("memory", "none") for scheme, _ in cache._levels())
+        self._signer = None if sign is None else Signer(sign, "dogpile", cache._namespace())
+        self._guard: Guard | None = None
+        is_shared = not {"memory", "none"}.issuperset(cache._schemes())
         self._distributed_lock = _flag(arguments.get("distributed_lock", is_shared))
         self._lock_timeout = float(arguments.get("lock_timeout", _LOCK_TIMEOUT))
         if not self._lock_timeout > 0:
@@ -84,14 +86,19 @@ class HaypileBackend(BytesBackend):
     @property
     def serializer(self) -> Serializer | None:  # type: ignore[override]
         """The function that makes pickles; raises UnsafePickle where others can write."""
-        check_safe(self.cache, self._signer is not None)
+        self._guarded()
         return _dumps
 
     @property
     def deserializer(self) -> Deserializer | None:  # type: ignore[override]
         """The function that loads pickles; raises UnsafePickle where others can write."""
-        check_safe(self.cache, self._signer is not None)
-        return _loads
+        guard = self._guarded()
+
+        def load(data: bytes) -> Any:
+            guard.check()
+            return _loads(data)
+
+        return load
 
     def has_lock_timeout(self) -> bool:
         """Returns whether a lock can end before its holder releases it."""
@@ -111,18 +118,14 @@ class HaypileBackend(BytesBackend):
         return [self._verified(key, data) for key, data in zip(keys, self.cache.get_many(keys))]
 
     def set_serialized(self, key: KeyType, value: bytes) -> None:
-        """Writes the bytes of a key."""
-        try:
-            self.cache.set(key, self._signed(key, value), self._ttl)
-        except ValueTooLarge:
-            # The previous value is out of date.
-            self.cache.delete(key)
+        """Writes the bytes of a key. A refusal is counted in the cache's stats, and the previous value is gone."""
+        self.cache._offer(key, self._signed(key, value), self._ttl)
 
     def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
         """Writes the bytes of each key."""
         try:
             self.cache.set_many([(key, self._signed(key, value)) for key, value in mapping.items()], self._ttl)
-        except ValueTooLarge:
+        except REFUSALS:
             for key, value in mapping.items():
                 self.set_serialized(key, value)
 
@@ -133,6 +136,11 @@ class HaypileBackend(BytesBackend):
     def delete_multi(self, keys: Iterable[KeyType]) -> None:
         """Deletes the values of those keys that have one."""
         self.cache.delete_many(keys)
+
+    def _guarded(self) -> Guard:
+        if self._guard is None:
+            self._guard = Guard(self.cache, self._signer is not None)
+        return self._guard
 
     def _signed(self, key: str, data: bytes) -> bytes:
         return data if self._signer is None else self._signer.signed(key, data)

@@ -65,7 +65,7 @@ class _Limits:
     def __init__(self, uri: str | None) -> None:
         url = (uri or "").removeprefix("async+").removeprefix("haypile+")
         self.cache = Cache(url)
-        schemes = [scheme for scheme, _ in self.cache._levels()]
+        schemes = self.cache._schemes()
         if len(schemes) != 1 or schemes[0] not in _SCHEMES:
             self.cache.close()
             raise ConfigurationError(f"rate limits need one level, file or memory, which '{self.cache.url}' is not")

@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::url::Level;
-use engine::{Durability, Freshness, Hit, SetOptions, Ttl, Version};
+use engine::{Durability, Freshness, Hit, SetOptions, Ttl, Version, Writers};
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
 
@@ -19,6 +19,7 @@ use crate::errors::{Closed, not_opened, raised, raised_by_computing};
 use crate::fork;
 use crate::keys::Keys;
 use crate::opened::Opened;
+use crate::pending::Pending;
 use crate::stats::Stats;
 use crate::view::View;
 
@@ -70,7 +71,7 @@ impl Cache {
 
     /// Returns a memoryview of the value of a key, or None. The value stays where it is as long as the view
     /// is held, even if the entry is overwritten, evicted or deleted, and is not copied if the cache can do
-    /// without: `memory:` and `file:` caches do, the latter from 1 KiB on.
+    /// without: `memory:` and `file:` caches do, the latter from 64 KiB on. A child of a fork reads a copy.
     ///
     ///     pixels = numpy.frombuffer(cache.get_view("picture"), dtype="u1")
     fn get_view<'py>(
@@ -353,24 +354,48 @@ impl Cache {
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let compute = || {
-            fork::with_gil(|py| {
-                let value: Value = function.bind(py).call0()?.extract()?;
-                Ok(value.as_ref().to_vec())
-            })
-        };
-        // The interpreter only notes a signal. Its main thread runs the handler later, and does not
-        // get to it while it waits here.
-        let poll = || fork::with_gil(|py: Python<'_>| py.check_signals());
-        let freshness = freshness(ttl, stale, early)?;
+        let compute = |py: Python<'_>| function.bind(py).call0()?.extract();
+        self.compute(py, &key, Fresh::new(ttl, stale, early)?, compute)
+    }
+
+    /// Begins a call of get_or_compute that is polled. `within` a computation it waits for no other process; `late`, it
+    /// takes over at once from who computes in this one.
+    fn _begin(
+        &self,
+        key: KeyArgument,
+        ttl: Lifetime,
+        stale: Option<Lifetime>,
+        early: Option<Lifetime>,
+        within: bool,
+        late: bool,
+    ) -> PyResult<Pending> {
         let opened = self.opened()?;
-        let value = fork::without_gil(py, || match freshness {
-            Some(freshness) => {
-                opened.cache().get_or_try_refresh_until(&key, freshness, compute, poll)
-            }
-            None => opened.cache().get_or_try_compute_until(&key, ttl.0, compute, poll),
-        });
-        Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
+        let cache = opened.cache();
+        let pending = match Fresh::new(ttl, stale, early)?.0 {
+            Ok(freshness) => engine::PendingCompute::begin_refresh(cache, key, freshness),
+            Err(ttl) => engine::PendingCompute::begin(cache, key, ttl),
+        };
+        let mut pending = pending.map_err(|error| raised(&error))?;
+        if within {
+            pending = pending.within_a_computation();
+        }
+        if late {
+            pending = pending.after_a_wait();
+        }
+        Ok(Pending::new(opened, pending))
+    }
+
+    /// Writes a value, if the cache takes it; returns whether it did. A refusal is counted, and the old value deleted.
+    #[pyo3(name = "_offer")]
+    pub(crate) fn offer(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        ttl: Lifetime,
+    ) -> PyResult<bool> {
+        let bytes = value.as_ref().len();
+        self.operate(py, bytes, |cache| cache.offer(&key, &value, ttl.0))
     }
 
     /// Deletes every entry.
@@ -456,11 +481,42 @@ impl Cache {
         Ok(self.opened()?.is_local())
     }
 
-    /// The scheme and the path of each level, the path where it is a file.
-    fn _levels(&self) -> PyResult<Vec<(String, String)>> {
+    /// The scheme of each level.
+    fn _schemes(&self) -> PyResult<Vec<String>> {
         let url = self.opened()?.cache().store().url();
-        let level = |level: &Level| (level.scheme().to_owned(), level.path().to_owned());
-        Ok(url.levels().iter().map(level).collect())
+        Ok(url.levels().iter().map(|level| level.scheme().to_owned()).collect())
+    }
+
+    /// Those who, beside this process, can have written what it returns: the path, the owner and the mode of a file, or
+    /// the name of a store that is open to whoever reaches it.
+    fn _writers(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(u32, u32)>)>> {
+        let opened = self.opened()?;
+        let writers = fork::without_gil(py, || opened.cache().store().writers());
+        let known = |writers| match writers {
+            Writers::File { path, owner, mode } => {
+                (path.display().to_string(), Some((owner, mode)))
+            }
+            Writers::Anyone { store } => (store, None),
+            other => (format!("{other:?}"), None),
+        };
+        Ok(writers.into_iter().map(known).collect())
+    }
+
+    /// The namespace of the last level, which other caches may share.
+    fn _namespace(&self) -> PyResult<String> {
+        let url = self.opened()?.cache().store().url();
+        let namespace = url.levels().last().and_then(|level| level.option("namespace"));
+        Ok(namespace.unwrap_or_default().to_owned())
+    }
+
+    /// A number that differs between caches that are open in this process.
+    fn _identity(&self) -> PyResult<usize> {
+        Ok(self.opened()?.identity())
+    }
+
+    /// Seconds after which who waits for another caller computes.
+    fn _compute_wait(&self) -> PyResult<f64> {
+        Ok(self.opened()?.cache().store().compute_wait().as_secs_f64())
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -534,6 +590,35 @@ impl Cache {
             return Err(PyOverflowError::new_err("a counter has 64 bits, and so have its steps"));
         }
         self.operate(py, 0, |cache| count(cache, key.as_ref(), delta, initial, ttl.0))
+    }
+
+    /// Returns the value of a key; if there is none, computes it.
+    pub(crate) fn compute<'py>(
+        &self,
+        py: Python<'py>,
+        key: &KeyArgument,
+        fresh: Fresh,
+        compute: impl FnOnce(Python<'_>) -> PyResult<Value> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let compute = || fork::with_gil(|py| Ok(compute(py)?.as_ref().to_vec()));
+        // The interpreter only notes a signal. Its main thread runs the handler later, and does not
+        // get to it while it waits here.
+        let opened = self.opened()?;
+        let identity = opened.identity();
+        let poll = || {
+            fork::with_gil(|py: Python<'_>| {
+                py.check_signals()?;
+                // The engine knows threads; this knows the tasks of loops.
+                let flights = py.import(intern!(py, "haypile._flights"))?;
+                let key = PyBytes::new(py, key.as_ref());
+                flights.call_method1(intern!(py, "raise_if_own"), (identity, key)).map(drop)
+            })
+        };
+        let value = fork::without_gil(py, || match fresh.0 {
+            Ok(freshness) => opened.cache().get_or_try_refresh_until(key, freshness, compute, poll),
+            Err(ttl) => opened.cache().get_or_try_compute_until(key, ttl, compute, poll),
+        });
+        Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
     }
 
     /// Operates on one entry.
@@ -641,27 +726,46 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
     Err(engine::Error::Busy { store: store.describe(), process: None })
 }
 
-/// When a value is due, if it is before its TTL has passed, or stays for longer.
-fn freshness(
-    ttl: Lifetime,
-    stale: Option<Lifetime>,
-    early: Option<Lifetime>,
-) -> PyResult<Option<Freshness>> {
-    let seconds = |lifetime: Lifetime, name: &str| match lifetime.0 {
-        Ttl::After(time) => Ok(time),
-        _ => Err(PyValueError::new_err(format!("with early or stale, {name} is a time"))),
-    };
-    if stale.is_none() && early.is_none() {
-        return Ok(None);
+/// How long a computed value is kept, and when the next one is due if that is before its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Fresh(Result<Freshness, Ttl>);
+
+impl Fresh {
+    pub(crate) fn new(
+        ttl: Lifetime,
+        stale: Option<Lifetime>,
+        early: Option<Lifetime>,
+    ) -> PyResult<Self> {
+        let seconds = |lifetime: Lifetime, name: &str| match lifetime.0 {
+            Ttl::After(time) => Ok(time),
+            _ => Err(PyValueError::new_err(format!("with early or stale, {name} is a time"))),
+        };
+        if stale.is_none() && early.is_none() {
+            return Ok(Self(Err(ttl.0)));
+        }
+        let mut freshness = Freshness::new(seconds(ttl, "ttl")?);
+        if let Some(stale) = stale {
+            freshness = freshness.with_stale(seconds(stale, "stale")?);
+        }
+        if let Some(early) = early {
+            freshness = freshness.with_early(seconds(early, "early")?);
+        }
+        if !freshness.early.is_zero() && freshness.early >= freshness.fresh {
+            return Err(PyValueError::new_err(format!(
+                "early={:?} is not less than ttl={:?}: each call would compute the next value",
+                freshness.early, freshness.fresh
+            )));
+        }
+        Ok(Self(Ok(freshness)))
     }
-    let mut freshness = Freshness::new(seconds(ttl, "ttl")?);
-    if let Some(stale) = stale {
-        freshness = freshness.with_stale(seconds(stale, "stale")?);
+
+    /// How long a value is kept in all.
+    pub(crate) fn lifetime(self) -> Lifetime {
+        Lifetime(self.0.map_or_else(
+            |ttl| ttl,
+            |freshness| Ttl::After(freshness.fresh.saturating_add(freshness.stale)),
+        ))
     }
-    if let Some(early) = early {
-        freshness = freshness.with_early(seconds(early, "early")?);
-    }
-    Ok(Some(freshness))
 }
 
 fn missing(py: Python<'_>, key: &KeyArgument) -> PyErr {

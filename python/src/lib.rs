@@ -12,14 +12,15 @@
 mod arguments;
 mod buffer;
 mod cache;
-mod calls;
 mod counter;
 mod errors;
 mod fork;
 mod interpreter;
 mod keys;
 mod logging;
+mod object;
 mod opened;
+mod pending;
 mod stats;
 mod view;
 
@@ -40,12 +41,14 @@ mod module {
     #[pymodule_export]
     use crate::cache::Cache;
     #[pymodule_export]
-    use crate::calls::Calls;
-    #[pymodule_export]
     use crate::errors::{
         BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,
         OpenError, Unsupported, ValueTooLarge,
     };
+    #[pymodule_export]
+    use crate::object::{BoundMemoized, Memoized, get_or_compute_object};
+    #[pymodule_export]
+    use crate::pending::{Computation, Pending};
     #[pymodule_export]
     use crate::stats::Stats;
 

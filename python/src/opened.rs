@@ -42,6 +42,11 @@ impl Opened {
         self.cache.as_ref().expect("it is taken only by drop")
     }
 
+    /// Returns a number that differs between caches that are open at the same time.
+    pub(crate) fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// Whether its operations are short, as long as they do not compute.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
@@ -73,8 +78,25 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        let cache = self.cache.take();
         if self.is_inherited() {
-            mem::forget(self.cache.take());
+            return mem::forget(cache);
+        }
+        let close = || {
+            let _inside = engine::fork::enter();
+            drop(cache);
+        };
+        // The last reference may have been that of a Python object. To save a cache, or to send what is left to a server,
+        // takes as long as it takes. It runs no Python: there may be an exception that is not handled yet.
+        let mut close = Some(close);
+        Python::try_attach(|py| {
+            if let Some(close) = close.take() {
+                py.detach(close);
+            }
+        });
+        // The interpreter is ending.
+        if let Some(close) = close {
+            close();
         }
     }
 }

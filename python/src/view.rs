@@ -23,7 +23,9 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(value: OwnedPinned, opened: Arc<Opened>) -> Self {
+    pub(crate) fn new(mut value: OwnedPinned, opened: Arc<Opened>) -> Self {
+        // A memoryview goes on reading in a child, where nothing can intercept it.
+        value.keep_for_children();
         Self { value: Some(value), opened }
     }
 }

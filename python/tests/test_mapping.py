@@ -236,7 +236,7 @@ class NameTest(unittest.TestCase):
     def test_levels_and_servers_have_their_names(self):
         server = urls.memcached(self)
         with haypile.open(f"memory:size=2MiB -> {server}") as cache, haypile.open(server) as below:
-            self.assertEqual([scheme for scheme, _ in cache._levels()], ["memory", "memcached"])
+            self.assertEqual(cache._schemes(), ["memory", "memcached"])
             cache["key"] = b"value"
             self.assertEqual((cache["key"], below["key"]), (b"value", b"value"))
             below.set_many({"a": b"1", "b": b"2"})

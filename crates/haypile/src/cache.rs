@@ -45,6 +45,38 @@ impl Cache {
         Registry::new().open(url).map(Self::new)
     }
 
+    /// Writes a value for a program that goes on without it, as [`get_or_compute`](Self::get_or_compute) does: if
+    /// the store refuses the value, because it is too large, there is no room, or another process holds a lock, that is
+    /// counted ([`Stats::refused_values`]) and no error. The old value is deleted then, if that is possible. Returns
+    /// whether the value was written.
+    ///
+    /// # Errors
+    ///
+    /// All others of [`Store::set`].
+    pub fn offer(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        ttl: impl Into<Ttl>,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        match self.write(key, value, SetOptions::set().with_ttl(ttl)) {
+            Ok(written) => Ok(written.is_stored()),
+            Err(
+                error @ (Error::ValueTooLarge { .. }
+                | Error::OutOfMemory { .. }
+                | Error::Full { .. }
+                | Error::Busy { .. }),
+            ) => {
+                self.computations.counters().add_refused_value(&error);
+                // It is out of date.
+                let _ = self.delete(key);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the store under this cache.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -13,7 +13,8 @@ use crate::stats::{Failures, Stats};
 pub struct ComputeStats {
     /// Reads before computations that failed, and counted as misses.
     pub failed_reads: u64,
-    /// Computed values that the store refused; the callers got them all the same.
+    /// Values that the store refused, and whose callers went on without an error: computed ones, and those that
+    /// [`Cache::offer`](crate::Cache::offer) was given.
     pub refused_values: u64,
     /// Refreshes that failed while there was a value to serve.
     pub failed_refreshes: u64,

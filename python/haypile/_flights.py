@@ -1,0 +1,417 @@
+"""Computing on a miss in event loops: the callers of a key in one loop share one future, and block no thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
+
+from haypile._cache import Cache
+from haypile._haypile import Computation, ComputesItself, Pending
+from haypile._threads import Lane, in_a_thread
+from haypile._types import MISSING, Key, Ttl
+
+# Seconds between two looks at who else computes a key; they grow, and with many keys at once further than that.
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.01
+_PAUSE_PER_FLIGHT = 0.0001
+
+# Seconds between two looks at whether the loops that compute still run.
+_WATCH_SECONDS = 0.05
+
+# Seconds that the thread which looks stays without anything to look at.
+_IDLE_SECONDS = 10.0
+
+# How often an object that cannot be loaded is deleted before its caller goes on without the cache.
+_ATTEMPTS = 2
+
+
+class Codec(Protocol):
+    """A cache, and how its values become bytes."""
+
+    _cache: Cache
+
+    def _dumped(self, key: Key, value: Any) -> bytes: ...
+
+    def _loaded(self, key: Key, data: bytes, default: Any) -> Any: ...
+
+    def _delete_value(self, key: Key, data: bytes) -> None: ...
+
+    async def _dumped_in_loop(self, key: Key, value: Any) -> bytes:
+        """As _dumped; a large value in another thread."""
+        ...
+
+    async def _loaded_in_loop(self, key: Key, data: bytes, default: Any) -> Any:
+        """As _loaded; a large value in another thread."""
+        ...
+
+
+# A cache as this process has opened it, and a key in it.
+_Place: TypeAlias = tuple[int, bytes]
+
+
+class _Flight:
+    """A value that tasks of one loop wait for, and the tasks that compute it."""
+
+    __slots__ = ("future", "place", "parent", "awaiting", "attempts", "begun", "timer", "is_computed")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, place: _Place, parent: _Flight | None) -> None:
+        self.future: asyncio.Future[Any] = loop.create_future()
+        # If nobody waits any more, nobody misses an error.
+        self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.place = place
+        # The flight in whose computation this one began.
+        self.parent = parent
+        # Those that its computation waits for.
+        self.awaiting: list[_Flight] = []
+        # The tasks that compute: more than one if the first takes longer than its callers wait.
+        self.attempts: set[asyncio.Task[None]] = set()
+        self.begun = 0
+        self.timer: asyncio.TimerHandle | None = None
+        # Whether its function has computed the value, and not another caller's.
+        self.is_computed = False
+
+    def waits_for(self, other: _Flight) -> bool:
+        """Whether its computation waits for another one, or is that."""
+        seen, todo = set(), [self]
+        while todo:
+            flight = todo.pop()
+            if flight is other:
+                return True
+            if id(flight) not in seen:
+                seen.add(id(flight))
+                todo.extend(flight.awaiting)
+        return False
+
+
+# The flight in whose computation a task, or a thread that works for one, runs.
+_current: contextvars.ContextVar[_Flight | None] = contextvars.ContextVar("haypile-flight", default=None)
+
+_Table: TypeAlias = dict[tuple[int, bytes], _Flight]
+_tables: WeakKeyDictionary[asyncio.AbstractEventLoop, _Table] = WeakKeyDictionary()
+
+
+def raise_if_own(identity: int, key: bytes) -> None:
+    """Raises ComputesItself if this thread waits for a key whose computation goes on only when it no longer waits: that
+    of its own task, or of another task of its loop. The compiled part calls this while a caller waits.
+    """
+    place = (identity, key)
+    _raise_within(_current.get(), place)
+    loop = asyncio._get_running_loop()
+    if loop is not None and any(flight.place == place for flight in list(_tables.get(loop, {}).values())):
+        raise _computes_itself(key)
+
+
+def _raise_within(flight: _Flight | None, place: _Place) -> None:
+    """Raises ComputesItself if this flight, or one around it, is of this place."""
+    while flight is not None:
+        if flight.place == place and not flight.future.done():
+            raise _computes_itself(place[1])
+        flight = flight.parent
+
+
+def _computes_itself(key: bytes) -> ComputesItself:
+    return ComputesItself(f"the computation of {key!r} asks for the key that it computes, and would wait for itself")
+
+
+class Call:
+    """A call of get_or_compute, or of a memoized coroutine function."""
+
+    __slots__ = ("codec", "key", "ttl", "function", "stale", "early", "lane")
+
+    def __init__(
+        self,
+        codec: Codec,
+        key: Key,
+        ttl: Ttl,
+        function: Callable[[], Any],
+        stale: Any,
+        early: Any,
+        lane: Lane | None,
+    ) -> None:
+        self.codec = codec
+        self.key = key
+        self.ttl = ttl
+        # It returns a value, or something that is awaited.
+        self.function = function
+        self.stale = stale
+        self.early = early
+        # Where operations of the cache run; None if they take less time than the way to another thread.
+        self.lane = lane
+
+    async def value(self) -> tuple[Any, bool]:
+        """Returns the value, and whether this call has computed it."""
+        loop = asyncio.get_running_loop()
+        table = _tables.get(loop)
+        if table is None:
+            table = _tables[loop] = {}
+        key = self.key.encode() if isinstance(self.key, str) else self.key
+        place = (self.codec._cache._identity(), key)
+        name = (id(self.codec), key)
+        current = _current.get()
+        if current is not None:
+            if current.future.done():
+                # A task that the computation has left behind.
+                current = None
+            _raise_within(current, place)
+        flight = table.get(name)
+        if flight is None and self.lane is None:
+            # A value that is there is found without a task.
+            pending = self._begin(current is not None, False)
+            begun = (pending, pending.poll())
+            if not isinstance(begun[1], bytes):
+                flight = self._take_off(loop, table, name, place, current, begun)
+                return await _arrival(flight, current), flight.is_computed
+            value = await self.codec._loaded_in_loop(self.key, begun[1], MISSING)
+            if value is not MISSING:
+                return value, False
+            # Another task may have begun while this one loaded.
+            flight = table.get(name)
+        if flight is None:
+            flight = self._take_off(loop, table, name, place, current, None)
+            return await _arrival(flight, current), flight.is_computed
+        if current is not None and flight.waits_for(current):
+            raise _computes_itself(key)
+        if flight.timer is None:
+            flight.timer = loop.call_later(
+                self.codec._cache._compute_wait(), self._overtake, loop, flight, contextvars.copy_context()
+            )
+        return await _arrival(flight, current), False
+
+    def _take_off(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        table: _Table,
+        name: tuple[int, bytes],
+        place: _Place,
+        current: _Flight | None,
+        begun: tuple[Pending, Any] | None,
+    ) -> _Flight:
+        flight = table[name] = _Flight(loop, place, current)
+
+        def land(_future: object, codec: Codec = self.codec) -> None:
+            # `codec` lives as long as its flight: no other has its id.
+            if table.get(name) is flight:
+                del table[name]
+            if flight.timer is not None:
+                flight.timer.cancel()
+
+        flight.future.add_done_callback(land)
+        self._attempt(loop, flight, begun, contextvars.copy_context())
+        return flight
+
+    def _overtake(self, loop: asyncio.AbstractEventLoop, flight: _Flight, context: contextvars.Context) -> None:
+        """Has one who waits compute as well: they have waited for long enough."""
+        if not flight.future.done():
+            self._attempt(loop, flight, None, context)
+            flight.timer = loop.call_later(
+                self.codec._cache._compute_wait(), self._overtake, loop, flight, context.copy()
+            )
+
+    def _attempt(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        flight: _Flight,
+        begun: tuple[Pending, Any] | None,
+        context: contextvars.Context,
+    ) -> None:
+        context.run(_current.set, flight)
+        is_late = flight.begun > 0
+        flight.begun += 1
+        task = loop.create_task(self._lead(flight, begun, is_late), context=context)
+        # A loop that ends without it needs no message: whoever waited for it ends too.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        flight.attempts.add(task)
+        task.add_done_callback(lambda task: _ended(flight, task))
+
+    async def _lead(self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool) -> None:
+        value, is_computed = await self._computed(flight, begun, is_late)
+        if not flight.future.done():
+            flight.is_computed = is_computed
+            flight.future.set_result(value)
+
+    async def _computed(
+        self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool
+    ) -> tuple[Any, bool]:
+        codec = self.codec
+        for _ in range(_ATTEMPTS):
+            turn = await self._turn(begun, is_late, flight.parent is not None)
+            begun = None
+            if isinstance(turn, Computation):
+                return await self._stored(turn)
+            value = await codec._loaded_in_loop(self.key, turn, MISSING)
+            if value is not MISSING:
+                return value, False
+            # Written by another version or without our signature.
+            await self._operate(lambda data=turn: codec._delete_value(self.key, data))
+        # Others go on writing what this program cannot load: it waits for them no longer.
+        value = await self._call()
+        data = await codec._dumped_in_loop(self.key, value)
+        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl))
+        return value, True
+
+    async def _turn(self, begun: tuple[Pending, Any] | None, is_late: bool, within: bool) -> bytes | Computation:
+        """Waits until there is a value, or it is this caller's turn to compute it."""
+        polled = None
+        if begun is None:
+            pending = await self._operate(lambda: self._begin(within, is_late))
+        else:
+            pending, polled = begun
+        pause = _FIRST_PAUSE
+        with _Watched(pending):
+            while True:
+                if polled is None:
+                    polled = await self._operate(pending.poll)
+                if isinstance(polled, bytes | Computation):
+                    return polled
+                if polled is None:
+                    # The loop stood still, and others have gone on.
+                    pending = self._begin(within, is_late)
+                    continue
+                table = _tables.get(asyncio.get_running_loop(), {})
+                longest = max(_LONGEST_PAUSE, len(table) * _PAUSE_PER_FLIGHT)
+                await asyncio.sleep(min(polled, pause))
+                pause = min(2 * pause, longest)
+                polled = None
+
+    async def _stored(self, computation: Computation) -> tuple[Any, bool]:
+        """Computes the value and stores it."""
+        codec = self.codec
+        with _Watched(computation):
+            try:
+                value = await self._call()
+                data = await codec._dumped_in_loop(self.key, value)
+            except Exception:
+                current = await self._operate(computation.fail)
+                served = MISSING if current is None else await codec._loaded_in_loop(self.key, current, MISSING)
+                if served is MISSING:
+                    raise
+                return served, False
+            await self._operate(lambda: computation.store(data))
+            return value, True
+
+    async def _call(self) -> Any:
+        result = self.function()
+        return await result if inspect.isawaitable(result) else result
+
+    def _begin(self, within: bool, is_late: bool) -> Pending:
+        return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early, within, is_late)
+
+    async def _operate(self, operation: Callable[[], Any]) -> Any:
+        return operation() if self.lane is None else await in_a_thread(operation, self.lane)
+
+
+async def _arrival(flight: _Flight, current: _Flight | None) -> Any:
+    if current is None:
+        return await asyncio.shield(flight.future)
+    current.awaiting.append(flight)
+    try:
+        return await asyncio.shield(flight.future)
+    finally:
+        current.awaiting.remove(flight)
+
+
+def _ended(flight: _Flight, task: asyncio.Task[None]) -> None:
+    """Notes the end of an attempt: if none is left and none has a value, all who wait get the last error."""
+    flight.attempts.discard(task)
+    error = None if task.cancelled() else task.exception()
+    if flight.attempts or flight.future.done():
+        return
+    if error is None:
+        flight.future.cancel()
+    else:
+        flight.future.set_exception(error)
+
+
+def awaitable(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Returns a function for a loop: one that is no coroutine function runs in another thread."""
+    return function if inspect.iscoroutinefunction(function) else lambda: in_a_thread(function)
+
+
+class _Watch:
+    """A thread that looks whether loops still run, and gives up what those have begun that do not.
+
+    A loop that stops, or is closed, tells nobody. Without this it would hold its keys, and callers in other loops, threads
+    and processes would wait for it as long as they wait for anybody.
+    """
+
+    def __init__(self) -> None:
+        # By its id, with its loop.
+        self._watched: dict[int, tuple[asyncio.AbstractEventLoop, Pending | Computation]] = {}
+        self._changed = threading.Condition()
+        # Set before the thread looks for the last time: either it sees what is added, or who adds sees this.
+        self._is_idle = True
+        self._has_thread = False
+
+    def add(self, loop: asyncio.AbstractEventLoop, begun: Pending | Computation) -> None:
+        self._watched[id(begun)] = (loop, begun)
+        if self._is_idle:
+            with self._changed:
+                self._is_idle = False
+                if self._has_thread:
+                    self._changed.notify()
+                else:
+                    threading.Thread(target=self._run, name="haypile-watch", daemon=True).start()
+                    self._has_thread = True
+
+    def remove(self, begun: Pending | Computation) -> None:
+        self._watched.pop(id(begun), None)
+
+    def _run(self) -> None:
+        # A child of a fork has a watch of its own.
+        while self is _watch:
+            time.sleep(_WATCH_SECONDS)
+            for number, (loop, begun) in list(self._watched.items()):
+                if loop.is_closed() or not loop.is_running():
+                    self._watched.pop(number, None)
+                    begun.abandon()
+            if not self._watched and self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        """Waits for something to watch; returns whether there was nothing for long."""
+        with self._changed:
+            self._is_idle = True
+            if not self._watched:
+                self._changed.wait_for(lambda: not self._is_idle, _IDLE_SECONDS)
+            if self._watched:
+                self._is_idle = False
+                return False
+            self._has_thread = self._is_idle is False
+            return not self._has_thread
+
+
+_watch = _Watch()
+
+
+def _renew() -> None:
+    # The thread, and who may hold its lock, are the parent's.
+    global _watch
+    _watch = _Watch()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
+class _Watched:
+    """Has what was begun given up when its loop stops, and at the end."""
+
+    __slots__ = ("_begun",)
+
+    def __init__(self, begun: Pending | Computation) -> None:
+        self._begun = begun
+
+    def __enter__(self) -> None:
+        _watch.add(asyncio.get_running_loop(), self._begun)
+
+    def __exit__(self, *_exception: object) -> None:
+        _watch.remove(self._begun)
+        # Where it has ended well, there is nothing to give up.
+        self._begun.abandon()

@@ -1,0 +1,126 @@
+//! Computing on a miss without blocking a thread, for event loops.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::Polled;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat};
+
+use crate::arguments::Value;
+use crate::errors::raised;
+use crate::opened::Opened;
+
+/// A call of get_or_compute that a loop polls.
+#[pyclass(frozen, module = "haypile._haypile")]
+pub(crate) struct Pending {
+    opened: Arc<Opened>,
+    /// `None` once it has ended. Locked by one thread at a time, and by none that is in Python.
+    pending: Mutex<Option<engine::PendingCompute>>,
+}
+
+/// The right to compute a value and to store it. Without a value it has failed, and another caller takes over.
+#[pyclass(frozen, module = "haypile._haypile")]
+pub(crate) struct Computation {
+    opened: Arc<Opened>,
+    /// `None` once it has ended.
+    computation: Mutex<Option<Box<engine::Computation>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pending {
+    pub(crate) fn new(opened: Arc<Opened>, pending: engine::PendingCompute) -> Self {
+        Self { opened, pending: Mutex::new(Some(pending)) }
+    }
+}
+
+#[pymethods]
+impl Pending {
+    /// Returns the value as bytes, a Computation where the caller computes, or the seconds after which to poll again at
+    /// the latest; None if it was abandoned, or belongs to the parent of this process. Waits for the store, and for no
+    /// other caller.
+    fn poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(mut pending) = lock(&self.pending).take() else { return Ok(None) };
+        if self.opened.is_inherited() {
+            mem::forget(pending);
+            return Ok(None);
+        }
+        let polled = self.opened.operate(py, 0, |_| pending.poll());
+        Ok(Some(match polled.map_err(|error| raised(&error))? {
+            Polled::Value(value) => PyBytes::new(py, &value).into_any(),
+            Polled::Compute(computation) => {
+                let opened = Arc::clone(&self.opened);
+                let computation = Mutex::new(Some(computation));
+                Bound::new(py, Computation { opened, computation })?.into_any()
+            }
+            Polled::Wait(at_most) => {
+                *lock(&self.pending) = Some(pending);
+                PyFloat::new(py, at_most.as_secs_f64()).into_any()
+            }
+        }))
+    }
+
+    /// Gives up: others take over what it may have begun.
+    fn abandon(&self, py: Python<'_>) {
+        let pending = lock(&self.pending).take();
+        end(py, &self.opened, pending);
+    }
+}
+
+#[pymethods]
+impl Computation {
+    /// Stores the value, unless the key has changed since the computation began, and ends it.
+    fn store(&self, py: Python<'_>, value: Value) {
+        let Some(computation) = lock(&self.computation).take() else { return };
+        if self.opened.is_inherited() {
+            return mem::forget(computation);
+        }
+        let value = value.as_ref();
+        self.opened.operate(py, value.len(), |_| computation.store(value));
+    }
+
+    /// Ends a computation that has failed. Returns the value that was to be refreshed, if it is still there.
+    fn fail<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let computation = lock(&self.computation).take()?;
+        if self.opened.is_inherited() {
+            mem::forget(computation);
+            return None;
+        }
+        let current = self.opened.operate(py, 0, |_| computation.fail())?;
+        Some(PyBytes::new(py, &current))
+    }
+
+    /// Gives up: others take over.
+    fn abandon(&self, py: Python<'_>) {
+        let computation = lock(&self.computation).take();
+        end(py, &self.opened, computation);
+    }
+}
+
+/// Drops what belongs to the engine; a child of a fork does not touch what it has inherited: see [`Opened`].
+fn end<T: Send>(py: Python<'_>, opened: &Opened, ended: Option<T>) {
+    if opened.is_inherited() {
+        mem::forget(ended);
+    } else if ended.is_some() {
+        opened.operate(py, 0, |_| drop(ended));
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.opened.is_inherited() {
+            mem::forget(lock(&self.pending).take());
+        }
+    }
+}
+
+impl Drop for Computation {
+    fn drop(&mut self) {
+        if self.opened.is_inherited() {
+            mem::forget(lock(&self.computation).take());
+        }
+    }
+}
