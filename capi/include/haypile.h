@@ -29,7 +29,9 @@
 // - What a function makes (values, keys, a pinned value, a reservation, a job) is freed once, by the
 //   function that its documentation names.
 // - A structure that may grow is passed with its sizeof, so that programs and libraries of different
-//   versions understand each other.
+//   versions understand each other. Fields that the library does not know are set to zero where it
+//   writes; where it reads, they have to be zero, or the call causes HAYPILE_ERROR_ARGUMENT. So does a
+//   size below that of the structure's first version, such as zero or the size of a pointer.
 // - A TTL is in milliseconds, and more than zero, or one of HAYPILE_TTL_OF_CACHE and
 //   HAYPILE_TTL_NEVER.
 // - A cache may forget. An entry that was written can be evicted at once. While a server does not

@@ -5,7 +5,7 @@ use std::ptr;
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
-use crate::pointer::{Out, OutStruct, object};
+use crate::pointer::{Growing, Out, OutStruct, object};
 
 /// Limits of a cache. Later versions append fields.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,10 @@ pub struct Limits {
     pub max_value_bytes: u64,
     /// The bound on the whole cache; zero where there is none or it is not known.
     pub capacity_bytes: u64,
+}
+
+impl Growing for Limits {
+    const FIRST_BYTES: usize = 24;
 }
 
 /// Returns the limits of a cache; `limits_bytes` is sizeof(haypile_limits).

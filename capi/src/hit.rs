@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::pointer::Growing;
 use crate::ttl::HAYPILE_TTL_NEVER;
 
 /// Properties of an entry at the time of reading. Later versions append fields.
@@ -18,6 +19,10 @@ pub struct Hit {
     pub has_version: u32,
     /// The level that had the entry: of "A -> B", 0 is A. A cache of one level always returns 0.
     pub level: u32,
+}
+
+impl Growing for Hit {
+    const FIRST_BYTES: usize = 24;
 }
 
 impl From<engine::Hit> for Hit {

@@ -87,14 +87,32 @@ pub(crate) unsafe fn array<'a, T>(
     Ok(unsafe { slice::from_raw_parts(items, count) })
 }
 
-/// A structure of C that may be older or newer than this library.
+/// A structure that later versions of the library append fields to. The program passes its size, and may be
+/// older or newer than this library.
+pub(crate) trait Growing: Copy {
+    /// Size of the structure in its first version. No program has a smaller one.
+    const FIRST_BYTES: usize;
+}
+
+fn check_size<T: Growing>(name: &str, bytes: usize) -> Result<(), Failure> {
+    if bytes >= T::FIRST_BYTES {
+        return Ok(());
+    }
+    Err(Failure::Argument(format!(
+        "the size of {name} is {bytes} bytes, and that of its first version {}; pass the sizeof of the structure",
+        T::FIRST_BYTES
+    )))
+}
+
+/// A structure of the program that a function writes.
 pub(crate) struct OutStruct<T> {
     to: NonNull<T>,
     bytes: usize,
 }
 
-impl<T: Copy> OutStruct<T> {
-    /// Writes zeros at once.
+impl<T: Growing> OutStruct<T> {
+    /// Writes zeros at once, to the end of a structure that is larger than that of this library, and even if
+    /// its size is refused.
     ///
     /// # Safety
     ///
@@ -106,6 +124,7 @@ impl<T: Copy> OutStruct<T> {
         }
         // SAFETY: not null, and else the caller's promise.
         unsafe { to.cast::<u8>().write_bytes(0, bytes) };
+        check_size::<T>(name, bytes)?;
         Ok(Self { to, bytes })
     }
 
@@ -123,12 +142,12 @@ impl<T: Copy> OutStruct<T> {
     }
 }
 
-/// Returns a structure of the caller; fields that an older caller does not know are those of `nothing`.
+/// Returns a structure of the program; fields that an older program does not know are those of `nothing`.
 ///
 /// # Safety
 ///
 /// `from` is null, or valid for reads of `bytes`; any bytes make a `T`.
-pub(crate) unsafe fn structure<T: Copy>(
+pub(crate) unsafe fn structure<T: Growing>(
     name: &str,
     from: *const T,
     bytes: usize,
@@ -139,6 +158,7 @@ pub(crate) unsafe fn structure<T: Copy>(
     if from.is_null() {
         return Err(is_null(name));
     }
+    check_size::<T>(name, bytes)?;
     let (known, unknown) = given.split_at(bytes.min(size_of::<T>()));
     if unknown.iter().any(|byte| *byte != 0) {
         return Err(Failure::Argument(format!(
@@ -169,4 +189,66 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 
 pub(crate) fn is_null(name: &str) -> Failure {
     Failure::Argument(format!("{name} is NULL"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(C)]
+    struct Grown {
+        first: u64,
+        appended: u64,
+    }
+
+    impl Growing for Grown {
+        const FIRST_BYTES: usize = 8;
+    }
+
+    const NOTHING: Grown = Grown { first: 0, appended: 70 };
+
+    /// Writes to a structure of this size in bytes of 7, and returns them.
+    fn written(bytes: usize) -> ([u64; 4], bool) {
+        let mut to = [0x0707_0707_0707_0707; 4];
+        // SAFETY: the array is larger than each size of these tests.
+        let out = unsafe { OutStruct::<Grown>::new("out", to.as_mut_ptr().cast(), bytes) };
+        let is_accepted = out.is_ok();
+        if let Ok(out) = out {
+            out.set(&Grown { first: 1, appended: 2 });
+        }
+        (to, is_accepted)
+    }
+
+    fn read(from: &[u64], bytes: usize) -> Result<Grown, Failure> {
+        // SAFETY: the slice is as large as each size of these tests, and any bytes make the structure.
+        unsafe { structure("from", from.as_ptr().cast(), bytes, NOTHING) }
+    }
+
+    #[test]
+    fn programs_of_all_versions_get_the_fields_that_they_know_and_zeros() {
+        const SEVENS: u64 = 0x0707_0707_0707_0707;
+        assert_eq!(written(8), ([1, SEVENS, SEVENS, SEVENS], true));
+        assert_eq!(written(16), ([1, 2, SEVENS, SEVENS], true));
+        assert_eq!(written(24), ([1, 2, 0, SEVENS], true));
+        assert_eq!(written(0), ([SEVENS; 4], false));
+        let (to, is_accepted) = written(7);
+        assert_eq!(to.map(u64::to_ne_bytes)[0][..7], [0; 7]);
+        assert_eq!((to[1], is_accepted), (SEVENS, false));
+    }
+
+    #[test]
+    fn programs_of_all_versions_pass_the_fields_that_they_know() {
+        assert_eq!(read(&[1, 2, 3], 8).unwrap(), Grown { first: 1, ..NOTHING });
+        assert_eq!(read(&[1, 2, 3], 16).unwrap(), Grown { first: 1, appended: 2 });
+        assert_eq!(read(&[1, 2, 0], 24).unwrap(), Grown { first: 1, appended: 2 });
+        for (from, bytes) in
+            [([1, 2, 3], 24), ([1, 2, 1 << 63], 24), ([1, 2, 0], 7), ([1, 2, 0], 0)]
+        {
+            assert!(
+                matches!(read(&from, bytes), Err(Failure::Argument(_))),
+                "{bytes} bytes of {from:?}"
+            );
+        }
+    }
 }

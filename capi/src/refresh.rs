@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::compute::{Computation, Compute, NotComputed, answer};
 use crate::fork::Origin;
-use crate::pointer::{bytes, is_null, object, structure};
+use crate::pointer::{Growing, bytes, is_null, object, structure};
 use crate::read::OutValue;
 use crate::ttl::ttl_of;
 
@@ -34,6 +34,10 @@ pub struct Times {
     /// checked about every 50 ms. Zero leaves it at the bound of the URL, `compute_wait=`, after which
     /// one of the waiting callers computes itself.
     pub wait_ms: i64,
+}
+
+impl Growing for Times {
+    const FIRST_BYTES: usize = 32;
 }
 
 /// The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;

@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
-use crate::pointer::{OutStruct, object};
+use crate::pointer::{Growing, OutStruct, object};
 
 /// Counts since the cache was opened, and its current contents. A failed operation is counted
 /// nowhere. Later versions append fields.
@@ -64,6 +64,10 @@ pub struct Stats {
     /// Connections to a server that were lost while entries were to change, and of which the server
     /// did not confirm that it had read them to their end. An older value can come back.
     pub unfenced: u64,
+}
+
+impl Growing for Stats {
+    const FIRST_BYTES: usize = std::mem::offset_of!(Stats, unreachable);
 }
 
 /// Returns the statistics of a cache. `stats_bytes` is sizeof(haypile_stats), so that a program

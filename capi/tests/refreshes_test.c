@@ -117,11 +117,14 @@ static void test_errors(haypile_cache *cache)
                                  &value_bytes) == HAYPILE_ERROR_ARGUMENT);
     CHECK(haypile_get_or_refresh(cache, "k", 1, &times, sizeof times, compute, &computation, NULL,
                                  &value_bytes) == HAYPILE_ERROR_ARGUMENT);
-    // Programs of an older and of a newer header.
+    // Sizes that no version has, and a program of a newer header.
     computation.answer = 0;
-    CHECK(haypile_get_or_refresh(cache, "older", 5, &times, 8, compute, &computation, &value,
-                                 &value_bytes) == HAYPILE_OK);
-    haypile_free(value);
+    CHECK(haypile_get_or_refresh(cache, "older", 5, &times, sizeof times - 1, compute, &computation,
+                                 &value, &value_bytes) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(error_says("the size of freshness") && value == NULL);
+    CHECK(haypile_get_or_refresh(cache, "older", 5, &times, 0, compute, &computation, &value,
+                                 &value_bytes) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(error_says("the size of freshness") && value == NULL);
     CHECK(haypile_get_or_refresh(cache, "newer", 5, &newer.known, sizeof newer, compute,
                                  &computation, &value, &value_bytes) == HAYPILE_OK);
     haypile_free(value);

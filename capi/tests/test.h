@@ -46,6 +46,7 @@ void test_many(haypile_cache *cache);
 void test_keys(haypile_cache *cache, const char *url);
 void test_pinned(haypile_cache *cache, const char *url);
 void test_reservations(haypile_cache *cache);
+void test_structures(haypile_cache *cache);
 void test_refreshes(haypile_cache *cache);
 void test_whole_caches(haypile_cache *cache, const char *url);
 void test_levels_and_servers(void);

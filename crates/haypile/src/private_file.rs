@@ -4,12 +4,15 @@
 //! its writer lives. A file with a temporary name and no lock was left by a process that died, and
 //! the next writer in the folder removes it.
 
+use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{self, Path};
+use std::process;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::call::Call;
 
@@ -27,10 +30,11 @@ impl Naming {
     /// Creates a file in a folder that only its owner can read, and removes leftovers there first.
     pub(crate) fn create_in(self, folder: &Path) -> io::Result<NamedTempFile> {
         self.remove_leftovers(folder);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(self.prefix).suffix(self.suffix);
         for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(folder).call("open")?;
+            let file = match self.create_new(folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created.call("open")?,
+            };
             // Without locks in the file system no other writer gets one either, and the file is
             // safe.
             let is_taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
@@ -40,6 +44,23 @@ impl Naming {
             }
         }
         Err(io::Error::other("other programs keep removing the new file"))
+    }
+
+    /// Creates a file with a random name.
+    ///
+    /// `tempfile` seeds its names with [`std::thread::current`], which allocates a handle that the main thread
+    /// never frees: leak checkers report it.
+    fn create_new(self, folder: &Path) -> io::Result<NamedTempFile> {
+        // A forked child has a copy of its parent's random numbers, and a process id of its own.
+        let number = RandomState::new().hash_one(process::id());
+        let path =
+            path::absolute(folder)?.join(format!("{}{number:016x}{}", self.prefix, self.suffix));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path)?;
+        Ok(NamedTempFile::from_parts(file, TempPath::try_from_path(path)?))
     }
 
     /// Removes files of dead writers in a folder. Failures are left to the next writer.

@@ -4,7 +4,10 @@
 //! other threads held stay locked in it, and operations of these threads never finish. So it starts
 //! with state of its own.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A value per process: a forked child sees a new one.
 #[derive(Debug)]
@@ -39,6 +42,54 @@ impl<T: Default> PerProcess<T> {
 impl<T: Default> ListNode<T> {
     fn new() -> Self {
         Self { generation: generation(), value: T::default(), next: OnceLock::new() }
+    }
+}
+
+/// Values by key. The holders in one process share the value of a key, for as long as one of them holds it.
+///
+/// The values are in a [`BTreeMap`], whose nodes are referred to by their addresses. A `HashMap` in a static
+/// refers to the middle of its table, which leak checkers report as possibly lost.
+#[derive(Debug)]
+pub(crate) struct SharedValues<K, V>(OnceLock<PerProcess<Mutex<WeakValues<K, V>>>>);
+
+type WeakValues<K, V> = BTreeMap<K, Weak<V>>;
+
+impl<K: Ord, V> SharedValues<K, V> {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Returns the value of a key, which `create` creates if nobody holds it.
+    pub(crate) fn get_or_create(&self, key: K, create: impl FnOnce() -> V) -> Arc<V> {
+        let mut values = self.lock();
+        if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
+            return value;
+        }
+        let value = Arc::new(create());
+        values.insert(key, Arc::downgrade(&value));
+        value
+    }
+
+    /// Forgets the value of a key if nobody holds it. Each value has to call this when it is dropped.
+    pub(crate) fn forget(&self, key: &K) {
+        let mut values = self.lock();
+        // Another caller may have created the next one already.
+        if values.get(key).is_some_and(|weak| weak.strong_count() == 0) {
+            values.remove(key);
+        }
+        if values.is_empty() {
+            // Frees the last node, which `remove` keeps.
+            values.clear();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WeakValues<K, V>> {
+        self.0.get_or_init(PerProcess::new).get().lock()
     }
 }
 

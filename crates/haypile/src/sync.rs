@@ -47,12 +47,50 @@ impl Condvar {
 }
 
 /// The identity of a thread.
+///
+/// [`std::thread::current`] also has one, in a handle that it allocates and that the main thread never
+/// frees: leak checkers report it in every program that computes a value.
 #[cfg(not(shuttle))]
 pub(crate) mod thread_id {
-    pub(crate) use std::thread::ThreadId;
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+    /// A number that no other thread of this process has or had. A forked child keeps the number of the
+    /// thread that forked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct ThreadId(u64);
+
+    /// The number of a thread that has none yet.
+    const NONE: u64 = 0;
+
+    static NEXT: AtomicU64 = AtomicU64::new(NONE + 1);
+
+    thread_local! {
+        // Without a destructor, so that destructors of other thread-local values can use it.
+        static ID: Cell<u64> = const { Cell::new(NONE) };
+    }
+
+    #[inline]
     pub(crate) fn this_thread() -> ThreadId {
-        std::thread::current().id()
+        if ID.get() == NONE {
+            ID.set(NEXT.fetch_add(1, Relaxed));
+        }
+        ThreadId(ID.get())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_thread_keeps_an_id_that_no_other_thread_gets() {
+            let first = this_thread();
+            let other = || std::thread::spawn(this_thread).join().unwrap();
+            let others = [other(), other()];
+            assert_eq!(first, this_thread());
+            assert_ne!(others[0], others[1]);
+            assert!(!others.contains(&first));
+        }
     }
 }
 

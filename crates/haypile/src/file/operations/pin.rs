@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::slice;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::file::area::{Area, Key, OpError, Record};
@@ -16,7 +16,7 @@ use crate::file::platform::ground::Ground;
 use crate::file::platform::kernel::{FileId, Lock};
 use crate::file::platform::mapped::Mapped;
 use crate::mutant;
-use crate::process::{self, PerProcess};
+use crate::process::{self, SharedValues};
 use crate::sync::Mutex;
 
 /// The length from which a value is pinned: copying a shorter one costs less than the lock.
@@ -46,8 +46,8 @@ pub(in crate::file) struct InPlace<'a> {
 pub(in crate::file) struct Pins {
     /// Their number, or [`CLOSED`].
     count: Arc<AtomicUsize>,
-    /// The segments that all handles of this process have pinned in the file.
-    in_process: Arc<AtomicUsize>,
+    /// Those of all handles of this process.
+    in_process: Arc<PinnedInProcess>,
     /// Held while a segment is pinned: of two threads, the second one shares the pin of the first.
     pinning: Mutex<()>,
     /// By number. All values of a segment share its lock.
@@ -71,28 +71,29 @@ struct SegmentPin {
 #[derive(Debug)]
 struct Counted {
     count: Arc<AtomicUsize>,
-    in_process: Arc<AtomicUsize>,
+    in_process: Arc<PinnedInProcess>,
     segments: usize,
+}
+
+/// The number of segments that all handles of this process have pinned in one file.
+#[derive(Debug)]
+struct PinnedInProcess {
+    segments: AtomicUsize,
+    file: FileId,
 }
 
 /// Of a file that was let go of: nothing is pinned in it any more.
 const CLOSED: usize = usize::MAX;
 
-/// The segments that the handles of this process have pinned, by file.
-static BY_FILE: LazyLock<PerProcess<Mutex<ByFile>>> = LazyLock::new(PerProcess::new);
-
-type ByFile = HashMap<FileId, Weak<AtomicUsize>>;
+static BY_FILE: SharedValues<FileId, PinnedInProcess> = SharedValues::new();
 
 impl Pins {
     /// Those of a handle of this file.
     pub(in crate::file) fn of(file: FileId) -> Self {
-        let mut by_file = BY_FILE.get().lock();
-        by_file.retain(|_, in_process| in_process.strong_count() > 0);
-        let in_process = by_file.get(&file).and_then(Weak::upgrade).unwrap_or_default();
-        by_file.insert(file, Arc::downgrade(&in_process));
+        let none = || PinnedInProcess { segments: AtomicUsize::new(0), file };
         Self {
             count: Arc::default(),
-            in_process,
+            in_process: BY_FILE.get_or_create(file, none),
             pinning: Mutex::default(),
             segments: Mutex::default(),
             refused_us: AtomicU64::new(u64::MAX),
@@ -104,10 +105,10 @@ impl Pins {
         let (segments, most) = (segments as usize, most as usize);
         let (done, seen) = (Ordering::SeqCst, Ordering::SeqCst);
         let within = |pinned: usize| Some(pinned + segments).filter(|sum| *sum <= most);
-        self.in_process.try_update(done, seen, within).ok()?;
+        self.in_process.segments.try_update(done, seen, within).ok()?;
         let more = |pins: usize| (pins != CLOSED).then_some(pins + 1);
         if self.count.try_update(done, seen, more).is_err() {
-            self.in_process.fetch_sub(segments, Ordering::SeqCst);
+            self.in_process.segments.fetch_sub(segments, Ordering::SeqCst);
             return None;
         }
         let (count, in_process) = (Arc::clone(&self.count), Arc::clone(&self.in_process));
@@ -138,6 +139,14 @@ impl Pins {
         self.refused_us.store(now_us, Ordering::Relaxed);
     }
 
+    /// Frees the table that a forked child inherits and does not need: leak checkers would report it, for a
+    /// `HashMap` refers to the middle of its table. A table that a thread of the parent had locked stays.
+    pub(in crate::file) fn free_inherited(&self) {
+        if let Some(mut segments) = self.segments.try_lock() {
+            *segments = HashMap::new();
+        }
+    }
+
     /// Lets there be none from now on, if there is none; says whether that is so.
     pub(in crate::file) fn close(&self) -> bool {
         let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
@@ -147,8 +156,14 @@ impl Pins {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.in_process.fetch_sub(self.segments, Ordering::SeqCst);
+        self.in_process.segments.fetch_sub(self.segments, Ordering::SeqCst);
         self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for PinnedInProcess {
+    fn drop(&mut self) {
+        BY_FILE.forget(&self.file);
     }
 }
 

@@ -27,6 +27,13 @@ impl Verified {
         verified.insert(Self::name(record));
     }
 
+    /// As [`Pins::free_inherited`](crate::file::operations::pin::Pins::free_inherited).
+    pub(in crate::file) fn free_inherited(&self) {
+        if let Some(mut verified) = self.0.try_lock() {
+            *verified = HashSet::new();
+        }
+    }
+
     fn name(record: &Record) -> (u64, u64) {
         (record.at, record.head.version())
     }

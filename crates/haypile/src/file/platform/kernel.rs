@@ -34,7 +34,7 @@ pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
 
 /// A file, told apart from others that had or get its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::file) struct FileId {
     pub(in crate::file) device: u64,
     pub(in crate::file) inode: u64,

@@ -261,6 +261,8 @@ impl Session {
         // SAFETY: a child has one thread, which is not in an operation that its parent began; claims
         // that it has inherited do nothing, and it reads no value in place. The session is forgotten.
         unsafe { self.area.ground.map.unmap() };
+        self.pins.free_inherited();
+        self.verified.free_inherited();
         true
     }
 
