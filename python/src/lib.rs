@@ -17,6 +17,7 @@ mod counter;
 mod errors;
 mod fork;
 mod interpreter;
+mod json;
 mod keys;
 mod logging;
 mod opened;
@@ -46,6 +47,8 @@ mod module {
         BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,
         OpenError, Unsupported, ValueTooLarge,
     };
+    #[pymodule_export]
+    use crate::json::{is_short, json_outline, short_run};
     #[pymodule_export]
     use crate::stats::Stats;
 
