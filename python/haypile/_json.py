@@ -211,7 +211,7 @@ def _built(data: bytes, outline: list[tuple[str, int, int]]) -> Any:
                     outer[key] = value
         else:
             key = None
-            if start < end:
+            if containers and containers[-1][0] == "{":
                 key = _decode(str(data[start:end], "utf-8", "surrogatepass"))
                 if type(key) is not str:
                     raise _Unusual
