@@ -4,9 +4,10 @@ Its encoder and its decoder hold the GIL from the first byte to the last, which 
 with 10 MB. Here each of their calls gets about 64 KiB, and between these a thread that waits for the GIL gets it.
 Results and errors are those of the standard library.
 
-What stays one piece: a text of another class than str, a dict or list whose class has iteration of its own, a key, and
-what is wrong. A value with an error is read or written a second time, all at once, so that the error is the standard
-library's. Freeing a value and collections of garbage also hold the GIL, and are not in the hands of this module.
+One piece are: a text of a subclass of str, a dict of a class with `items` of its own, a key, an integer, and the last
+copy of a text that is read. A value with an error is read or written a second time, all at once, so that the error is
+the standard library's. A dict of hundreds of thousands of keys holds the GIL for some milliseconds where it grows.
+Freeing a value and collecting garbage also hold the GIL, and are not in the hands of this module.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ CHUNK_BYTES = 1 << 15
 CHUNK_CHARACTERS = 1 << 15
 # Items of a container that are taken from it at once. More are never short.
 RUN_ITEMS = 1 << 10
+# Pieces of a JSON text that are freed at once.
+FREED_PIECES = 16
 # Containers inside of each other that are written in pieces; those further inside are one piece.
 DEEPEST = 200
 # Longest time for which the GIL is kept in pieces of less.
@@ -35,10 +38,11 @@ TURN_SECONDS = 1e-3
 # The GIL is given up for this long. A thread that waits for it wakes up in this time; none does in no time.
 PAUSE_SECONDS = 2e-5
 
+# The methods of a JSONEncoder and a JSONDecoder, which json.dumps and json.loads call.
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _decode = json.JSONDecoder().decode
+# The encoder checks the items of other methods.
 _DICT_ITEMS = (dict.items, OrderedDict.items)
-_SEQUENCE_ITERATORS = (list.__iter__, tuple.__iter__)
 
 
 def is_short(value: Any, budget: int = SHORT) -> bool:
@@ -65,7 +69,7 @@ def dumps(value: Any) -> bytes:
 
 def loads(data: bytes | bytearray | memoryview) -> Any:
     """Returns the value of a JSON text."""
-    if type(data) is not bytes:
+    if not isinstance(data, bytes):
         data = _copy(data)
     if len(data) > SHORT:
         outline = _json_outline(data, CHUNK_BYTES)
@@ -111,7 +115,12 @@ class _Writer:
     def dumps(self, value: Any) -> bytes:
         self._write(value)
         # Copies without the GIL.
-        return b"".join(self._pieces)
+        data = b"".join(self._pieces)
+        # To free all of them at once takes some milliseconds.
+        while self._pieces:
+            del self._pieces[-FREED_PIECES:]
+            self._turn.check()
+        return data
 
     def _write(self, value: Any) -> None:
         kind = type(value)
@@ -121,7 +130,7 @@ class _Writer:
             self._add(_encode(value))
         elif issubclass(kind, dict) and kind.items in _DICT_ITEMS:
             self._write_items(value, iter(value.items()), is_dict=True)
-        elif issubclass(kind, (list, tuple)) and kind.__iter__ in _SEQUENCE_ITERATORS:
+        elif issubclass(kind, (list, tuple)):
             self._write_items(value, iter(value), is_dict=False)
         else:
             self._add(_encode(value))

@@ -59,6 +59,35 @@ class Sequence(list):
         return iter(["of its own", *super().__iter__()])
 
 
+class Lists(dict):
+    """A dict whose members are not pairs."""
+
+    def items(self):
+        return [list(member) for member in super().items()]
+
+
+class Slices(str):
+    """A text with slices of its own."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index):
+        return "not a part"
+
+
+class Unequal(str):
+    """A key that is equal to others only later."""
+
+    __slots__ = ()
+    is_equal = False
+
+    def __eq__(self, other):
+        return self.is_equal
+
+    def __hash__(self):
+        return 1
+
+
 Point = collections.namedtuple("Point", "x y")
 
 SCALARS = [
@@ -66,8 +95,8 @@ SCALARS = [
     *("", "a", 'quote " inside', "back\\slash", "\\", '\\"', "[{,:}]", "\n\t\x00\x1f\x7f", "\N{SNOWMAN}\u00e9", "\U0001f600"),
     *("x" * 300, "\N{SNOWMAN}\\" * 90, "\U0001f600" * 70, "\n" * 50, '"' * 33),
 ]
-ODD = [Colour.RED, Text("text"), Number(5), Point(1, "b"), Items(a=2), Sequence([1]), collections.OrderedDict(b=1, a=2)]
-WRONG = [object(), {1}, b"bytes", "\ud800", {(1, 2): 3}, {b"key": 1}, 10**5000, 1j]
+ODD = [Colour.RED, Text("text"), Number(5), Point(1, "b"), Items(a=2), Sequence([1]), Slices("text"), collections.OrderedDict(b=1, a=2)]
+WRONG = [object(), Lists(a=1), {1}, b"bytes", "\ud800", {(1, 2): 3}, {b"key": 1}, 10**5000, 1j]
 KEYS = [None, True, False, 0, 1, -5, 1.5, math.nan, math.inf, Colour.RED, Text("k"), Number(3), "1", "true", "", "ключ", 'a"b']
 
 
@@ -106,6 +135,12 @@ class PiecesTest(unittest.TestCase):
 
     def check_dumps(self, value):
         self.assertEqual(outcome(_json.dumps, value), outcome(plain_dumps, value))
+
+    def check_dumps_in_pieces(self, value):
+        """Checks a value that the encoder does not get as a whole, not even after an error."""
+        with mock.patch.object(_json, "_encode", side_effect=_json._encode) as encode:
+            self.assertEqual(_json.dumps(value), plain_dumps(value))
+        self.assertFalse(any(call.args[0] is value for call in encode.call_args_list))
 
     def check_loads(self, data):
         self.assertEqual(outcome(_json.loads, data), outcome(json.loads, data))
@@ -161,6 +196,11 @@ class DumpsTest(PiecesTest):
                 self.check_dumps({"before": 1, key: value, "after": [2] * 50})
         # Equal for JSON, and not for a dict.
         self.check_dumps({1: "x" * 300, "1": "x" * 300, True: 5, "true": [1] * 50})
+        keys = [Unequal(key) for key in "abcabc"]
+        value = dict.fromkeys(keys, 1)
+        Unequal.is_equal = True
+        self.addCleanup(setattr, Unequal, "is_equal", False)
+        self.check_dumps({"before": [1] * 50, "value": value})
         self.check_dumps({float("nan"): 1, float("nan"): [1] * 50, "a": 2})
 
     def test_circular_values(self):
@@ -173,9 +213,15 @@ class DumpsTest(PiecesTest):
                 self.check_dumps(value)
                 with self.assertRaisesRegex(ValueError, "Circular reference detected"):
                     _json.dumps(value)
+        # It is noticed at once, not after writing what is around it many times.
+        wide = [*["x" * 300] * 20]
+        wide.append(wide)
+        with mock.patch.object(_json._Writer, "_write_text") as write_text, self.assertRaises(ValueError):
+            _json.dumps(wide)
+        self.assertEqual(write_text.call_count, 20)
         # The same object twice is not circular.
         shared = ["x" * 300]
-        self.check_dumps([shared, shared, {"a": shared, "b": [shared]}])
+        self.check_dumps_in_pieces([shared, shared, {"a": shared, "b": [shared]}])
 
     def test_deep_values(self):
         self.set_pieces(2)
@@ -191,6 +237,20 @@ class DumpsTest(PiecesTest):
                     value = wrap(value)
                 with self.subTest(depth=depth):
                     self.check_dumps(value)
+
+    def test_deep_values_in_pieces(self):
+        self.set_pieces(2)
+        value = 1
+        for _ in range(470):
+            value = {"a": "x" * 300, "b": value}
+        self.check_dumps_in_pieces(value)
+
+    def test_subclasses_in_pieces(self):
+        self.set_pieces(2)
+        many = {f"key {i}": i for i in range(50)}
+        for value in (collections.OrderedDict(many), collections.defaultdict(int, many), collections.Counter(many)):
+            self.check_dumps_in_pieces(value)
+        self.check_dumps_in_pieces(Point([1] * 50, many))
 
     def test_concurrent_changes(self):
         # Each is of a kind that stays a JSON text of this shape; nothing else may be raised.
@@ -276,7 +336,7 @@ class LoadsTest(PiecesTest):
         rng = random.Random(2)
         for size in (1, 2, 5, 16, 60, 300):
             self.set_pieces(size)
-            for case in range(150):
+            for case in range(40):
                 data = self.random_text(rng)
                 with self.subTest(size=size, data=data):
                     self.check_loads(data)
@@ -374,7 +434,10 @@ class LoadsTest(PiecesTest):
         data = plain_dumps([{"id": i, "name": f"name {i}"} for i in range(5000)])
         for buffer in (bytearray(data), memoryview(data), memoryview(bytearray(data)), memoryview(data)[:-1]):
             self.assertEqual(outcome(_json.loads, buffer), outcome(json.loads, bytes(buffer)))
-        self.assertEqual(_json.loads(memoryview(b"[1]")), [1])
+        for length in (0, 3, _json.SHORT - 1, _json.SHORT, _json.SHORT + 1, 2 * _json.SHORT):
+            data = b"[1]" + b" " * (length - 4) + b"\n" if length > 3 else b"[1]"[:length]
+            self.check_loads(data)
+            self.assertEqual(outcome(_json.loads, memoryview(data)), outcome(json.loads, data))
 
     def test_other_types(self):
         for value in (None, 5, ["a"]):
