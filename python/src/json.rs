@@ -150,9 +150,9 @@ struct Outline<'a> {
 
 impl<'a> Outline<'a> {
     fn of(text: &'a [u8], chunk: usize) -> Option<Vec<Step>> {
-        // UTF-16 and UTF-32 are left to the standard library. UTF-8 with a byte order mark begins with none of these.
+        // Not a byte order mark. UTF-16 and UTF-32 have zero bytes, which are errors in a piece.
         let start = skip_space(text, 0);
-        if !matches!(text.get(start), Some(b'[' | b'{' | b'"')) || text.get(1) == Some(&0) {
+        if !matches!(text.get(start), Some(b'[' | b'{' | b'"')) {
             return None;
         }
         let mut outline = Self { text, chunk, frames: Vec::new(), begun: 0, steps: Vec::new() };
@@ -197,11 +197,7 @@ impl<'a> Outline<'a> {
                     at += 1;
                 }
                 b':' => {
-                    let frame = self.frames.last_mut()?;
-                    if !frame.is_dict {
-                        return None;
-                    }
-                    frame.colon.get_or_insert(at);
+                    self.frames.last_mut()?.colon.get_or_insert(at);
                     at += 1;
                 }
                 _ => at += 1,
