@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from haypile._cache import Cache
 from haypile._haypile import Busy, _get_or_compute
+from haypile._json import is_short
 from haypile._memoize import Decorator
 from haypile._serializers import Serializer, named
 from haypile._threads import Lane, in_a_thread

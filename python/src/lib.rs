@@ -16,6 +16,7 @@ mod counter;
 mod errors;
 mod fork;
 mod interpreter;
+mod json;
 mod keys;
 mod logging;
 mod object;
@@ -45,6 +46,8 @@ mod module {
         BackendError, Busy, Closed, ComputesItself, Error, Full, KeyTooLong, NotACounter,
         OpenError, Unsupported, ValueTooLarge,
     };
+    #[pymodule_export]
+    use crate::json::{is_short, json_outline, short_run};
     #[pymodule_export]
     use crate::object::{BoundMemoized, Memoized, get_or_compute_object};
     #[pymodule_export]
