@@ -230,8 +230,7 @@ def put_mapping(encoder: Encoder, parts: list[bytes], tag: bytes, value: Any) ->
         inner = [first]
         encoder.put_held(inner, key, held)
         pairs.append(b"".join(inner))
-    # Two keys may have the same bytes, as two that are not a number do.
-    frame(parts, tag, b"".join(sorted(pairs)))
+    frame(parts, tag, b"".join(pairs))
 
 
 def _put_slice(encoder: Encoder, parts: list[bytes], value: Any) -> None:

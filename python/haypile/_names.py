@@ -32,7 +32,11 @@ class NoKey(TypeError):
 
 def short(value: Any) -> str:
     """Returns the text of a value in errors."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except Exception:
+        # Such as that of a number of more digits than Python writes.
+        return f"<{type(value).__name__}>"
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
