@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import functools
 import types
@@ -98,8 +99,8 @@ class Encoder:
         if isinstance(member, enum.Flag):
             # Values of several bits, or of none that is named, have no name of their own.
             self.put(parts, member.value)
-        elif kind.__members__.get(member.name) is member:
-            frame(parts, b"s", text(member.name))
+        elif kind._member_map_.get(member._name_) is member:
+            frame(parts, b"s", text(member._name_))
         else:
             raise NoKey(f"{short(member)} is not a member that {name_of_class(kind)} has by name")
 
@@ -253,11 +254,11 @@ def _put_time(encoder: Encoder, parts: list[bytes], value: Any) -> None:
     zone = value.tzinfo
     if zone is not None:
         # Zones of a program's own may have any text.
-        name = name_of_class(type(zone))
-        if name == "zoneinfo.ZoneInfo":
+        writer = _WRITERS.get(type(zone)) or _standard_writer(type(zone))
+        if writer is _put_zone:
             _check_zone(zone)
-        elif name != "datetime.timezone":
-            raise NoKey(f"a time in a zone of type {name} has no key")
+        elif type(zone) is not datetime.timezone:
+            raise NoKey(f"a time in a zone of type {name_of_class(type(zone))} has no key")
     _put_repr(encoder, parts, value)
 
 
@@ -321,21 +322,21 @@ _WRITERS: dict[type, _Writer] = {
     slice: _put_slice,
     range: _put_range,
     complex: _put_repr,
+    datetime.date: _put_repr,
+    datetime.datetime: _put_time,
+    datetime.time: _put_time,
+    datetime.timedelta: _put_repr,
+    datetime.timezone: _put_repr,
     types.EllipsisType: _put_singleton,
     types.NotImplementedType: _put_singleton,
 }
 
-# Types of the standard library, by name: to import it for them would cost every program the time.
+# Types of the standard library, by name: importing its modules for them would cost every program the time.
 _STANDARD: dict[str, _Writer] = {
     "collections.Counter": _put_counter,
     "collections.OrderedDict": _put_ordered_dict,
     "collections.defaultdict": _put_default_dict,
     "collections.deque": _put_deque,
-    "datetime.date": _put_repr,
-    "datetime.datetime": _put_time,
-    "datetime.time": _put_time,
-    "datetime.timedelta": _put_repr,
-    "datetime.timezone": _put_repr,
     "decimal.Decimal": _put_repr,
     "fractions.Fraction": _put_fraction,
     "ipaddress.IPv4Address": _put_str,
