@@ -52,8 +52,7 @@ def is_found(kind: type) -> bool:
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
     # Such as that of None: Python's own, whose names are not all in a module.
-    is_of_python = kind.__module__ == "builtins" and not kind.__flags__ & _MADE_AT_RUN_TIME
-    return found is kind or is_of_python
+    return found is kind or (kind.__module__ == "builtins" and not kind.__flags__ & _MADE_AT_RUN_TIME)
 
 
 def not_found(kind: type) -> NoKey:
