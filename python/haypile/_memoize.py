@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from haypile import _haypile, _keys
+from haypile import _haypile, _identity, _keys
 from haypile._flights import Call
 
 if TYPE_CHECKING:
@@ -72,39 +71,6 @@ class Decorator:
         return kind(function, *self._options)
 
 
-def _name_of(function: Callable[..., Any]) -> str:
-    """Returns the name of a function, by which all processes know it and no other function has."""
-    qualname = getattr(function, "__qualname__", None)
-    if qualname is None:
-        raise TypeError(f"{function!r} has no name: give memoize(name=...)")
-    module = _module_of(function)
-    # Functions that are made by others, lambdas, and programs without a file.
-    if "<" not in qualname and module not in _keys.PROGRAM:
-        return f"{module}.{qualname}"
-    try:
-        return f"{module}.{qualname}#{_keys.of_function(inspect.unwrap(function))}"
-    except TypeError as error:
-        raise TypeError(
-            f"{qualname} may be made several times, and uses a variable around it whose value has no key, so that"
-            f" its results would be shared: give memoize(name=...) ({error})"
-        ) from None
-
-
-def _module_of(function: Callable[..., Any]) -> str:
-    """Returns the module of a function, by a name that no other program has.
-
-    All programs have the same name for their own module: there it is the module that `python -m` names, or the path of
-    the script.
-    """
-    module = function.__module__
-    if module not in _keys.PROGRAM:
-        return module
-    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-    if names.get("__spec__") is not None:
-        return str(names["__spec__"].name)
-    return os.path.abspath(names["__file__"]) if "__file__" in names else _keys.PROGRAM[0]
-
-
 class Memoized(_haypile.Memoized, Generic[_P, _R]):
     """A function whose results are remembered."""
 
@@ -112,6 +78,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
     __name__: str
     __qualname__: str
     __wrapped__: Callable[_P, _R]
+    _prefix = _identity.Prefix()
 
     def __init__(
         self,
@@ -130,8 +97,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
         self._typed = typed
         self._key = key
         self._stale = stale
-        # Without a colon of its own, so that the keys of no other name begin with it.
-        self._prefix = (name or _name_of(function)).replace("%", "%25").replace(":", "%3A") + ":"
+        _identity.decorate(self, name)
 
     if TYPE_CHECKING:
 
@@ -157,7 +123,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
     def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
         """Returns the key of a call, by which the cache of its results deletes it: `objects.delete(f.cache_key(1))`."""
         if self._key is None:
-            return self._prefix + _keys.of_call(args, named, self._typed)
+            return self._prefix + _keys.of_call(self.__wrapped__, args, named, self._typed)
         key = self._key(*args, **named)
         if isinstance(key, str):
             return self._prefix + key

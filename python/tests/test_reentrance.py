@@ -22,6 +22,16 @@ PATIENCE = 120
 LARGE = bytes(range(256)) * 400
 
 
+class Argument:
+    """An argument whose key is the result of a function."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def __cache_key__(self):
+        return self.key()
+
+
 class ReentranceTest:
     """The same for every kind of cache."""
 
@@ -204,17 +214,16 @@ class ReentranceTest:
         outer = self
         objects = haypile.Objects(self.cache)
 
-        class Argument:
-            def __cache_key__(self):
-                outer.use()
-                return remembered(1) if outer.uses < 10 else 1
+        def key():
+            outer.use()
+            return remembered(1) if outer.uses < 10 else 1
 
         @objects.memoize(ttl=60, name="remembered")
         def remembered(argument):
             outer.use()
             return 1
 
-        self.assertEqual([remembered(Argument()), remembered(Argument())], [1, 1])
+        self.assertEqual([remembered(Argument(key)), remembered(Argument(key))], [1, 1])
         self.assertEqual(remembered.cache_info().misses, 2)
 
     def test_finalizers(self):
