@@ -40,11 +40,14 @@ def load(x):
 
 
 class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
     def of(self, x):
-        return x
+        return x * self.factor
 
     def __cache_key__(self):
-        return 1
+        return self.factor
 
 
 def of_module(function):
@@ -175,7 +178,7 @@ class FunctionsTest(IdentityCase):
         self.assert_told_apart(
             *(lambda x=value: x for value in (1, 2, True, "1", None, [1], (1,))),
             *(lambda *, x=value: x for value in (1, 2)),
-            *(made(value) for value in (1, 2, 1.0, "1", [1], (1,), {1: 2}, Scale, Scale(), operator, os, os.path)),
+            *(made(value) for value in (1, 2, 1.0, "1", [1], (1,), {1: 2}, Scale, Scale(1), Scale(2), operator, os)),
         )
 
     def test_variables_that_are_functions(self):
@@ -186,8 +189,9 @@ class FunctionsTest(IdentityCase):
             functools.lru_cache(one), functools.lru_cache(other), Counted(one, 1), Counted(one, 2), Counted(other, 1),
             self.objects.memoize()(one), self.objects.memoize()(other), self.objects.memoize(name="one")(one),
             self.objects.memoize(name="other")(one), len, abs, str.upper, str.lower, "a".join, "b".join,
-            Scale().of, operator.itemgetter(1), operator.itemgetter(2), operator.attrgetter("a"),
+            Scale(1).of, Scale(2).of, operator.itemgetter(1), operator.itemgetter(2), operator.attrgetter("a"),
             operator.methodcaller("a", x=1), operator.methodcaller("a", x=2), staticmethod(one), classmethod(one),
+            *(self.objects.memoize()(Scale.of).__get__(Scale(factor)) for factor in (1, 2)),
         ]
         self.assert_told_apart(*(made(function) for function in functions))
         self.assert_told_apart(*(function for function in functions if hasattr(function, "__qualname__")
@@ -242,7 +246,7 @@ class FunctionsTest(IdentityCase):
             self.objects.memoize(key=made(object()))(load)
 
     def test_with_a_name_nothing_is_compared(self):
-        names = {self.prefix(function, name="same") for function in (load, twice(load), made(object()), Scale().of)}
+        names = {self.prefix(function, name="same") for function in (load, twice(load), made(object()), Scale(1).of)}
         self.assertEqual(names, {"same"})
 
     def test_calls_do_not_change_a_function(self):
