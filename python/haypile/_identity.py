@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from haypile._encoding import Encoder, frame, put_state, text
+from haypile._haypile import BoundMemoized
 from haypile._names import PROGRAM, NoKey, is_found, name_of_class
 
 # A hash of a function, in bytes.
@@ -151,6 +152,8 @@ class _FunctionEncoder(Encoder):
             self._put_module(parts, value)
         elif kind is types.MethodType:
             self.put_all(parts, b"M", (value.__self__, value.__func__), (".__self__", ".__func__"))
+        elif isinstance(value, BoundMemoized):
+            self.put_all(parts, b"M", (value.__self__, value._memoized), (".__self__", ".__func__"))
         elif kind in (staticmethod, classmethod):
             self.put_all(parts, b"W", (kind, value.__func__))
         elif kind is types.BuiltinFunctionType:

@@ -59,19 +59,25 @@ class LaneTest(unittest.TestCase):
             return {thread for thread in threading.enumerate() if thread.name == "haypile-async"}
 
         used = set()
-        self.dumps = lambda value: used.add(threading.current_thread()) or value
         before = threads()
+
+        def note(value):
+            used.add(threading.current_thread())
+            return value
 
         async def steps():
             for _ in range(100):
+                self.dumps = note
                 await self.cache.set("key", b"value")
-                await self.cache.get_or_compute("other", 60, lambda: b"computed")
+                # A short value is made bytes in the loop.
+                self.dumps = bytes
+                await self.cache.get_or_compute("other", 60, lambda: note(b"computed"))
                 await self.cache.delete("other")
         self.run_async(steps())
         self.assertLess(len(threads() - before), 10)
         self.assertNotIn(threading.main_thread(), used)
 
-    def test_operations_are_bounded_and_computations_are_not(self):
+    def test_operations_are_bounded_and_functions_are_not(self):
         held, release = self.hold()
         width = _threads._LANE_WIDTH
 
@@ -80,11 +86,16 @@ class LaneTest(unittest.TestCase):
             await self.until(lambda: len(held) == width)
             await asyncio.sleep(0.01)
             self.assertEqual(len(held), width)
-            # Neither computations nor other caches wait for them.
+            # Other caches do not wait for them, and the functions of one cache not for each other.
+            other, begun = self.async_cache(), threading.Barrier(2 * width)
+
+            def compute():
+                begun.wait(PATIENCE)
+                return b"free"
             keys = [f"computed {number}" for number in range(2 * width)]
-            computed = await asyncio.gather(*(self.cache.get_or_compute(key, 60, lambda: b"free") for key in keys))
+            computed = await asyncio.gather(*(other.get_or_compute(key, 60, compute) for key in keys))
             self.assertEqual(computed, [b"free"] * len(keys))
-            await self.async_cache().set("other", b"free")
+            await other.set("other", b"free")
             release.set()
             await asyncio.gather(*tasks)
             self.assertEqual(len(held), 3 * width)
