@@ -91,13 +91,16 @@ class Unequal(str):
 Point = collections.namedtuple("Point", "x y")
 
 SCALARS = [
-    *(None, True, False, 0, -1, 7, 10**30, -(10**400), 1.5, -0.0, 1e300, 5e-324, math.inf, -math.inf, math.nan, 0.1 + 0.2),
-    *("", "a", 'quote " inside', "back\\slash", "\\", '\\"', "[{,:}]", "\n\t\x00\x1f\x7f", "\N{SNOWMAN}\u00e9", "\U0001f600"),
+    *(None, True, False, 0, -1, 7, 10**30, -(10**400), 1.5, -0.0, 1e300, 5e-324, math.inf, -math.inf, math.nan),
+    *("", "a", 'quote " inside', "back\\slash", "\\", '\\"', "[{,:}]", "\n\t\x00\x1f\x7f"),
+    *(0.1 + 0.2, "\N{SNOWMAN}\u00e9", "\U0001f600"),
     *("x" * 300, "\N{SNOWMAN}\\" * 90, "\U0001f600" * 70, "\n" * 50, '"' * 33),
 ]
-ODD = [Colour.RED, Text("text"), Number(5), Point(1, "b"), Items(a=2), Sequence([1]), Slices("text"), collections.OrderedDict(b=1, a=2)]
+ODD = [Colour.RED, Text("text"), Slices("text"), Number(5), Point(1, "b"), Items(a=2), Sequence([1])]
+ODD += [collections.OrderedDict(b=1, a=2)]
 WRONG = [object(), Lists(a=1), {1}, b"bytes", "\ud800", {(1, 2): 3}, {b"key": 1}, 10**5000, 1j]
-KEYS = [None, True, False, 0, 1, -5, 1.5, math.nan, math.inf, Colour.RED, Text("k"), Number(3), "1", "true", "", "ключ", 'a"b']
+KEYS = [None, True, False, 0, 1, -5, 1.5, math.nan, math.inf, "1", "true", "", "\N{SNOWMAN}", 'a"b']
+KEYS += [Colour.RED, Text("k"), Number(3)]
 
 
 def random_value(rng, depth, odd=0.0, wrong=0.0):
@@ -161,7 +164,7 @@ class DumpsTest(PiecesTest):
         rng = random.Random(1)
         for size in (1, 8, 16, 40, 200, 1000):
             self.set_pieces(size)
-            for case in range(120):
+            for case in range(80):
                 value = random_value(rng, rng.randrange(6), odd=rng.choice([0, 0.05]), wrong=rng.choice([0, 0, 0.01]))
                 with self.subTest(size=size, case=case):
                     self.check_dumps(value)
@@ -325,8 +328,8 @@ class LoadsTest(PiecesTest):
         for _ in range(rng.choice([1, 1, 1, 2, 5])):
             at = rng.randrange(len(data) + 1)
             token = rng.choice(
-                [*b'[]{},:"\\ 0a\xff\xed\x80\x00\n', b",,", b"[]", b"{}", b'"a":', b"\\ud83d", b"\\ude00", b"\\u12", b"NaN",
-                 b"\xed\xa0\xbd", b"1.", b"-", b"null", b"][", b"},{", b'","', b'""', b"/**/"]
+                [*b'[]{},:"\\ 0a\xff\xed\x80\x00\n', b",,", b"[]", b"{}", b'"a":', b"][", b"},{", b'","', b'""',
+                 b"\\ud83d", b"\\ude00", b"\\u12", b"\xed\xa0\xbd", b"NaN", b"1.", b"-", b"null", b"/**/"]
             )
             token = bytes([token]) if isinstance(token, int) else token
             kind = rng.random()
@@ -364,7 +367,8 @@ class LoadsTest(PiecesTest):
                     self.check_loads_in_pieces(plain_dumps([random_value(rng, 5), "x" * 3000]))
 
     def test_each_truncation(self):
-        data = self.spaced(random.Random(3), json.dumps([{"a": [1, "\U0001f600\\"], "b": {"c": None}}, "text", -1.5e3])).encode()
+        text = json.dumps([{"a": [1, "\U0001f600\\"], "b": {"c": None}}, "text", -1.5e3])
+        data = self.spaced(random.Random(3), text).encode()
         for size in (1, 4, 20):
             self.set_pieces(size)
             for end in range(len(data) + 1):
@@ -393,8 +397,8 @@ class LoadsTest(PiecesTest):
             self.assertGreater(decode.call_count, 50)
 
     def test_texts_are_cut_at_characters(self):
-        characters = ["a", "\u00e9", "\N{SNOWMAN}", "\U0001f600", "\\u00e9", "\\ud83d\\ude00", "\\uD83D\\uDE00", "\\\\", "\\n", '\\"']
-        characters += ["\\ud83d", "\\ude00", "\\udbff\\udfff"]
+        characters = ["a", "\u00e9", "\N{SNOWMAN}", "\U0001f600", "\\\\", "\\n", '\\"', "\\u00e9"]
+        characters += ["\\ud83d\\ude00", "\\uD83D\\uDE00", "\\udbff\\udfff", "\\ud83d", "\\ude00"]
         rng = random.Random(4)
         texts = [(character * 40).encode() for character in characters]
         texts += ["".join(rng.choices(characters, k=40)).encode() for _ in range(100)]
@@ -409,8 +413,8 @@ class LoadsTest(PiecesTest):
     def test_encodings(self):
         self.set_pieces(4)
         for text in ('["a", 1, {"b": null}, "\N{SNOWMAN}"]', '"a text"', "[]", '{"a": "b"}', "1", ""):
-            for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
-                self.check_loads(text.encode(encoding))
+            for encoding in ("8", "8-sig", "16", "16-le", "16-be", "32", "32-le", "32-be"):
+                self.check_loads(text.encode(f"utf-{encoding}"))
 
     def test_numbers_and_constants(self):
         self.set_pieces(4)
@@ -423,8 +427,10 @@ class LoadsTest(PiecesTest):
         self.set_pieces(3)
         rng = random.Random(5)
         for _ in range(200):
-            members = [f'"{rng.choice("abc")}": {rng.choice(["1", "[1, 2, 3]", "{}", chr(34) + "x" * 20 + chr(34)])}' for _ in range(8)]
-            self.check_loads("{{{}}}".format(", ".join(members)).encode())
+            keys = rng.choices(['"a"', '"b"', '"c"'], k=8)
+            values = rng.choices(["1", "[1, 2, 3]", "{}", '"a long text"'], k=8)
+            members = ", ".join(f"{key}: {value}" for key, value in zip(keys, values))
+            self.check_loads(f"{{{members}}}".encode())
 
     def test_deep_texts(self):
         self.set_pieces(4)
