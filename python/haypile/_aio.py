@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from haypile._cache import Cache
 from haypile._flights import Call, awaitable
-from haypile._objects import SHORT_BYTES, Objects, is_short
+from haypile._json import is_short
+from haypile._objects import SHORT_BYTES, Objects
 from haypile._threads import Lane, in_a_thread
 from haypile._types import MISSING, Key, Ttl
 
@@ -67,7 +68,7 @@ class AsyncCache(Generic[_V]):
     async def get(self, key: Key, default: Any = None) -> Any:
         """Returns the value of a key, or `default`."""
         if not self._is_local:
-            return await self._elsewhere(lambda: self._cache.get(key, default))
+            return await self._elsewhere(lambda cache: cache.get(key, default))
         data = self._cache._cache.get(key)
         return default if data is None else await self._cache._loaded_in_loop(key, data, default)
 
@@ -75,10 +76,10 @@ class AsyncCache(Generic[_V]):
         """Returns the values of keys, as the method of the Cache or of the Objects does."""
         keys = list(keys)
         if not isinstance(self._cache, Objects) or not self._is_local or len(keys) > _FEW_KEYS:
-            return await self._run(lambda: self._cache.get_many(keys), len(keys) <= _FEW_KEYS)
+            return await self._run(lambda cache: cache.get_many(keys), len(keys) <= _FEW_KEYS)
         found = self._cache._cache.get_many(keys)
         is_short = sum(len(data) for data in found if data is not None) < SHORT_BYTES
-        return await self._run(lambda: self._cache._all_loaded(keys, found), is_short)
+        return await self._run(lambda cache: cache._all_loaded(keys, found), is_short)
 
     @overload
     async def set(self: AsyncCache[bytes], key: Key, value: Buffer, ttl: Ttl = ...) -> None: ...
@@ -87,25 +88,25 @@ class AsyncCache(Generic[_V]):
 
     async def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
         """Writes a value, whether or not the key has one."""
-        await self._run(lambda: self._cache.set(key, value, ttl), is_short(value))
+        await self._run(lambda cache: cache.set(key, value, ttl), is_short(value))
 
     async def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
         """Writes each value under its key."""
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
         is_little = len(pairs) <= _FEW_KEYS and is_short([value for _, value in pairs])
-        await self._run(lambda: self._cache.set_many(pairs, ttl), is_little)
+        await self._run(lambda cache: cache.set_many(pairs, ttl), is_little)
 
     async def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has none; returns whether it did."""
-        return await self._run(lambda: bool(self._cache.add(key, value, ttl)), is_short(value))
+        return await self._run(lambda cache: bool(cache.add(key, value, ttl)), is_short(value))
 
     async def replace(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has one; returns whether it did."""
-        return await self._run(lambda: bool(self._cache.replace(key, value, ttl)), is_short(value))
+        return await self._run(lambda cache: bool(cache.replace(key, value, ttl)), is_short(value))
 
     async def get_or_set(self, key: Key, default: _V, ttl: Ttl = ...) -> _V:
         """Returns the value of a key; writes `default` first if there is none."""
-        value: _V = await self._run(lambda: self._cache.get_or_set(key, default, ttl), is_short(default))
+        value: _V = await self._run(lambda cache: cache.get_or_set(key, default, ttl), is_short(default))
         return value
 
     @overload
@@ -116,37 +117,37 @@ class AsyncCache(Generic[_V]):
     async def pop(self, key: Key, *default: Any) -> Any:
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
         if not isinstance(self._cache, Objects) or not self._is_local:
-            return await self._run(lambda: self._cache.pop(key, *default))
+            return await self._run(lambda cache: cache.pop(key, *default))
         data = self._cache._cache.pop(key, None)
         value = MISSING if data is None else await self._cache._loaded_in_loop(key, data, MISSING)
         return self._cache._popped(key, value, default)
 
     async def delete(self, key: Key) -> bool:
         """Deletes an entry; returns whether there was one."""
-        return await self._run(lambda: bool(self._cache.delete(key)))
+        return await self._run(lambda cache: bool(cache.delete(key)))
 
     async def delete_many(self, keys: Iterable[Key]) -> int:
         """Deletes the entries of many keys; returns how many there were."""
         keys = list(keys)
-        return await self._run(lambda: int(self._cache.delete_many(keys)), len(keys) <= _FEW_KEYS)
+        return await self._run(lambda cache: int(cache.delete_many(keys)), len(keys) <= _FEW_KEYS)
 
     async def touch(self, key: Key, ttl: Ttl = ...) -> bool:
         """Sets a new TTL for an entry, counted from now; returns whether there was one."""
-        return await self._run(lambda: bool(self._cache.touch(key, ttl)))
+        return await self._run(lambda cache: bool(cache.touch(key, ttl)))
 
     async def ttl(self, key: Key) -> float | None:
         """Returns the remaining life of an entry in seconds; None if it does not expire."""
-        remaining: float | None = await self._run(lambda: self._cache.ttl(key))
+        remaining: float | None = await self._run(lambda cache: cache.ttl(key))
         return remaining
 
     async def incr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
         """Adds to a counter and returns the new number; as Cache.incr."""
-        count: int | None = await self._run(lambda: self._cache.incr(key, delta, initial, ttl))
+        count: int | None = await self._run(lambda cache: cache.incr(key, delta, initial, ttl))
         return count
 
     async def decr(self, key: Key, delta: int = 1, initial: int | None = None, ttl: Ttl = ...) -> int | None:
         """Subtracts from a counter and stops at zero; as Cache.decr."""
-        count: int | None = await self._run(lambda: self._cache.decr(key, delta, initial, ttl))
+        count: int | None = await self._run(lambda cache: cache.decr(key, delta, initial, ttl))
         return count
 
     @overload
@@ -211,8 +212,8 @@ class AsyncCache(Generic[_V]):
     def __repr__(self) -> str:
         return f"<haypile.AsyncCache over {self._cache!r}>"
 
-    async def _run(self, operation: Callable[[], _Result], is_little: bool = True) -> _Result:
-        return operation() if self._is_local and is_little else await self._elsewhere(operation)
+    async def _run(self, operation: Callable[[Any], _Result], is_little: bool = True) -> _Result:
+        return operation(self._cache) if self._is_local and is_little else await self._elsewhere(operation)
 
-    def _elsewhere(self, operation: Callable[[], _Result]) -> Awaitable[_Result]:
-        return in_a_thread(operation, self._lane)
+    def _elsewhere(self, operation: Callable[[Any], _Result]) -> Awaitable[_Result]:
+        return in_a_thread(lambda: operation(self._cache._in_pieces), self._lane)

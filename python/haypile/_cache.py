@@ -100,6 +100,8 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
     def _cache(self) -> Cache:
         return self
 
+    _in_pieces = _cache
+
     def _dumped(self, _key: Any, value: Any) -> Any:
         return value
 

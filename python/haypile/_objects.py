@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
+from haypile import _json
 from haypile._cache import Cache
 from haypile._haypile import Busy, _get_or_compute
-from haypile._json import is_short
 from haypile._memoize import Decorator
 from haypile._serializers import Serializer, named
 from haypile._threads import Lane, in_a_thread
@@ -335,12 +335,23 @@ class Objects(Generic[_V]):
         # Digits without a signature are a number, and nothing else.
         return default if self._signer is not None and is_number and type(value) is not int else value
 
+    @property
+    def _in_pieces(self) -> Objects[_V]:
+        """The same for a thread beside a loop, with a serializer that lets the loop go on if there is one."""
+        if self._given != "json":
+            return self
+        other: Objects[_V] = object.__new__(Objects)
+        for name in Objects.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._serializer = Serializer(_json.dumps, _json.loads, name="json")
+        return other
+
     async def _dumped_in_loop(self, key: Key, value: Any) -> bytes:
-        if is_short(value):
+        if _json.is_short(value):
             return self._dumped(key, value)
-        return await in_a_thread(lambda: self._dumped(key, value))
+        return await in_a_thread(lambda: self._in_pieces._dumped(key, value))
 
     async def _loaded_in_loop(self, key: Key, data: bytes, default: Any) -> Any:
         if len(data) < SHORT_BYTES:
             return self._loaded(key, data, default)
-        return await in_a_thread(lambda: self._loaded(key, data, default))
+        return await in_a_thread(lambda: self._in_pieces._loaded(key, data, default))

@@ -151,7 +151,7 @@ class Work:
             key = f"computed {number}"
             self.cache.get_or_compute(key, 60, lambda: VALUE)
             self.cache.get_or_compute(key, 60, lambda: VALUE)
-            self.cache.get_or_compute(key, 60, lambda: VALUE, stale=60, early=70)
+            self.cache.get_or_compute(key, 60, lambda: VALUE, stale=60, early=59.999)
             for arguments in ({}, {"stale": 60}):
                 try:
                     self.cache.get_or_compute(f"missing {number}", 60, fails, **arguments)
