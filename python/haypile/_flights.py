@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import os
 import threading
@@ -249,7 +250,7 @@ class Call:
             if value is not MISSING:
                 return value, False
             # Written by another version or without our signature.
-            await self._operate(lambda data=turn: codec._delete_value(self.key, data))
+            await self._operate(functools.partial(codec._delete_value, self.key, turn))
         # Others go on writing what this program cannot load: it waits for them no longer.
         value = await self._call()
         data = await codec._dumped_in_loop(self.key, value)

@@ -159,9 +159,6 @@ class Memoized:
 
 @disjoint_base
 class BoundMemoized:
-    # Those of the subclass.
-    __self__: Any
-    _memoized: Memoized
     def __new__(cls, *_args: Any) -> Self: ...
     def __call__(self, *args: Any, **named: Any) -> Any: ...
 

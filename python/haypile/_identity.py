@@ -152,7 +152,7 @@ class _FunctionEncoder(Encoder):
             self._put_module(parts, value)
         elif kind is types.MethodType:
             self.put_all(parts, b"M", (value.__self__, value.__func__), (".__self__", ".__func__"))
-        elif isinstance(value, BoundMemoized):
+        elif issubclass(kind, BoundMemoized):
             self.put_all(parts, b"M", (value.__self__, value._memoized), (".__self__", ".__func__"))
         elif kind in (staticmethod, classmethod):
             self.put_all(parts, b"W", (kind, value.__func__))

@@ -55,7 +55,9 @@ class Decorator:
     @overload
     def __call__(self, function: classmethod[_Owner, _P, _R]) -> classmethod[_Owner, _P, _R]: ...
     @overload
-    def __call__(self, function: staticmethod[_P, _R]) -> staticmethod[_P, _R]: ...
+    def __call__(self, function: staticmethod[_P, _R]) -> staticmethod[_P, _R]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, function: Callable[Concatenate[type[_Owner], _P], _R]) -> _OfClass[_Owner, _P, _R]: ...
     @overload
     def __call__(self, function: Callable[_P, _R]) -> Memoized[_P, _R]: ...
 
@@ -153,6 +155,15 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
         return BoundMemoized(self, instance)
 
 
+if TYPE_CHECKING:
+
+    class _OfClass(Memoized[Concatenate[type[_Owner], _Q], _R], Generic[_Owner, _Q, _R]):
+        """A class method: type checkers do not see what classmethod does about what it wraps."""
+
+        def __get__(self, instance: object, owner: type | None = None) -> BoundMemoized[_Q, _R]:  # type: ignore[override]
+            ...
+
+
 def _mark_coroutine_function(function: Any) -> None:
     if hasattr(inspect, "markcoroutinefunction"):
         inspect.markcoroutinefunction(function)
@@ -167,7 +178,7 @@ class _MemoizedCoroutine(Memoized[_P, _R]):
         super().__init__(*args)
         _mark_coroutine_function(self)
 
-    async def __call__(self, *args: Any, **named: Any) -> Any:
+    async def __call__(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
         objects = self._objects
         key = self.cache_key(*args, **named)
         function = functools.partial(self.__wrapped__, *args, **named)
@@ -184,6 +195,8 @@ class BoundMemoized(_haypile.BoundMemoized, Generic[_P, _R]):
 
     __name__: str
     __wrapped__: Callable[_P, _R]
+    # A Memoized; as that type it would be a descriptor here.
+    _memoized: Any
 
     def __init__(self, memoized: Memoized[..., _R], instance: object) -> None:
         functools.update_wrapper(self, memoized.__wrapped__)
@@ -200,11 +213,13 @@ class BoundMemoized(_haypile.BoundMemoized, Generic[_P, _R]):
 
     def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
         """Returns the key of a call."""
-        return self._memoized.cache_key(self.__self__, *args, **named)
+        key: str | bytes = self._memoized.cache_key(self.__self__, *args, **named)
+        return key
 
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process, of all objects."""
-        return self._memoized.cache_info()
+        info: CacheInfo = self._memoized.cache_info()
+        return info
 
     def cache_clear(self) -> None:
         """Forgets all results, of all objects."""
@@ -218,5 +233,5 @@ class _BoundCoroutine(BoundMemoized[_P, _R]):
         super().__init__(memoized, instance)
         _mark_coroutine_function(self)
 
-    async def __call__(self, *args: Any, **named: Any) -> Any:
-        return await self._memoized(self.__self__, *args, **named)  # type: ignore[misc]
+    async def __call__(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
+        return await self._memoized(self.__self__, *args, **named)
