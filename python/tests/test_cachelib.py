@@ -127,6 +127,17 @@ class CachelibTest(unittest.TestCase):
         self.assertEqual(cache.get_many("many", "small"), [None, "new"])
         self.assertFalse(cache.add("add", large))
 
+    def test_a_refusal_is_counted_and_raises_nothing(self):
+        opened = urls.Busy("memory:size=1MiB")
+        self.addCleanup(opened.close)
+        cache = HaypileCache(opened)
+        cache.set("old", "value")
+        self.assertFalse(cache.set("old", bytes(2 << 20)))
+        self.assertIsNone(cache.get("old"))
+        self.assertEqual(cache.set_many({"one": bytes(2 << 20)}), [])
+        self.assertFalse(cache.add("new", bytes(2 << 20)))
+        self.assertEqual(opened.stats().refused_values, 2)
+
     def test_what_cannot_be_pickled(self):
         for serializer in ("pickle", BaseSerializer()):
             with self.assertRaises((pickle.PickleError, AttributeError)):

@@ -234,6 +234,21 @@ class DjangoTest(unittest.TestCase):
         self.assertFalse(backend.add("add", large))
         self.assertEqual(backend.get_or_set("get", lambda: large), large)
 
+    def test_a_refusal_is_counted_and_raises_nothing(self):
+        opened = urls.Busy("memory:size=1MiB")
+        self.addCleanup(opened.close)
+        _adapters._opened["a busy cache"] = opened
+        self.addCleanup(_adapters._opened.pop, "a busy cache")
+        cache = self.backend("a busy cache")
+        cache.set("old", "value")
+        self.assertIsNone(cache.set("old", bytes(2 << 20)))
+        self.assertIsNone(cache.get("old"))
+        self.assertEqual(cache.set_many({"one": bytes(2 << 20), "other": bytes(2 << 20)}), ["one", "other"])
+        self.assertFalse(cache.add("new", bytes(2 << 20)))
+        self.assertEqual(cache.get_or_set("computed", lambda: bytes(2 << 20)), bytes(2 << 20))
+        self.assertEqual(asyncio.run(cache.aget_or_set("computed", lambda: bytes(2 << 20))), bytes(2 << 20))
+        self.assertEqual(opened.stats().refused_values, 5)
+
     def test_one_thread_computes(self):
         backend = self.backend()
         begun, may_end, calls, results = threading.Event(), threading.Event(), [], []

@@ -107,6 +107,16 @@ class Interrupted:
         return self._cache.compare_and_delete(key, expected)
 
 
+class RefusalTest(unittest.TestCase):
+    def test_a_value_that_the_cache_refuses_is_returned(self):
+        cache = urls.Busy("memory:size=1MiB")
+        self.addCleanup(cache.close)
+        region = make_region().configure("haypile", arguments={"cache": cache})
+        self.assertEqual(region.get_or_create("key", lambda: bytes(2 << 20)), bytes(2 << 20))
+        region.set_multi({"one": bytes(2 << 20), "other": bytes(2 << 20)})
+        self.assertEqual(cache.stats().refused_values, 3)
+
+
 class BusyAtFirst:
     """A cache that is busy when a mutex is released, this number of times."""
 

@@ -200,6 +200,27 @@ class SharedForkTest(unittest.TestCase):
         self.assertEqual(self.cache.get("key"), b"child's")
         self.assertEqual(self.cache.incr("count", 0), 1000)
 
+    def test_a_child_goes_on_reading_a_view(self):
+        self.cache.set("view", b"A" * 100_000)
+        view = self.cache.get_view("view")
+        self.assertEqual(view[0], ord("A"))
+        told, tell = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            os.read(told, 1)
+            os._exit(0 if bytes(view) == b"A" * 100_000 else 1)
+        # The parent lets go of it, and uses its place again.
+        del view
+        self.cache.delete("view")
+        for number in range(1000):
+            self.cache.set(f"other {number}", b"Z" * 100_000)
+        os.write(tell, b"x")
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        os.close(told)
+        os.close(tell)
+
     def test_forks_while_threads_work(self):
         stop = threading.Event()
         self.cache.set("count", b"0")

@@ -158,6 +158,9 @@ class VersionTest(unittest.TestCase):
             for arguments in ({"ttl": None, "early": 5}, {"ttl": 5, "stale": None, "early": ...}):
                 with self.assertRaisesRegex(ValueError, "is a time"):
                     cache.get_or_compute("key", function=fails, **arguments)
+            for early in (5, 6):
+                with self.assertRaisesRegex(ValueError, "each call would compute"):
+                    cache.get_or_compute("key", 5, fails, early=early, stale=10)
 
 
 class ViewTest(unittest.TestCase):

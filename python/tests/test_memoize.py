@@ -6,6 +6,7 @@ import datetime
 import enum
 import functools
 import inspect
+import math
 import multiprocessing
 import pathlib
 import subprocess
@@ -105,6 +106,19 @@ class MemoizeTest(unittest.TestCase):
         self.assertEqual(function(1), 4)
         self.assertIn("other", self.objects)
         self.assertTrue(50 < self.objects.ttl(function.cache_key(1)) <= 60)
+
+    def test_recursion(self):
+        @self.objects.memoize(name="factorial")
+        def factorial(number):
+            return number * factorial(number - 1) if number else 1
+        self.assertEqual(factorial(300), math.factorial(300))
+
+        class Numbers:
+            def __cache_key__(self):
+                return "numbers"
+        Numbers.sum = self.objects.memoize(name="sum", key=lambda _self, number: str(number))(
+            lambda numbers, number: number + numbers.sum(number - 1) if number else 0)
+        self.assertEqual(Numbers().sum(300), 300 * 301 // 2)
 
     def test_none_is_a_result(self):
         calls = []

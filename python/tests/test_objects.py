@@ -156,6 +156,42 @@ class ObjectsTest(unittest.TestCase):
                 self.assertEqual(objects.get("key"), "set")
 
 
+    def test_what_get_does_not_return_is_not_there(self):
+        objects = haypile.Objects(self.cache)
+        self.cache.set("key", b"not JSON", 60)
+        self.assertNotIn("key", objects)
+        self.assertFalse(objects.touch("key", 5))
+        self.assertFalse(objects.replace("key", "replaced"))
+        with self.assertRaises(KeyError):
+            objects.ttl("key")
+        self.assertEqual((self.cache.get("key"), self.cache.ttl("key") > 5), (b"not JSON", True))
+        objects.set("key", None)
+        self.assertIn("key", objects)
+        self.assertTrue(objects.touch("key", 5) and objects.replace("key", "replaced", 7))
+        self.assertEqual((objects.get("key"), 5 < objects.ttl("key") <= 7), ("replaced", True))
+
+    def test_replace_leaves_no_value_that_another_deletes_in_the_meantime(self):
+        class Contended(haypile.Cache):
+            def get_versioned(self, key):
+                found = super().get_versioned(key)
+                self.delete(key)
+                return found
+        objects = haypile.Objects(Contended("memory:size=8MiB"))
+        self.addCleanup(objects.close)
+        objects.set("key", "value")
+        self.assertFalse(objects.replace("key", "replaced"))
+        self.assertIsNone(objects.get("key"))
+
+    def test_a_refused_value_is_returned_and_counted(self):
+        cache = haypile.open("memory:size=1MiB")
+        self.addCleanup(cache.close)
+        objects = haypile.Objects(cache)
+        remembered = objects.memoize(name="long")(lambda: "x" * (2 << 20))
+        self.assertEqual(remembered(), "x" * (2 << 20))
+        with self.assertRaises(haypile.ValueTooLarge):
+            objects.set("key", "x" * (2 << 20))
+        self.assertEqual(cache.stats().refused_values, 1)
+
     def test_of_callers_that_cannot_load_a_value_one_computes(self):
         begun, may_end, calls, results = threading.Event(), threading.Event(), [], []
 

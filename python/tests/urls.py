@@ -57,6 +57,15 @@ def redis(test):
     return f"redis://127.0.0.1:{port}"
 
 
+class Busy(haypile.Cache):
+    """A cache of which another process holds a lock whenever something is added to it, or many values are set."""
+
+    def _refuse(self, *_arguments):
+        raise haypile.Busy("another process makes room")
+
+    add = set_many = cas = _refuse
+
+
 def _free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
         return free.getsockname()[1]
