@@ -69,7 +69,7 @@ class AsyncCache(Generic[_V]):
         """Returns the value of a key, or `default`."""
         if not self._is_local:
             return await self._elsewhere(lambda cache: cache.get(key, default))
-        data = self._cache._cache.get(key)
+        data = self._cache._cache._get_short(key)
         return default if data is None else await self._cache._loaded_in_loop(key, data, default)
 
     async def get_many(self, keys: Iterable[Key]) -> Any:

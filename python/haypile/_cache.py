@@ -10,6 +10,8 @@ from types import FrameType
 from typing import Any, cast
 
 from haypile import _haypile
+from haypile._json import copied
+from haypile._threads import in_a_thread
 
 
 class CacheWarning(UserWarning):
@@ -111,8 +113,8 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
     async def _dumped_in_loop(self, _key: Any, value: Any) -> Any:
         return value
 
-    async def _loaded_in_loop(self, _key: Any, data: bytes, _default: Any) -> Any:
-        return data
+    async def _loaded_in_loop(self, _key: Any, data: bytes | memoryview, _default: Any) -> Any:
+        return data if isinstance(data, bytes) else await in_a_thread(lambda: copied(data))
 
     def _delete_value(self, key: Any, data: bytes) -> None:
         """Deletes an entry that still has this data; over a memcached without versions (-C), maybe a later one."""

@@ -48,7 +48,7 @@ class Codec(Protocol):
         """As _dumped; a large value in another thread."""
         ...
 
-    async def _loaded_in_loop(self, key: Key, data: bytes, default: Any) -> Any:
+    async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
         """As _loaded; a large value in another thread."""
         ...
 
@@ -166,7 +166,7 @@ class Call:
             # A value that is there is found without a task.
             pending = self._begin(current is not None, False)
             begun = (pending, pending.poll())
-            if not isinstance(begun[1], bytes):
+            if not isinstance(begun[1], bytes | memoryview):
                 flight = self._take_off(loop, table, name, place, current, begun)
                 return await _arrival(flight, current), flight.is_computed
             value = await self.codec._loaded_in_loop(self.key, begun[1], MISSING)
@@ -250,14 +250,14 @@ class Call:
             if value is not MISSING:
                 return value, False
             # Written by another version or without our signature.
-            await self._operate(functools.partial(codec._delete_value, self.key, turn))
+            await self._operate(functools.partial(codec._delete_value, self.key, bytes(turn)))
         # Others go on writing what this program cannot load: it waits for them no longer.
         value = await self._call()
         data = await codec._dumped_in_loop(self.key, value)
         await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl))
         return value, True
 
-    async def _turn(self, begun: tuple[Pending, Any] | None, is_late: bool, within: bool) -> bytes | Computation:
+    async def _turn(self, begun: tuple[Pending, Any] | None, is_late: bool, within: bool) -> bytes | memoryview | Computation:
         """Waits until there is a value, or it is this caller's turn to compute it."""
         polled = None
         if begun is None:
@@ -269,7 +269,7 @@ class Call:
             while True:
                 if polled is None:
                     polled = await self._operate(pending.poll)
-                if isinstance(polled, bytes | Computation):
+                if isinstance(polled, bytes | memoryview | Computation):
                     return polled
                 if polled is None:
                     # The loop stood still, and others have gone on.
@@ -332,7 +332,14 @@ def _ended(flight: _Flight, task: asyncio.Task[None]) -> None:
 
 def awaitable(function: Callable[[], Any]) -> Callable[[], Any]:
     """Returns a function for a loop: one that is no coroutine function runs in another thread."""
-    return function if inspect.iscoroutinefunction(function) else lambda: in_a_thread(function)
+    if inspect.iscoroutinefunction(function):
+        return function
+
+    async def call() -> Any:
+        result = await in_a_thread(function)
+        return await result if inspect.isawaitable(result) else result
+
+    return call
 
 
 class _Watch:

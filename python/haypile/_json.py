@@ -69,8 +69,7 @@ def dumps(value: Any) -> bytes:
 
 def loads(data: bytes | bytearray | memoryview) -> Any:
     """Returns the value of a JSON text."""
-    if not isinstance(data, bytes):
-        data = _copy(data)
+    data = copied(data)
     if len(data) > SHORT:
         outline = _json_outline(data, CHUNK_BYTES)
         if outline is not None:
@@ -180,8 +179,10 @@ class _Writer:
         self._path.remove(id(container))
 
 
-def _copy(data: bytearray | memoryview) -> bytes:
+def copied(data: bytes | bytearray | memoryview) -> bytes:
     """Returns the bytes of a buffer."""
+    if isinstance(data, bytes):
+        return data
     with memoryview(data) as view, view.cast("B") as octets:
         # Copies of pieces with the GIL, and all of them without it.
         return b"".join([bytes(octets[start : start + SHORT]) for start in range(0, len(octets), SHORT)])

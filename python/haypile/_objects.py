@@ -351,7 +351,7 @@ class Objects(Generic[_V]):
             return self._dumped(key, value)
         return await in_a_thread(lambda: self._in_pieces._dumped(key, value))
 
-    async def _loaded_in_loop(self, key: Key, data: bytes, default: Any) -> Any:
-        if len(data) < SHORT_BYTES:
+    async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
+        if isinstance(data, bytes) and len(data) < SHORT_BYTES:
             return self._loaded(key, data, default)
-        return await in_a_thread(lambda: self._in_pieces._loaded(key, data, default))
+        return await in_a_thread(lambda: self._in_pieces._loaded(key, _json.copied(data), default))

@@ -18,13 +18,17 @@ use crate::counter::count;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
 use crate::fork;
 use crate::keys::Keys;
-use crate::opened::Opened;
+use crate::opened::{LONG_BYTES, Opened};
 use crate::pending::Pending;
 use crate::stats::Stats;
 use crate::view::View;
 
 /// Writes and removals by others between two attempts that are tolerated.
 const ATTEMPTS: usize = 1000;
+
+/// Who can have written what a store returns: the path of a file with its owner and mode, or the name of a store that is
+/// open to whoever reaches it.
+type WritersOf = (String, Option<(u32, u32)>);
 
 /// The operations of haypile.Cache, which says what holds for all of them.
 #[pyclass(frozen, subclass, module = "haypile._haypile")]
@@ -82,8 +86,22 @@ impl Cache {
         let opened = self.opened()?;
         let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(&key));
         let Some(value) = value.map_err(|error| raised(&error))? else { return Ok(None) };
-        let view = Bound::new(py, View::new(value, opened))?;
-        PyMemoryView::from(&view).map(Some)
+        View::of_pinned(py, value, opened).map(Some)
+    }
+
+    /// Returns the value of a key: bytes if it is short, or else a memoryview, which takes no longer.
+    fn _get_short<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let opened = self.opened()?;
+        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(&key));
+        Ok(match value.map_err(|error| raised(&error))? {
+            None => None,
+            Some(value) if value.len() < LONG_BYTES => Some(PyBytes::new(py, &value).into_any()),
+            Some(value) => Some(View::of_pinned(py, value, opened)?.into_any()),
+        })
     }
 
     /// Returns the value of a key and its version, for cas; None if there is none. The version is None
@@ -489,7 +507,7 @@ impl Cache {
 
     /// Those who, beside this process, can have written what it returns: the path, the owner and the mode of a file, or
     /// the name of a store that is open to whoever reaches it.
-    fn _writers(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(u32, u32)>)>> {
+    fn _writers(&self, py: Python<'_>) -> PyResult<Vec<WritersOf>> {
         let opened = self.opened()?;
         let writers = fork::without_gil(py, || opened.cache().store().writers());
         let known = |writers| match writers {

@@ -112,7 +112,7 @@ impl Memoized {
         let fresh = Fresh::new(ttl, slf.getattr(intern!(py, "_stale"))?.extract()?, None)?;
         let objects = slf.getattr(intern!(py, "_objects"))?;
         let (value, computed) = get_or_compute(&objects, &key, fresh, &call)?;
-        slf.get()._count(computed);
+        slf.get().count(computed);
         Ok(value)
     }
 }
@@ -135,18 +135,21 @@ impl Memoized {
     }
 
     /// Counts a call.
-    fn _count(&self, computed: bool) {
+    #[pyo3(name = "_count")]
+    fn count(&self, computed: bool) {
         let counter = if computed { &self.misses } else { &self.hits };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the hits and the misses.
-    fn _counted(&self) -> (u64, u64) {
+    #[pyo3(name = "_counted")]
+    fn counted(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
     /// Begins to count again from zero.
-    fn _reset(&self) {
+    #[pyo3(name = "_reset")]
+    fn reset(&self) {
         self.hits.store(0, Ordering::Relaxed);
         self.misses.store(0, Ordering::Relaxed);
     }

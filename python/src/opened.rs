@@ -9,7 +9,7 @@ use pyo3::Python;
 use crate::{fork, logging};
 
 /// Values from this length on are copied without the GIL.
-const LONG_BYTES: usize = 64 << 10;
+pub(crate) const LONG_BYTES: usize = 64 << 10;
 
 /// The engine's cache, and the process that opened it.
 ///

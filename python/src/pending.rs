@@ -1,5 +1,7 @@
 //! Computing on a miss without blocking a thread, for event loops.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
+
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,9 +11,10 @@ use pyo3::types::{PyBytes, PyFloat};
 
 use crate::arguments::Value;
 use crate::errors::raised;
-use crate::opened::Opened;
+use crate::opened::{LONG_BYTES, Opened};
+use crate::view::View;
 
-/// A call of get_or_compute that a loop polls.
+/// A call of `get_or_compute` that a loop polls.
 #[pyclass(frozen, module = "haypile._haypile")]
 pub(crate) struct Pending {
     opened: Arc<Opened>,
@@ -39,7 +42,7 @@ impl Pending {
 
 #[pymethods]
 impl Pending {
-    /// Returns the value as bytes, a Computation where the caller computes, or the seconds after which to poll again at
+    /// Returns the value as bytes, or as a memoryview if it is long; a Computation where the caller computes, or the seconds after which to poll again at
     /// the latest; None if it was abandoned, or belongs to the parent of this process. Waits for the store, and for no
     /// other caller.
     fn poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -50,7 +53,8 @@ impl Pending {
         }
         let polled = self.opened.operate(py, 0, |_| pending.poll());
         Ok(Some(match polled.map_err(|error| raised(&error))? {
-            Polled::Value(value) => PyBytes::new(py, &value).into_any(),
+            Polled::Value(value) if value.len() < LONG_BYTES => PyBytes::new(py, &value).into_any(),
+            Polled::Value(value) => View::of_copy(py, value, Arc::clone(&self.opened))?.into_any(),
             Polled::Compute(computation) => {
                 let opened = Arc::clone(&self.opened);
                 let computation = Mutex::new(Some(computation));

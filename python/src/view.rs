@@ -11,6 +11,7 @@ use engine::OwnedPinned;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 
 use crate::opened::Opened;
 
@@ -18,15 +19,52 @@ use crate::opened::Opened;
 #[pyclass(frozen, module = "haypile._haypile")]
 pub(crate) struct View {
     /// `None` only during drop.
-    value: Option<OwnedPinned>,
+    value: Option<Memory>,
     opened: Arc<Opened>,
 }
 
+enum Memory {
+    Pinned(OwnedPinned),
+    Copied(Vec<u8>),
+}
+
+impl AsRef<[u8]> for Memory {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Pinned(value) => value,
+            Self::Copied(value) => value,
+        }
+    }
+}
+
 impl View {
-    pub(crate) fn new(mut value: OwnedPinned, opened: Arc<Opened>) -> Self {
+    /// Returns a memoryview of a value that is held in place.
+    pub(crate) fn of_pinned(
+        py: Python<'_>,
+        mut value: OwnedPinned,
+        opened: Arc<Opened>,
+    ) -> PyResult<Bound<'_, PyMemoryView>> {
         // A memoryview goes on reading in a child, where nothing can intercept it.
         value.keep_for_children();
-        Self { value: Some(value), opened }
+        Self::memoryview(py, Memory::Pinned(value), opened)
+    }
+
+    /// Returns a memoryview of a copy.
+    pub(crate) fn of_copy(
+        py: Python<'_>,
+        value: Vec<u8>,
+        opened: Arc<Opened>,
+    ) -> PyResult<Bound<'_, PyMemoryView>> {
+        Self::memoryview(py, Memory::Copied(value), opened)
+    }
+
+    fn memoryview(
+        py: Python<'_>,
+        value: Memory,
+        opened: Arc<Opened>,
+    ) -> PyResult<Bound<'_, PyMemoryView>> {
+        let view = Bound::new(py, Self { value: Some(value), opened })?;
+        PyMemoryView::from(&view)
     }
 }
 
@@ -46,7 +84,7 @@ impl View {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes: &[u8] = slf.get().value.as_ref().expect("it is taken only by drop");
+        let bytes = slf.get().value.as_ref().expect("it is taken only by drop").as_ref();
         let length = ffi::Py_ssize_t::try_from(bytes.len())
             .map_err(|_| PyBufferError::new_err("the value is too long"))?;
         let start = bytes.as_ptr().cast_mut().cast();

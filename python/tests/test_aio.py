@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import threading
 import unittest
+from unittest import mock
 
 import haypile
 
@@ -97,6 +98,12 @@ class AsyncTest:
             return await self.cache.get_or_compute("key", 60, lambda: threading.current_thread().name.encode())
         self.assertNotEqual(self.run_async(steps()), threading.main_thread().name.encode())
 
+    def test_what_a_function_returns_is_awaited_in_the_loop(self):
+        async def compute():
+            return threading.current_thread().name.encode()
+        value = self.run_async(self.cache.get_or_compute("key", 60, lambda: compute()))
+        self.assertEqual(value, threading.main_thread().name.encode())
+
     def test_errors_of_computations_are_raised(self):
         async def fail():
             raise LookupError("no page")
@@ -120,6 +127,30 @@ class AsyncTest:
             self.assertIsNone(await objects.get("none", "default"))
             self.assertEqual(await objects.get_many(["user", "absent"]), {"user": {"name": "Ada"}})
         self.run_async(steps())
+
+    def test_long_objects_are_made_bytes_and_back_in_pieces_beside_the_loop(self):
+        objects, threads = haypile.AsyncCache(haypile.Objects(self.cache.cache)), []
+
+        def noted(function):
+            def call(value):
+                threads.append((function, threading.current_thread()))
+                return function(value)
+            return call
+
+        dumps, loads = haypile._json.dumps, haypile._json.loads
+        long = [{"name": "Ada", "number": number} for number in range(5000)]
+
+        async def steps():
+            await objects.set("set", long)
+            self.assertEqual(await objects.get("set"), long)
+            self.assertEqual(await objects.get_many(["set"]), {"set": long})
+            self.assertEqual(await objects.pop("set"), long)
+            self.assertEqual(await objects.get_or_compute("computed", 60, lambda: long), long)
+            self.assertEqual(await objects.get_or_compute("computed", 60, lambda: None), long)
+        with mock.patch("haypile._json.dumps", noted(dumps)), mock.patch("haypile._json.loads", noted(loads)):
+            self.run_async(steps())
+        self.assertEqual([function for function, _ in threads], [dumps, loads, loads, loads, dumps, loads])
+        self.assertNotIn(threading.main_thread(), [thread for _, thread in threads])
 
     def test_a_cancelled_task_stops_waiting(self):
         async def steps():

@@ -179,8 +179,11 @@ class FlightsTest:
 
     def test_a_program_that_ends_during_a_computation(self):
         async def main():
-            asyncio.ensure_future(self.of_bytes.get_or_compute("key", 60, lambda: asyncio.sleep(3600)))
-            await asyncio.sleep(0)
+            async def compute():
+                self.calls.append(1)
+                await asyncio.sleep(3600)
+            asyncio.ensure_future(self.of_bytes.get_or_compute("key", 60, compute))
+            await self.until(lambda: self.calls)
         asyncio.run(main())
         self.assertEqual(self.get_elsewhere(), [b"a thread's"])
 

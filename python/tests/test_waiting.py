@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,40 @@ class ProcessTest(FileTest):
 
     def holder(self, _cache):
         return in_a_process(self.url)
+
+
+class ClosingTest(unittest.TestCase):
+    def relay(self, port):
+        """The port of a thread that passes bytes on to a server: without the GIL it passes nothing."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+
+        def copy(source, target):
+            with contextlib.suppress(OSError):
+                while data := source.recv(1 << 16):
+                    target.sendall(data)
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    client = listening.accept()[0]
+                    server = socket.create_connection(("127.0.0.1", port))
+                    for pair in ((client, server), (server, client)):
+                        threading.Thread(target=copy, args=pair, daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return listening.getsockname()[1]
+
+    def test_the_last_reference_lets_other_threads_run_while_the_cache_closes(self):
+        server = urls.memcached(self)
+        relay = self.relay(int(server.rpartition(":")[2]))
+        cache = haypile.open(f"memory:size=8MiB,write=back -> memcached://127.0.0.1:{relay}?timeout=10s")
+        for number in range(100):
+            cache.set(f"key {number}", b"value")
+        # What is not written yet is written now.
+        del cache
+        with haypile.open(server) as below:
+            self.assertEqual(below.get_many([f"key {number}" for number in range(100)]), [b"value"] * 100)
 
 
 if __name__ == "__main__":
