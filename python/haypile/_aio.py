@@ -34,7 +34,7 @@ class AsyncCache(Generic[_V]):
     Arguments, results and errors are those of the methods of the same names. Operations on short values, and on few
     keys, of `memory:` and `file:` run in the thread of the loop, because they take less time than to change threads. A
     write to a `file:` can wait there for a process that was stopped within a write, a second at most. All others run in
-    other threads, 32 at the same time at most; clear, close and functions that are no coroutine functions do not count
+    other threads, 32 at the same time at most; clear, close and functions that are not coroutine functions do not count
     as any of these. JSON of more than 64 KiB is made and read there in pieces, so that the loop goes on; pickles and
     MessagePack keep it waiting while they are made or read.
 

@@ -331,7 +331,7 @@ def _ended(flight: _Flight, task: asyncio.Task[None]) -> None:
 
 
 def awaitable(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Returns a function for a loop: one that is no coroutine function runs in another thread."""
+    """Returns a function for a loop: one that is not a coroutine function runs in another thread."""
     if inspect.iscoroutinefunction(function):
         return function
 

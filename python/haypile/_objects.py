@@ -37,14 +37,18 @@ class Objects(Generic[_V]):
     The serializer is "json", "msgpack" (an extra), "pickle", or a pair of functions, to bytes and back.
     Integers from 0 are digits with all of these names, so that incr and decr count them.
 
-    Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` that
-    belongs to this user and that nobody else can read or write (mode 0600), and over a server only with
-    `sign`; otherwise this raises UnsafePickle. With `sign`, a secret of this program, each value carries a
-    signature (HMAC-SHA-256, of the key as well); what has no valid one is a miss. To change the secret, give
-    [new, old]: the first signs, and all are accepted. Counters are not signed: they are numbers.
+    Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` or a saved
+    cache (`persist=`) that belongs to this user and that nobody else can read or write (mode 0600), and over a
+    server only with `sign`; otherwise this raises UnsafePickle, also later in a child of a fork, where the cache
+    is opened again. With `sign`, a secret of this program, each value carries a signature (HMAC-SHA-256, of the
+    key, the serializer and the URL's `namespace=` as well); what has no valid one is a miss. To change the secret,
+    give [new, old]: the first signs, and all are accepted. Integers from 0 are not signed: they are digits.
 
-    A value that cannot be loaded is a miss: a program of another version may have written it. A stored None
-    is a value, which get returns as such.
+    A value that cannot be loaded is a miss: a program of another version may have written it. So for all
+    operations here it is not there; len, iteration and delete see the entry. A stored None is a value, which get
+    returns as such.
+
+    Objects[User] is a cache of users, for type checkers.
     """
 
     __slots__ = ("_cache", "_given", "_guard", "_lane", "_serializer", "_signer")
@@ -211,15 +215,21 @@ class Objects(Generic[_V]):
             @objects.memoize(ttl=60)
             def price(article): ...
 
-        Arguments are told apart by their values: None, numbers, texts, bytes, tuples, lists, sets, dicts, dates,
-        enums, UUIDs, classes and dataclasses of these. Others, and so methods of other objects, need `key`, a
-        function of the same arguments that returns a key, or a method `__cache_key__` of the object.
-        `typed` tells 1, 1.0 and True apart. With `stale`, results are served for that many seconds after their TTL
-        while one caller computes the next.
+        Results belong to the function as it is: its module, name, code, defaults and the values of the variables
+        around it. A function that is edited forgets its results. What it reads elsewhere, such as a global variable,
+        is not seen: call cache_clear() when that changes, or give `name` and change it. `name` stands for all of this
+        in keys: programs, or versions of Python, share results only if it is the same. A function that holds a value
+        without a key, such as a connection, needs it.
 
-        The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`.
-        `name` stands for the module and the name of the function in keys; the results of two programs meet only
-        if it is the same. Of a coroutine function the calls are awaited.
+        Arguments that are not equal have different keys: None, numbers, texts, bytes, lists, tuples, sets, dicts, those
+        of collections, dates, paths, addresses, patterns, UUIDs, enums, classes, dataclasses, numpy's arrays and
+        pydantic's models. Others, and so methods of other objects, need `key`, a function of the same arguments that
+        returns text or bytes, or a method `__cache_key__` of their type, which returns a simple value. Classes have to
+        be found by their name: those made in functions are refused. `typed` tells 1, 1.0 and True apart. With
+        `stale`, results are served for that many seconds after their TTL while one caller computes the next.
+
+        The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`. Of a
+        coroutine function the calls are awaited; the calls of one loop with the same arguments are one.
         """
         return Decorator(self, ttl, typed, key, stale, name)
 
@@ -337,7 +347,7 @@ class Objects(Generic[_V]):
 
     @property
     def _in_pieces(self) -> Objects[_V]:
-        """The same for a thread beside a loop, with a serializer that lets the loop go on if there is one."""
+        """The same for another thread than the loop's, with a serializer that lets the loop go on if there is one."""
         if self._given != "json":
             return self
         other: Objects[_V] = object.__new__(Objects)

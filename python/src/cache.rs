@@ -26,8 +26,8 @@ use crate::view::View;
 /// Writes and removals by others between two attempts that are tolerated.
 const ATTEMPTS: usize = 1000;
 
-/// Who can have written what a store returns: the path of a file with its owner and mode, or the name of a store that is
-/// open to whoever reaches it.
+/// Users and programs that can have written the values of a store: the path of a file with its owner and mode, or the name
+/// of a store that is open to whoever reaches it.
 type WritersOf = (String, Option<(u32, u32)>);
 
 /// The operations of haypile.Cache, which says what holds for all of them.
@@ -377,7 +377,7 @@ impl Cache {
     }
 
     /// Begins a call of get_or_compute that is polled. `within` a computation it waits for no other process; `late`, it
-    /// takes over at once from who computes in this one.
+    /// takes over at once from the caller that computes in this one.
     fn _begin(
         &self,
         key: KeyArgument,
@@ -505,8 +505,7 @@ impl Cache {
         Ok(url.levels().iter().map(|level| level.scheme().to_owned()).collect())
     }
 
-    /// Those who, beside this process, can have written what it returns: the path, the owner and the mode of a file, or
-    /// the name of a store that is open to whoever reaches it.
+    /// Returns the users and programs other than this process that can have written its values.
     fn _writers(&self, py: Python<'_>) -> PyResult<Vec<WritersOf>> {
         let opened = self.opened()?;
         let writers = fork::without_gil(py, || opened.cache().store().writers());
@@ -744,7 +743,7 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
     Err(engine::Error::Busy { store: store.describe(), process: None })
 }
 
-/// How long a computed value is kept, and when the next one is due if that is before its end.
+/// The time for which a computed value is kept, and the time at which the next one is due if that is before its end.
 #[derive(Clone, Copy)]
 pub(crate) struct Fresh(Result<Freshness, Ttl>);
 
@@ -777,7 +776,7 @@ impl Fresh {
         Ok(Self(Ok(freshness)))
     }
 
-    /// How long a value is kept in all.
+    /// Returns the time for which a value is kept.
     pub(crate) fn lifetime(self) -> Lifetime {
         Lifetime(self.0.map_or_else(
             |ttl| ttl,

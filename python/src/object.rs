@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::arguments::{KeyArgument, Lifetime, Value};
 use crate::cache::{Cache, Fresh};
 
-/// How often an object that cannot be loaded is deleted before its caller goes on without the cache.
+/// Deletions of an object that cannot be loaded before its caller goes on without the cache.
 const ATTEMPTS: usize = 2;
 
 /// A call of the function that computes.

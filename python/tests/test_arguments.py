@@ -127,7 +127,7 @@ class ArgumentTest:
                 self.assertTrue(left is None or left > 1e9, (ttl, left))
         self.cache.set("key", b"value", True)
         self.assertLessEqual(self.cache.ttl("key"), 1)
-        self.cache.get_or_compute("other", 60, lambda: b"v", stale=datetime.timedelta.max, early=1e19)
+        self.cache.get_or_compute("other", 60, lambda: b"v", stale=datetime.timedelta.max, early=59.5)
 
     def test_values_that_are_too_large(self):
         cache = self.cache

@@ -71,7 +71,7 @@ fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
     assert_eq!(pending.map(value), Some(b"the thread's".to_vec()));
 }
 
-/// The thread that polled runs other tasks meanwhile: it may be one of those that wait.
+/// The thread that polled runs other tasks in the meantime: it may be one of those that wait.
 #[test]
 fn a_computation_belongs_to_no_thread() {
     let cache = open("compute_wait=10ms");

@@ -1,4 +1,4 @@
-//! Who can have written what a store returns, through all wrappers.
+//! The users and programs that can have written the values of a store, through all wrappers.
 
 #![cfg(unix)]
 

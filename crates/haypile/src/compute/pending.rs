@@ -7,6 +7,7 @@ use crate::cache::Cache;
 use crate::claim::{OwnedClaim, TriedClaim};
 use crate::error::Result;
 use crate::flight::{Boarding, Computer, Follower, Leader, Need, Waited};
+use crate::mutant;
 use crate::store::{ClaimHolder, Hit};
 use crate::ttl::Ttl;
 use crate::write::SetOptions;
@@ -51,7 +52,7 @@ pub struct PendingCompute {
     stage: Stage,
 }
 
-/// What is asked for.
+/// The arguments of a call.
 #[derive(Clone)]
 struct Call {
     cache: Cache,
@@ -129,7 +130,7 @@ impl PendingCompute {
     /// for the key of that.
     #[must_use]
     pub fn within_a_computation(self) -> Self {
-        Self { is_holding: true, ..self }
+        Self { is_holding: !mutant::is_on("task-waits-while-it-holds-a-claim"), ..self }
     }
 
     /// Has it take over from the caller of this store that computes, without a wait: somebody has waited for that one
@@ -167,7 +168,7 @@ impl PendingCompute {
         if self.is_fresh() {
             return Ok(Some(self.value()));
         }
-        match flights.board(key, Need::of(self.looked.hit), Computer::Task) {
+        match flights.board(key, Need::of(self.looked.hit), computer()) {
             Boarding::Lead(leader) => self.stage = Stage::Claiming(leader, None),
             Boarding::Follow(_) if self.looked.hit.is_some() => return Ok(Some(self.value())),
             Boarding::Follow(flight) => self.stage = Stage::Following(flight),
@@ -186,7 +187,7 @@ impl PendingCompute {
             }
         };
         let Call { cache, key, .. } = &self.call;
-        match cache.after_wait(key, &flight, waited, &mut self.patience, Computer::Task) {
+        match cache.after_wait(key, &flight, waited, &mut self.patience, computer()) {
             AfterWait::Done(Followed::Value(value)) => return Some(Polled::Value(value)),
             AfterWait::Done(Followed::Alone) => {
                 return Some(Polled::Compute(self.computation(None, None)));
@@ -224,6 +225,7 @@ impl PendingCompute {
     fn look_again(&mut self, leader: Leader, claim: Option<OwnedClaim>) -> Result<Polled> {
         let Call { cache, key, .. } = &self.call;
         let is_late = claim.is_some() || self.patience.has_begun();
+        let is_late = is_late && !mutant::is_on("polled-key-is-not-read-again");
         if is_late || cache.computations.flights().landed(key) != self.looked.landed {
             self.looked.hit = cache.look(key, &mut self.looked.value)?;
             if self.is_fresh() {
@@ -251,6 +253,14 @@ impl PendingCompute {
         let current = self.looked.hit.map(|hit| (hit, std::mem::take(&mut self.looked.value)));
         Box::new(Computation { call: self.call.clone(), current, _claim: claim, leader })
     }
+}
+
+/// The computer that a caller becomes: no thread waits in its computation.
+fn computer() -> Computer {
+    if mutant::is_on("task-is-taken-for-its-thread") {
+        return Computer::this_thread();
+    }
+    Computer::Task
 }
 
 impl Computation {

@@ -63,7 +63,7 @@ enum FlightState {
     Abandoned,
 }
 
-/// Who computes a value.
+/// The caller that computes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Computer {
     /// This thread does nothing else until the computation has ended, so that it cannot wait for it.
