@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
-import functools
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -386,15 +385,16 @@ def _plain(value: Any, base: type) -> Any:
     return memoryview(value).tobytes()
 
 
-@functools.cache
+# The origin of the functions that dataclasses generate to compare, once it was needed.
+_generated_by: object = None
+
+
 def _generated() -> object:
     """Returns the origin of the functions that dataclasses generate to compare."""
-
-    @dataclasses.dataclass
-    class Example:
-        pass
-
-    return _origin(Example.__eq__)
+    global _generated_by
+    if _generated_by is None:
+        _generated_by = _origin(dataclasses.make_dataclass("Example", ()).__eq__)
+    return _generated_by
 
 
 def _origin(function: Any) -> object:

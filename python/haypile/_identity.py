@@ -33,7 +33,7 @@ _OF_WRAPPERS = frozenset(
 _CELLS_OF_CLASSES = ("__class__", "__classdict__")
 
 _LRU_CACHE = type(functools.lru_cache(lambda: None))
-_FUNCTIONS_OF_CLASSES = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_FUNCTIONS_OF_CLASSES: tuple[type, ...] = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _CALLERS = ("operator.attrgetter", "operator.itemgetter", "operator.methodcaller")
 _TYPE_PARAMETERS = ("typing.ParamSpec", "typing.TypeVar", "typing.TypeVarTuple")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from haypile import _json
 from haypile._cache import Cache
@@ -18,8 +18,6 @@ from haypile._types import MISSING, Key, Secrets, Ttl
 _V = TypeVar("_V")
 _Default = TypeVar("_Default")
 _Result = TypeVar("_Result")
-
-_Name: TypeAlias = Literal["json", "msgpack", "pickle"]
 
 # Bytes of a value that a loop does not notice: their operations take less time than the way to another thread and back.
 SHORT_BYTES = 64 << 10
@@ -57,7 +55,7 @@ class Objects(Generic[_V]):
     def __init__(
         self: Objects[Any],
         cache: Cache | str | os.PathLike[str],
-        serializer: _Name | Serializer = "json",
+        serializer: Literal["json", "msgpack", "pickle"] | Serializer = "json",
         *,
         sign: Secrets | None = None,
     ) -> None: ...
