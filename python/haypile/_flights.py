@@ -60,7 +60,7 @@ _Place: TypeAlias = tuple[int, bytes]
 class _Flight:
     """A value that tasks of one loop wait for, and the tasks that compute it."""
 
-    __slots__ = ("future", "place", "parent", "awaiting", "attempts", "begun", "timer", "is_computed")
+    __slots__ = ("future", "place", "parent", "awaiting", "attempts", "begun", "stage", "timer", "is_computed")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, place: _Place, parent: _Flight | None) -> None:
         self.future: asyncio.Future[Any] = loop.create_future()
@@ -74,9 +74,15 @@ class _Flight:
         # The tasks that compute: more than one if the first takes longer than its callers wait.
         self.attempts: set[asyncio.Task[None]] = set()
         self.begun = 0
+        # What the last of them has begun in the engine.
+        self.stage: Pending | Computation | None = None
         self.timer: asyncio.TimerHandle | None = None
         # Whether its function has computed the value, and not another caller's.
         self.is_computed = False
+
+    def is_current(self) -> bool:
+        """Whether a caller that comes now gets this value: not if it has ended, or if the key has changed since."""
+        return not self.future.done() and (self.stage is None or self.stage.is_current())
 
     def waits_for(self, other: _Flight) -> bool:
         """Whether its computation waits for another one, or is that."""
@@ -156,12 +162,11 @@ class Call:
         place = (self.codec._cache._identity(), key)
         name = (id(self.codec), key)
         current = _current.get()
-        if current is not None:
-            if current.future.done():
-                # A task that the computation has left behind.
-                current = None
-            _raise_within(current, place)
-        flight = table.get(name)
+        while current is not None and current.future.done():
+            # A task that the computation has left behind.
+            current = current.parent
+        _raise_within(current, place)
+        flight = _joined(table, name)
         if flight is None and self.lane is None:
             # A value that is there is found without a task.
             pending = self._begin(current is not None, False)
@@ -173,7 +178,7 @@ class Call:
             if value is not MISSING:
                 return value, False
             # Another task may have begun while this one loaded.
-            flight = table.get(name)
+            flight = _joined(table, name)
         if flight is None:
             flight = self._take_off(loop, table, name, place, current, None)
             return await _arrival(flight, current), flight.is_computed
@@ -242,9 +247,10 @@ class Call:
     ) -> tuple[Any, bool]:
         codec = self.codec
         for _ in range(_ATTEMPTS):
-            turn = await self._turn(begun, is_late, flight.parent is not None)
+            turn = await self._turn(flight, begun, is_late)
             begun = None
             if isinstance(turn, Computation):
+                flight.stage = turn
                 return await self._stored(turn)
             value = await codec._loaded_in_loop(self.key, turn, MISSING)
             if value is not MISSING:
@@ -257,13 +263,16 @@ class Call:
         await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl))
         return value, True
 
-    async def _turn(self, begun: tuple[Pending, Any] | None, is_late: bool, within: bool) -> bytes | memoryview | Computation:
+    async def _turn(
+        self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool
+    ) -> bytes | memoryview | Computation:
         """Waits until there is a value, or it is this caller's turn to compute it."""
-        polled = None
+        polled, within = None, flight.parent is not None
         if begun is None:
             pending = await self._operate(lambda: self._begin(within, is_late))
         else:
             pending, polled = begun
+        flight.stage = pending
         pause = _FIRST_PAUSE
         with _Watched(pending):
             while True:
@@ -273,7 +282,7 @@ class Call:
                     return polled
                 if polled is None:
                     # The loop stood still, and others have gone on.
-                    pending = self._begin(within, is_late)
+                    pending = flight.stage = self._begin(within, is_late)
                     continue
                 table = _tables.get(asyncio.get_running_loop(), {})
                 longest = max(_LONGEST_PAUSE, len(table) * _PAUSE_PER_FLIGHT)
@@ -306,6 +315,12 @@ class Call:
 
     async def _operate(self, operation: Callable[[], Any]) -> Any:
         return operation() if self.lane is None else await in_a_thread(operation, self.lane)
+
+
+def _joined(table: _Table, name: tuple[int, bytes]) -> _Flight | None:
+    """Returns the flight that a caller joins, if there is one."""
+    flight = table.get(name)
+    return flight if flight is not None and flight.is_current() else None
 
 
 async def _arrival(flight: _Flight, current: _Flight | None) -> Any:

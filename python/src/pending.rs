@@ -67,6 +67,12 @@ impl Pending {
         }))
     }
 
+    /// Whether another caller that comes now may share the outcome.
+    fn is_current(&self) -> bool {
+        let pending = lock(&self.pending);
+        pending.as_ref().is_none_or(|pending| self.opened.is_inherited() || pending.is_current())
+    }
+
     /// Gives up: others take over what it may have begun.
     fn abandon(&self, py: Python<'_>) {
         let pending = lock(&self.pending).take();
@@ -84,6 +90,15 @@ impl Computation {
         }
         let value = value.as_ref();
         self.opened.operate(py, value.len(), |_| computation.store(value));
+    }
+
+    /// Whether the key has not changed since the computation began.
+    fn is_current(&self) -> bool {
+        let computation = lock(&self.computation);
+        let is_current = |computation: &engine::Computation| {
+            self.opened.is_inherited() || computation.is_current()
+        };
+        computation.as_deref().is_none_or(is_current)
     }
 
     /// Ends a computation that has failed. Returns the value that was to be refreshed, if it is still there.

@@ -376,6 +376,33 @@ class FlightsTest:
         self.assertEqual(self.run_async(self.of_bytes.get_or_compute("key", 60, compute)), b"old")
         self.assertIsNone(self.cache.get("key"))
 
+    def test_callers_after_a_change_do_not_share_what_was_begun_before_it(self):
+        changes = [lambda: self.cache.delete("key"), self.cache.clear]
+        for change in changes:
+            release = asyncio.Event()
+            begun = []
+
+            async def compute(value):
+                begun.append(value)
+                await release.wait()
+                return value
+
+            def ask(value):
+                return asyncio.ensure_future(self.of_bytes.get_or_compute("key", 60, functools.partial(compute, value)))
+
+            async def steps():
+                before = [ask(b"old"), ask(b"older")]
+                await self.until(lambda: begun)
+                change()
+                after = [ask(b"new"), ask(b"newer")]
+                # They have asked before the first computation ends, which keeps those of a file waiting.
+                await asyncio.sleep(0)
+                release.set()
+                return await asyncio.gather(*before, *after)
+            self.assertEqual(self.run_async(steps()), [b"old", b"old", b"new", b"new"])
+            self.assertEqual(self.cache.get("key"), b"new")
+            self.cache.delete("key")
+
     def test_the_current_value_is_served_while_the_next_is_computed(self):
         self.cache.set("key", b"current", 60)
         release = asyncio.Event()

@@ -122,6 +122,25 @@ fn a_key_that_changes_during_the_computation_keeps_its_change() {
 }
 
 #[test]
+fn a_key_that_changes_is_computed_again_for_later_callers() {
+    let cache = open("");
+    let mut first = begin(&cache);
+    assert!(first.is_current());
+    let Polled::Compute(computation) = poll(&mut first) else { panic!("nobody else computes") };
+    let waiting = wait(&cache);
+    assert!(computation.is_current() && waiting.is_current());
+    cache.set("other", "value").expect("room");
+    assert!(computation.is_current() && waiting.is_current());
+    cache.delete("key").expect("an answer");
+    assert!(!computation.is_current() && !waiting.is_current());
+    let again = lead(&cache);
+    assert!(again.is_current());
+    computation.store(b"old");
+    again.store(b"new");
+    assert_eq!((value(waiting), value(begin(&cache))), (b"old".to_vec(), b"new".to_vec()));
+}
+
+#[test]
 fn who_has_waited_long_enough_takes_over() {
     let cache = open("compute_wait=1h");
     let late = lead(&cache);

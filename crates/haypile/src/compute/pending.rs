@@ -160,6 +160,18 @@ impl PendingCompute {
         }
     }
 
+    /// Whether another caller that comes now may share the outcome. It may not where the key has changed since: the
+    /// value belongs to those who wait already.
+    pub fn is_current(&self) -> bool {
+        let Call { cache, key, .. } = &self.call;
+        match &self.stage {
+            Stage::Begun => true,
+            Stage::Following(flight) => cache.computations.flights().is_joined(key, flight),
+            Stage::Claiming(leader, _) => leader.is_current(),
+            Stage::Over => false,
+        }
+    }
+
     fn look_first(&mut self) -> Result<Option<Polled>> {
         let Call { cache, key, .. } = &self.call;
         let flights = cache.computations.flights();
@@ -264,6 +276,12 @@ fn computer() -> Computer {
 }
 
 impl Computation {
+    /// Whether the key has not changed since the computation began. Otherwise the value belongs to those who wait
+    /// already, and later callers compute again.
+    pub fn is_current(&self) -> bool {
+        self.leader.as_ref().is_none_or(Leader::is_current)
+    }
+
     /// Stores the value, unless the key has changed since the computation began, and hands it to all who wait.
     pub fn store(self, value: &[u8]) {
         if let Some(leader) = &self.leader {

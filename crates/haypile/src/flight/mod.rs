@@ -222,6 +222,13 @@ impl Flights {
         }
     }
 
+    /// Whether a caller that comes now would follow this flight as well: neither has it ended, nor has the key changed.
+    pub(crate) fn is_joined(&self, key: &[u8], follower: &Follower) -> bool {
+        let keys = self.keys.lock();
+        let flight = keys.get(key).and_then(|key| key.flight.as_ref());
+        flight.is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
+    }
+
     /// Returns the number of landed flights of `key`; it may include those of other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
@@ -333,6 +340,11 @@ impl Leader {
         if self.is_own() || mutant::is_on("child-stores-what-its-parent-began") {
             self.lease.unless_revoked(store);
         }
+    }
+
+    /// Whether the key has not changed since the flight began.
+    pub(crate) fn is_current(&self) -> bool {
+        !self.is_own() || self.lease.is_valid()
     }
 
     /// Whether this is the process that created the leader.
