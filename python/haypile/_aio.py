@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from haypile._cache import Cache
-from haypile._flights import Call, awaitable
+from haypile._flights import Call, awaitable, start
 from haypile._json import is_short
-from haypile._objects import SHORT_BYTES, Objects
+from haypile._objects import Objects
 from haypile._threads import Lane, in_a_thread
-from haypile._types import MISSING, Key, Ttl
+from haypile._types import MISSING, SHORT_BYTES, Key, Ttl
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -188,8 +188,13 @@ class AsyncCache(Generic[_V]):
         before its computation, others take over within a tenth of a second. A computation that asks for the key that it
         computes, directly or through others of the loop, gets ComputesItself.
         """
+        started = None
+        if self._is_local:
+            value, started = start(self._cache, key, ttl, stale, early)
+            if value is not MISSING:
+                return value
         lane = None if self._is_local else self._lane
-        value, _ = await Call(self._cache, key, ttl, awaitable(function), stale, early, lane).value()
+        value, _ = await Call(self._cache, key, ttl, awaitable(function), stale, early, lane).value(started)
         return value
 
     async def clear(self) -> None:

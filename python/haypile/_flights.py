@@ -127,6 +127,21 @@ def _computes_itself(key: bytes) -> ComputesItself:
     return ComputesItself(f"the computation of {key!r} asks for the key that it computes, and would wait for itself")
 
 
+# What Cache._start returns: a long value, or a call that has begun and what it has returned.
+Started: TypeAlias = "memoryview | tuple[Pending, Computation | float] | None"
+
+
+def start(codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any) -> tuple[Any, Started]:
+    """Looks for a value in a local cache, which takes less time than everything else here. Returns it if it is short; and
+    otherwise MISSING, with what Call.value goes on with.
+    """
+    started = codec._cache._start(key, ttl, stale, early)
+    if isinstance(started, bytes):
+        # None for an object that cannot be loaded: the call begins again.
+        return codec._loaded(key, started, MISSING), None
+    return MISSING, started
+
+
 class Call:
     """A call of get_or_compute, or of a memoized coroutine function."""
 
@@ -152,41 +167,36 @@ class Call:
         # Where operations of the cache run; None if they take less time than the way to another thread.
         self.lane = lane
 
-    async def value(self) -> tuple[Any, bool]:
-        """Returns the value, and whether this call has computed it."""
+    async def value(self, started: Started = None) -> tuple[Any, bool]:
+        """Returns the value, and whether this call has computed it; `started` is what `start` has returned."""
+        codec, begun = self.codec, None
+        if isinstance(started, tuple):
+            begun = started
+        elif started is not None:
+            value = await codec._loaded_in_loop(self.key, started, MISSING)
+            if value is not MISSING:
+                return value, False
         loop = asyncio.get_running_loop()
         table = _tables.get(loop)
         if table is None:
             table = _tables[loop] = {}
         key = self.key.encode() if isinstance(self.key, str) else self.key
-        place = (self.codec._cache._identity(), key)
-        name = (id(self.codec), key)
+        place = (codec._cache._identity(), key)
+        name = (id(codec), key)
         current = _current.get()
         while current is not None and current.future.done():
             # A task that the computation has left behind.
             current = current.parent
         _raise_within(current, place)
         flight = _joined(table, name)
-        if flight is None and self.lane is None:
-            # A value that is there is found without a task.
-            pending = self._begin(current is not None, False)
-            begun = (pending, pending.poll())
-            if not isinstance(begun[1], bytes | memoryview):
-                flight = self._take_off(loop, table, name, place, current, begun)
-                return await _arrival(flight, current), flight.is_computed
-            value = await self.codec._loaded_in_loop(self.key, begun[1], MISSING)
-            if value is not MISSING:
-                return value, False
-            # Another task may have begun while this one loaded.
-            flight = _joined(table, name)
         if flight is None:
-            flight = self._take_off(loop, table, name, place, current, None)
+            flight = self._take_off(loop, table, name, place, current, begun)
             return await _arrival(flight, current), flight.is_computed
         if current is not None and flight.waits_for(current):
             raise _computes_itself(key)
         if flight.timer is None:
             flight.timer = loop.call_later(
-                self.codec._cache._compute_wait(), self._overtake, loop, flight, contextvars.copy_context()
+                codec._cache._compute_wait(), self._overtake, loop, flight, contextvars.copy_context()
             )
         return await _arrival(flight, current), False
 
@@ -267,11 +277,15 @@ class Call:
         self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool
     ) -> bytes | memoryview | Computation:
         """Waits until there is a value, or it is this caller's turn to compute it."""
-        polled, within = None, flight.parent is not None
+        polled: Any = None
         if begun is None:
-            pending = await self._operate(lambda: self._begin(within, is_late))
+            pending = await self._operate(self._begin)
         else:
             pending, polled = begun
+        if is_late:
+            pending.after_a_wait()
+        if flight.parent is not None:
+            pending.within_a_computation()
         flight.stage = pending
         pause = _FIRST_PAUSE
         with _Watched(pending):
@@ -282,7 +296,7 @@ class Call:
                     return polled
                 if polled is None:
                     # The loop stood still, and others have gone on.
-                    pending = flight.stage = self._begin(within, is_late)
+                    pending = flight.stage = self._begin()
                     continue
                 table = _tables.get(asyncio.get_running_loop(), {})
                 longest = max(_LONGEST_PAUSE, len(table) * _PAUSE_PER_FLIGHT)
@@ -310,8 +324,8 @@ class Call:
         result = self.function()
         return await result if inspect.isawaitable(result) else result
 
-    def _begin(self, within: bool, is_late: bool) -> Pending:
-        return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early, within, is_late)
+    def _begin(self) -> Pending:
+        return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early)
 
     async def _operate(self, operation: Callable[[], Any]) -> Any:
         return operation() if self.lane is None else await in_a_thread(operation, self.lane)

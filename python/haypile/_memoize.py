@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from haypile import _haypile, _identity, _keys
-from haypile._flights import Call
+from haypile._flights import Call, start
+from haypile._types import MISSING
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -181,8 +182,15 @@ class _MemoizedCoroutine(Memoized[_P, _R]):
     async def __call__(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
         objects = self._objects
         key = self.cache_key(*args, **named)
+        started = None
+        if objects._lane is None:
+            value, started = start(objects, key, self._ttl, self._stale, None)
+            if value is not MISSING:
+                self._count(False)
+                return value
         function = functools.partial(self.__wrapped__, *args, **named)
-        value, is_computed = await Call(objects, key, self._ttl, function, self._stale, None, objects._lane).value()
+        call = Call(objects, key, self._ttl, function, self._stale, None, objects._lane)
+        value, is_computed = await call.value(started)
         self._count(is_computed)
         return value
 

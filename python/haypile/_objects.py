@@ -13,14 +13,11 @@ from haypile._memoize import Decorator
 from haypile._serializers import Serializer, named
 from haypile._threads import Lane, in_a_thread
 from haypile._trust import Guard, Signer
-from haypile._types import MISSING, Key, Secrets, Ttl
+from haypile._types import MISSING, SHORT_BYTES, Key, Secrets, Ttl
 
 _V = TypeVar("_V")
 _Default = TypeVar("_Default")
 _Result = TypeVar("_Result")
-
-# Bytes of a value that a loop does not notice: their operations take less time than the way to another thread and back.
-SHORT_BYTES = 64 << 10
 
 # Writes by others between two attempts that are tolerated.
 ATTEMPTS = 1000

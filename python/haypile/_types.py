@@ -16,5 +16,8 @@ Ttl: TypeAlias = float | datetime.timedelta | EllipsisType | None
 # What values are signed with: one secret, or several of which the first signs and all are accepted.
 Secrets: TypeAlias = bytes | str | Sequence[bytes | str]
 
+# Bytes of a value that a loop does not notice: their operations take less time than the way to another thread and back.
+SHORT_BYTES = 64 << 10
+
 # Stands for an entry that is not there, where None is a value.
 MISSING: Any = object()

@@ -22,7 +22,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
 from haypile._adapters import REFUSALS, count, shared
-from haypile._flights import Call
+from haypile._flights import Call, start
 from haypile._haypile import ComputesItself, _redacted
 from haypile._objects import Objects
 from haypile._types import MISSING
@@ -206,7 +206,13 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             return await compute()
         try:
-            value, _ = await Call(self._objects, made, ttl, compute, None, None, self._objects._lane).value()
+            started = None
+            if self._is_local:
+                value, started = start(self._objects, made, ttl, None, None)
+                if value is not MISSING:
+                    return value
+            call = Call(self._objects, made, ttl, compute, None, None, self._objects._lane)
+            value, _ = await call.value(started)
         except ComputesItself:
             # As get_or_set does.
             return await super().aget_or_set(key, compute, timeout, version)

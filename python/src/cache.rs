@@ -376,30 +376,29 @@ impl Cache {
         self.compute(py, &key, Fresh::new(ttl, stale, early)?, compute)
     }
 
-    /// Begins a call of get_or_compute that is polled. `within` a computation it waits for no other process; `late`, it
-    /// takes over at once from the caller that computes in this one.
+    /// Begins a call of get_or_compute and polls it. Returns the value if it is there, or else the call and what it has
+    /// returned.
+    fn _start<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+        ttl: Lifetime,
+        stale: Option<Lifetime>,
+        early: Option<Lifetime>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?)?;
+        Pending::start(py, opened, pending)
+    }
+
+    /// Begins a call of get_or_compute, which is polled.
     fn _begin(
         &self,
         key: KeyArgument,
         ttl: Lifetime,
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
-        within: bool,
-        late: bool,
     ) -> PyResult<Pending> {
-        let opened = self.opened()?;
-        let cache = opened.cache();
-        let pending = match Fresh::new(ttl, stale, early)?.0 {
-            Ok(freshness) => engine::PendingCompute::begin_refresh(cache, key, freshness),
-            Err(ttl) => engine::PendingCompute::begin(cache, key, ttl),
-        };
-        let mut pending = pending.map_err(|error| raised(&error))?;
-        if within {
-            pending = pending.within_a_computation();
-        }
-        if late {
-            pending = pending.after_a_wait();
-        }
+        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?)?;
         Ok(Pending::new(opened, pending))
     }
 
@@ -636,6 +635,21 @@ impl Cache {
             Err(ttl) => opened.cache().get_or_try_compute_until(key, ttl, compute, poll),
         });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
+    }
+
+    fn begin(
+        &self,
+        key: &KeyArgument,
+        fresh: Fresh,
+    ) -> PyResult<(Arc<Opened>, engine::PendingCompute)> {
+        let opened = self.opened()?;
+        let cache = opened.cache();
+        let pending = match fresh.0 {
+            Ok(freshness) => engine::PendingCompute::begin_refresh(cache, key, freshness),
+            Err(ttl) => engine::PendingCompute::begin(cache, key, ttl),
+        };
+        let pending = pending.map_err(|error| raised(&error))?;
+        Ok((opened, pending))
     }
 
     /// Operates on one entry.

@@ -38,13 +38,46 @@ impl Pending {
     pub(crate) fn new(opened: Arc<Opened>, pending: engine::PendingCompute) -> Self {
         Self { opened, pending: Mutex::new(Some(pending)) }
     }
+
+    /// Begins a call and polls it. Returns the value if it is there, or else the call and what it has returned.
+    pub(crate) fn start(
+        py: Python<'_>,
+        opened: Arc<Opened>,
+        mut pending: engine::PendingCompute,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        let polled = opened.operate(py, 0, |_| pending.poll()).map_err(|error| raised(&error))?;
+        let (is_value, waits) =
+            (matches!(polled, Polled::Value(_)), matches!(polled, Polled::Wait(_)));
+        let answer = answer(py, &opened, polled)?;
+        if is_value {
+            return Ok(answer);
+        }
+        let pending = Self { opened, pending: Mutex::new(waits.then_some(pending)) };
+        Ok((Bound::new(py, pending)?, answer).into_pyobject(py)?.into_any())
+    }
+}
+
+fn answer<'py>(
+    py: Python<'py>,
+    opened: &Arc<Opened>,
+    polled: Polled,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match polled {
+        Polled::Value(value) if value.len() < LONG_BYTES => PyBytes::new(py, &value).into_any(),
+        Polled::Value(value) => View::of_copy(py, value, Arc::clone(opened))?.into_any(),
+        Polled::Compute(computation) => {
+            let (opened, computation) = (Arc::clone(opened), Mutex::new(Some(computation)));
+            Bound::new(py, Computation { opened, computation })?.into_any()
+        }
+        Polled::Wait(at_most) => PyFloat::new(py, at_most.as_secs_f64()).into_any(),
+    })
 }
 
 #[pymethods]
 impl Pending {
-    /// Returns the value as bytes, or as a memoryview if it is long; a Computation where the caller computes, or the seconds after which to poll again at
-    /// the latest; None if it was abandoned, or belongs to the parent of this process. Waits for the store, and for no
-    /// other caller.
+    /// Returns the value as bytes, or as a memoryview if it is long; a Computation where the caller computes; or the
+    /// seconds after which to poll again at the latest. None if it was given up, or belongs to the parent of this process.
+    /// Waits for the store, and for no other caller.
     fn poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(mut pending) = lock(&self.pending).take() else { return Ok(None) };
         if self.opened.is_inherited() {
@@ -52,19 +85,23 @@ impl Pending {
             return Ok(None);
         }
         let polled = self.opened.operate(py, 0, |_| pending.poll());
-        Ok(Some(match polled.map_err(|error| raised(&error))? {
-            Polled::Value(value) if value.len() < LONG_BYTES => PyBytes::new(py, &value).into_any(),
-            Polled::Value(value) => View::of_copy(py, value, Arc::clone(&self.opened))?.into_any(),
-            Polled::Compute(computation) => {
-                let opened = Arc::clone(&self.opened);
-                let computation = Mutex::new(Some(computation));
-                Bound::new(py, Computation { opened, computation })?.into_any()
-            }
-            Polled::Wait(at_most) => {
-                *lock(&self.pending) = Some(pending);
-                PyFloat::new(py, at_most.as_secs_f64()).into_any()
-            }
-        }))
+        let polled = polled.map_err(|error| raised(&error))?;
+        if matches!(polled, Polled::Wait(_)) {
+            *lock(&self.pending) = Some(pending);
+        }
+        answer(py, &self.opened, polled).map(Some)
+    }
+
+    /// Has it wait for no other process, because its caller computes another value.
+    fn within_a_computation(&self) {
+        let mut pending = lock(&self.pending);
+        *pending = pending.take().map(engine::PendingCompute::within_a_computation);
+    }
+
+    /// Has it take over at once from the caller that computes in this process.
+    fn after_a_wait(&self) {
+        let mut pending = lock(&self.pending);
+        *pending = pending.take().map(engine::PendingCompute::after_a_wait);
     }
 
     /// Whether another caller that comes now may share the outcome.
