@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, Freshness, Hit, SetOptions, Ttl, Version, Writers};
-use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
+use engine::{Durability, Hit, SetOptions, Version, Writers};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
@@ -17,6 +17,7 @@ use crate::buffer;
 use crate::counter::count;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
 use crate::fork;
+use crate::fresh::Fresh;
 use crate::keys::Keys;
 use crate::opened::{LONG_BYTES, Opened};
 use crate::pending::Pending;
@@ -755,48 +756,6 @@ fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
         }
     }
     Err(engine::Error::Busy { store: store.describe(), process: None })
-}
-
-/// The time for which a computed value is kept, and the time at which the next one is due if that is before its end.
-#[derive(Clone, Copy)]
-pub(crate) struct Fresh(Result<Freshness, Ttl>);
-
-impl Fresh {
-    pub(crate) fn new(
-        ttl: Lifetime,
-        stale: Option<Lifetime>,
-        early: Option<Lifetime>,
-    ) -> PyResult<Self> {
-        let seconds = |lifetime: Lifetime, name: &str| match lifetime.0 {
-            Ttl::After(time) => Ok(time),
-            _ => Err(PyValueError::new_err(format!("with early or stale, {name} is a time"))),
-        };
-        if stale.is_none() && early.is_none() {
-            return Ok(Self(Err(ttl.0)));
-        }
-        let mut freshness = Freshness::new(seconds(ttl, "ttl")?);
-        if let Some(stale) = stale {
-            freshness = freshness.with_stale(seconds(stale, "stale")?);
-        }
-        if let Some(early) = early {
-            freshness = freshness.with_early(seconds(early, "early")?);
-        }
-        if !freshness.early.is_zero() && freshness.early >= freshness.fresh {
-            return Err(PyValueError::new_err(format!(
-                "early={:?} is not less than ttl={:?}: each call would compute the next value",
-                freshness.early, freshness.fresh
-            )));
-        }
-        Ok(Self(Ok(freshness)))
-    }
-
-    /// Returns the time for which a value is kept.
-    pub(crate) fn lifetime(self) -> Lifetime {
-        Lifetime(self.0.map_or_else(
-            |ttl| ttl,
-            |freshness| Ttl::After(freshness.fresh.saturating_add(freshness.stale)),
-        ))
-    }
 }
 
 fn missing(py: Python<'_>, key: &KeyArgument) -> PyErr {

@@ -15,6 +15,7 @@ mod cache;
 mod counter;
 mod errors;
 mod fork;
+mod fresh;
 mod interpreter;
 mod json;
 mod keys;

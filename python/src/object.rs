@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arguments::{KeyArgument, Lifetime, Value};
-use crate::cache::{Cache, Fresh};
+use crate::cache::Cache;
+use crate::fresh::Fresh;
 
 /// Deletions of an object that cannot be loaded before its caller goes on without the cache.
 const ATTEMPTS: usize = 2;
