@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from haypile._cache import Cache
 from haypile._flights import Call, awaitable, start
-from haypile._json import is_short
-from haypile._objects import Objects
+from haypile._json import copied
+from haypile._objects import Objects, is_little
 from haypile._threads import Lane, in_a_thread
-from haypile._types import MISSING, SHORT_BYTES, Key, Ttl
+from haypile._types import MISSING, Key, Ttl
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -75,11 +75,14 @@ class AsyncCache(Generic[_V]):
     async def get_many(self, keys: Iterable[Key]) -> Any:
         """Returns the values of keys, as the method of the Cache or of the Objects does."""
         keys = list(keys)
-        if not isinstance(self._cache, Objects) or not self._is_local or len(keys) > _FEW_KEYS:
-            return await self._run(lambda cache: cache.get_many(keys), len(keys) <= _FEW_KEYS)
-        found = self._cache._cache.get_many(keys)
-        is_short = sum(len(data) for data in found if data is not None) < SHORT_BYTES
-        return await self._run(lambda cache: cache._all_loaded(keys, found), is_short)
+        if not self._is_local or len(keys) > _FEW_KEYS:
+            return await self._elsewhere(lambda cache: cache.get_many(keys))
+        found = [self._cache._cache._get_short(key) for key in keys]
+        if any(isinstance(data, memoryview) for data in found):
+            found = await in_a_thread(lambda: [None if data is None else copied(data) for data in found], self._lane)
+            if isinstance(self._cache, Objects):
+                return await self._elsewhere(lambda cache: cache._all_loaded(keys, found))
+        return self._cache._all_loaded(keys, found) if isinstance(self._cache, Objects) else found
 
     @overload
     async def set(self: AsyncCache[bytes], key: Key, value: Buffer, ttl: Ttl = ...) -> None: ...
@@ -88,25 +91,25 @@ class AsyncCache(Generic[_V]):
 
     async def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
         """Writes a value, whether or not the key has one."""
-        await self._run(lambda cache: cache.set(key, value, ttl), is_short(value))
+        await self._run(lambda cache: cache.set(key, value, ttl), is_little(value))
 
     async def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
         """Writes each value under its key."""
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
-        is_little = len(pairs) <= _FEW_KEYS and is_short([value for _, value in pairs])
-        await self._run(lambda cache: cache.set_many(pairs, ttl), is_little)
+        are_few = len(pairs) <= _FEW_KEYS and all(is_little(value) for _, value in pairs)
+        await self._run(lambda cache: cache.set_many(pairs, ttl), are_few)
 
     async def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has none; returns whether it did."""
-        return await self._run(lambda cache: bool(cache.add(key, value, ttl)), is_short(value))
+        return await self._run(lambda cache: bool(cache.add(key, value, ttl)), is_little(value))
 
     async def replace(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has one; returns whether it did."""
-        return await self._run(lambda cache: bool(cache.replace(key, value, ttl)), is_short(value))
+        return await self._run(lambda cache: bool(cache.replace(key, value, ttl)), is_little(value))
 
     async def get_or_set(self, key: Key, default: _V, ttl: Ttl = ...) -> _V:
         """Returns the value of a key; writes `default` first if there is none."""
-        value: _V = await self._run(lambda cache: cache.get_or_set(key, default, ttl), is_short(default))
+        value: _V = await self._run(lambda cache: cache.get_or_set(key, default, ttl), is_little(default))
         return value
 
     @overload
@@ -116,11 +119,9 @@ class AsyncCache(Generic[_V]):
 
     async def pop(self, key: Key, *default: Any) -> Any:
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
-        if not isinstance(self._cache, Objects) or not self._is_local:
-            return await self._run(lambda cache: cache.pop(key, *default))
-        data = self._cache._cache.pop(key, None)
-        value = MISSING if data is None else await self._cache._loaded_in_loop(key, data, MISSING)
-        return self._cache._popped(key, value, default)
+        # Looked at first, because to pop a long value takes long.
+        is_long = self._is_local and isinstance(self._cache._cache._get_short(key), memoryview)
+        return await self._run(lambda cache: cache.pop(key, *default), not is_long)
 
     async def delete(self, key: Key) -> bool:
         """Deletes an entry; returns whether there was one."""

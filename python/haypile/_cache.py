@@ -110,8 +110,10 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
     def _loaded(self, _key: Any, data: bytes, _default: Any) -> Any:
         return data
 
-    async def _dumped_in_loop(self, _key: Any, value: Any) -> Any:
-        return value
+    async def _dumped_in_loop(self, _key: Any, value: Any) -> tuple[Any, Any]:
+        # A buffer may change, and all callers get the value.
+        data = value if isinstance(value, bytes) else memoryview(value).tobytes()
+        return data, data
 
     async def _loaded_in_loop(self, _key: Any, data: bytes | memoryview, _default: Any) -> Any:
         return data if isinstance(data, bytes) else await in_a_thread(lambda: copied(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import enum
@@ -116,8 +117,10 @@ class Encoder:
         kind = type(value)
         if kind.__eq__ is not base.__eq__:
             raise NoKey(f"{name_of_class(kind)} compares by an __eq__ of its own")
-        # By their values they are equal, whatever made their class.
-        frame(parts, b"D", text(name_of_class(kind)))
+        # A named tuple of the same fields is equal, whatever made its class; a class with methods of its own may do
+        # something else with an equal value.
+        name = name_of_class(kind) if base is tuple and _has_fields_alone(kind) else self.class_name(kind)
+        frame(parts, b"D", text(name))
         if base is tuple:
             fields = kind._fields
             self.put_all(parts, b"t", fields)
@@ -269,6 +272,9 @@ def _put_zone(encoder: Encoder, parts: list[bytes], value: Any) -> None:
 def _check_zone(zone: Any) -> None:
     if zone.key is None:
         raise NoKey("a zoneinfo.ZoneInfo without a key has no key")
+    if type(zone)(zone.key) is not zone:
+        # From a file that somebody has given this name.
+        raise NoKey(f"a zoneinfo.ZoneInfo that is not the zone {zone.key} of this system has no key")
 
 
 def _put_fraction(encoder: Encoder, parts: list[bytes], value: Any) -> None:
@@ -372,6 +378,17 @@ def _builtin_base(kind: type) -> type | None:
     fields = getattr(kind, "_fields", None)
     is_named = issubclass(kind, tuple) and type(fields) is tuple and all(type(name) is str for name in fields)
     return tuple if is_named else None
+
+
+def _has_fields_alone(kind: Any) -> bool:
+    """Whether a class of named tuples has nothing but what its fields make of it."""
+    return kind.__bases__ == (tuple,) and _OF_NAMED_TUPLES.union(kind._fields).issuperset(vars(kind))
+
+
+# Attributes that each class of named tuples has, of some version of Python.
+_OF_NAMED_TUPLES = frozenset(vars(collections.namedtuple("Example", ()))).union(
+    ("__annotations__", "__annotate__", "__annotations_cache__", "__firstlineno__", "__orig_bases__", "__static_attributes__")
+)
 
 
 def _plain(value: Any, base: type) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 from haypile._cache import Cache
 from haypile._haypile import Computation, ComputesItself, Pending
 from haypile._threads import Lane, in_a_thread
-from haypile._types import MISSING, Key, Ttl
+from haypile._types import MISSING, SHORT_BYTES, Key, Ttl
 
 # Seconds between two looks at who else computes a key; they grow, and with many keys at once further than that.
 _FIRST_PAUSE = 0.001
@@ -44,8 +45,8 @@ class Codec(Protocol):
 
     def _delete_value(self, key: Key, data: bytes) -> None: ...
 
-    async def _dumped_in_loop(self, key: Key, value: Any) -> bytes:
-        """As _dumped; a large value in another thread."""
+    async def _dumped_in_loop(self, key: Key, value: Any) -> tuple[bytes, Any]:
+        """As _dumped; a large value in another thread. Also returns the value that callers get."""
         ...
 
     async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
@@ -57,48 +58,81 @@ class Codec(Protocol):
 _Place: TypeAlias = tuple[int, bytes]
 
 
+class _Frame:
+    """A computation as those know it that run within: it holds no value, for tasks may keep it."""
+
+    __slots__ = ("place", "parent", "awaiting", "is_over")
+
+    def __init__(self, place: _Place, parent: _Frame | None) -> None:
+        self.place = place
+        # The computation in which this one began.
+        self.parent = parent
+        # Those that it waits for.
+        self.awaiting: list[_Frame] = []
+        self.is_over = False
+
+    def waits_for(self, other: _Frame) -> bool:
+        """Whether it waits for another one, or is that."""
+        seen, todo = set(), [self]
+        while todo:
+            frame = todo.pop()
+            if frame is other:
+                return True
+            if id(frame) not in seen:
+                seen.add(id(frame))
+                todo.extend(frame.awaiting)
+        return False
+
+
+class _Attempt:
+    """A task that computes, and what it has begun in the engine."""
+
+    __slots__ = ("_loop", "stage")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.stage: Pending | Computation | None = None
+
+    def begin(self, stage: Pending | Computation) -> None:
+        """Begins the next stage, which is given up if the loop stops."""
+        self.end()
+        self.stage = stage
+        _watch.add(self._loop, stage)
+
+    def end(self) -> None:
+        """Ends the stage; where it has ended well, there is nothing to give up."""
+        if self.stage is not None:
+            _watch.remove(self.stage)
+            self.stage.abandon()
+            self.stage = None
+
+
 class _Flight:
     """A value that tasks of one loop wait for, and the tasks that compute it."""
 
-    __slots__ = ("future", "place", "parent", "awaiting", "attempts", "begun", "stage", "timer", "is_computed")
+    __slots__ = ("future", "frame", "attempts", "begun", "last", "timer", "is_computed")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, place: _Place, parent: _Flight | None) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, place: _Place, parent: _Frame | None) -> None:
         self.future: asyncio.Future[Any] = loop.create_future()
         # If nobody waits any more, nobody misses an error.
         self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self.place = place
-        # The flight in whose computation this one began.
-        self.parent = parent
-        # Those that its computation waits for.
-        self.awaiting: list[_Flight] = []
-        # The tasks that compute: more than one if the first takes longer than its callers wait.
+        self.frame = _Frame(place, parent)
+        # More than one if the first takes longer than its callers wait.
         self.attempts: set[asyncio.Task[None]] = set()
         self.begun = 0
-        # What the last of them has begun in the engine.
-        self.stage: Pending | Computation | None = None
+        self.last: _Attempt | None = None
         self.timer: asyncio.TimerHandle | None = None
         # Whether its function has computed the value, and not another caller's.
         self.is_computed = False
 
     def is_current(self) -> bool:
         """Whether a caller that comes now gets this value: not if it has ended, or if the key has changed since."""
-        return not self.future.done() and (self.stage is None or self.stage.is_current())
-
-    def waits_for(self, other: _Flight) -> bool:
-        """Whether its computation waits for another one, or is that."""
-        seen, todo = set(), [self]
-        while todo:
-            flight = todo.pop()
-            if flight is other:
-                return True
-            if id(flight) not in seen:
-                seen.add(id(flight))
-                todo.extend(flight.awaiting)
-        return False
+        stage = None if self.last is None else self.last.stage
+        return not self.future.done() and (stage is None or stage.is_current())
 
 
-# The flight in whose computation a task, or a thread that works for one, runs.
-_current: contextvars.ContextVar[_Flight | None] = contextvars.ContextVar("haypile-flight", default=None)
+# The computation in which a task, or a thread that works for one, runs.
+_current: contextvars.ContextVar[_Frame | None] = contextvars.ContextVar("haypile-computation", default=None)
 
 _Table: TypeAlias = dict[tuple[int, bytes], _Flight]
 _tables: WeakKeyDictionary[asyncio.AbstractEventLoop, _Table] = WeakKeyDictionary()
@@ -111,24 +145,35 @@ def raise_if_own(identity: int, key: bytes) -> None:
     place = (identity, key)
     _raise_within(_current.get(), place)
     loop = asyncio._get_running_loop()
-    if loop is not None and any(flight.place == place for flight in list(_tables.get(loop, {}).values())):
+    if loop is not None and any(flight.frame.place == place for flight in list(_tables.get(loop, {}).values())):
         raise _computes_itself(key)
 
 
-def _raise_within(flight: _Flight | None, place: _Place) -> None:
-    """Raises ComputesItself if this flight, or one around it, is of this place."""
-    while flight is not None:
-        if flight.place == place and not flight.future.done():
+def _raise_within(frame: _Frame | None, place: _Place) -> None:
+    """Raises ComputesItself if this computation, or one around it, is of this place."""
+    while frame is not None:
+        if frame.place == place and not frame.is_over:
             raise _computes_itself(place[1])
-        flight = flight.parent
+        frame = frame.parent
+
+
+def _table_of(loop: asyncio.AbstractEventLoop) -> _Table:
+    table = _tables.get(loop)
+    if table is None:
+        for other in list(_tables):
+            # What is pending there refers to its loop, which would never be freed.
+            if other.is_closed():
+                _tables.pop(other, None)
+        table = _tables[loop] = {}
+    return table
 
 
 def _computes_itself(key: bytes) -> ComputesItself:
     return ComputesItself(f"the computation of {key!r} asks for the key that it computes, and would wait for itself")
 
 
-# What Cache._start returns: a long value, or a call that has begun and what it has returned.
-Started: TypeAlias = "memoryview | tuple[Pending, Computation | float] | None"
+# What Cache._start returns: a value, or a call that has begun and what it has returned.
+Started: TypeAlias = "bytes | memoryview | tuple[Pending, Computation | float] | None"
 
 
 def start(codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any) -> tuple[Any, Started]:
@@ -170,6 +215,10 @@ class Call:
     async def value(self, started: Started = None) -> tuple[Any, bool]:
         """Returns the value, and whether this call has computed it; `started` is what `start` has returned."""
         codec, begun = self.codec, None
+        if self.lane is not None and not (self.stale is None and self.early is None):
+            # A value that is stale is served while another caller computes the next one.
+            look = functools.partial(codec._cache._start, self.key, self.ttl, self.stale, self.early)
+            started = await in_a_thread(look, self.lane)
         if isinstance(started, tuple):
             begun = started
         elif started is not None:
@@ -177,22 +226,20 @@ class Call:
             if value is not MISSING:
                 return value, False
         loop = asyncio.get_running_loop()
-        table = _tables.get(loop)
-        if table is None:
-            table = _tables[loop] = {}
+        table = _table_of(loop)
         key = self.key.encode() if isinstance(self.key, str) else self.key
         place = (codec._cache._identity(), key)
         name = (id(codec), key)
         current = _current.get()
-        while current is not None and current.future.done():
+        while current is not None and current.is_over:
             # A task that the computation has left behind.
             current = current.parent
         _raise_within(current, place)
-        flight = _joined(table, name)
-        if flight is None:
+        flight = table.get(name)
+        if flight is None or not flight.is_current():
             flight = self._take_off(loop, table, name, place, current, begun)
             return await _arrival(flight, current), flight.is_computed
-        if current is not None and flight.waits_for(current):
+        if current is not None and flight.frame.waits_for(current):
             raise _computes_itself(key)
         if flight.timer is None:
             flight.timer = loop.call_later(
@@ -206,13 +253,14 @@ class Call:
         table: _Table,
         name: tuple[int, bytes],
         place: _Place,
-        current: _Flight | None,
+        current: _Frame | None,
         begun: tuple[Pending, Any] | None,
     ) -> _Flight:
         flight = table[name] = _Flight(loop, place, current)
 
         def land(_future: object, codec: Codec = self.codec) -> None:
             # `codec` lives as long as its flight: no other has its id.
+            flight.frame.is_over = True
             if table.get(name) is flight:
                 del table[name]
             if flight.timer is not None:
@@ -237,58 +285,61 @@ class Call:
         begun: tuple[Pending, Any] | None,
         context: contextvars.Context,
     ) -> None:
-        context.run(_current.set, flight)
+        context.run(_current.set, flight.frame)
         is_late = flight.begun > 0
         flight.begun += 1
-        task = loop.create_task(self._lead(flight, begun, is_late), context=context)
+        attempt = flight.last = _Attempt(loop)
+        if begun is not None:
+            attempt.begin(begun[1] if isinstance(begun[1], Computation) else begun[0])
+        task = loop.create_task(self._lead(flight, attempt, begun, is_late), context=context)
         # A loop that ends without it needs no message: whoever waited for it ends too.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         flight.attempts.add(task)
-        task.add_done_callback(lambda task: _ended(flight, task))
+        task.add_done_callback(lambda task: _ended(flight, attempt, task))
 
-    async def _lead(self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool) -> None:
-        value, is_computed = await self._computed(flight, begun, is_late)
+    async def _lead(
+        self, flight: _Flight, attempt: _Attempt, begun: tuple[Pending, Any] | None, is_late: bool
+    ) -> None:
+        value, is_computed = await self._computed(flight, attempt, begun, is_late)
         if not flight.future.done():
             flight.is_computed = is_computed
             flight.future.set_result(value)
 
     async def _computed(
-        self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool
+        self, flight: _Flight, attempt: _Attempt, begun: tuple[Pending, Any] | None, is_late: bool
     ) -> tuple[Any, bool]:
         codec = self.codec
         for _ in range(_ATTEMPTS):
-            turn = await self._turn(flight, begun, is_late)
-            begun = None
+            turn = await self._turn(flight, attempt, begun, is_late)
             if isinstance(turn, Computation):
-                flight.stage = turn
+                if begun is None or turn is not begun[1]:
+                    attempt.begin(turn)
                 return await self._stored(turn)
+            begun = None
             value = await codec._loaded_in_loop(self.key, turn, MISSING)
             if value is not MISSING:
                 return value, False
             # Written by another version or without our signature.
             await self._operate(functools.partial(codec._delete_value, self.key, bytes(turn)))
         # Others go on writing what this program cannot load: it waits for them no longer.
-        value = await self._call()
-        data = await codec._dumped_in_loop(self.key, value)
-        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl))
+        data, value = await codec._dumped_in_loop(self.key, await self._call())
+        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl), len(data))
         return value, True
 
     async def _turn(
-        self, flight: _Flight, begun: tuple[Pending, Any] | None, is_late: bool
+        self, flight: _Flight, attempt: _Attempt, begun: tuple[Pending, Any] | None, is_late: bool
     ) -> bytes | memoryview | Computation:
         """Waits until there is a value, or it is this caller's turn to compute it."""
-        polled: Any = None
-        if begun is None:
-            pending = await self._operate(self._begin)
-        else:
-            pending, polled = begun
-        if is_late:
-            pending.after_a_wait()
-        if flight.parent is not None:
-            pending.within_a_computation()
-        flight.stage = pending
+        pending, polled = (None, None) if begun is None else begun
         pause = _FIRST_PAUSE
-        with _Watched(pending):
+        while True:
+            if pending is None:
+                pending = await self._operate(self._begin)
+                attempt.begin(pending)
+            if is_late:
+                pending.after_a_wait()
+            if flight.frame.parent is not None:
+                pending.within_a_computation()
             while True:
                 if polled is None:
                     polled = await self._operate(pending.poll)
@@ -296,8 +347,8 @@ class Call:
                     return polled
                 if polled is None:
                     # The loop stood still, and others have gone on.
-                    pending = flight.stage = self._begin()
-                    continue
+                    pending = None
+                    break
                 table = _tables.get(asyncio.get_running_loop(), {})
                 longest = max(_LONGEST_PAUSE, len(table) * _PAUSE_PER_FLIGHT)
                 await asyncio.sleep(min(polled, pause))
@@ -307,18 +358,16 @@ class Call:
     async def _stored(self, computation: Computation) -> tuple[Any, bool]:
         """Computes the value and stores it."""
         codec = self.codec
-        with _Watched(computation):
-            try:
-                value = await self._call()
-                data = await codec._dumped_in_loop(self.key, value)
-            except Exception:
-                current = await self._operate(computation.fail)
-                served = MISSING if current is None else await codec._loaded_in_loop(self.key, current, MISSING)
-                if served is MISSING:
-                    raise
-                return served, False
-            await self._operate(lambda: computation.store(data))
-            return value, True
+        try:
+            data, value = await codec._dumped_in_loop(self.key, await self._call())
+        except Exception:
+            current = await self._operate(computation.fail)
+            served = MISSING if current is None else await codec._loaded_in_loop(self.key, current, MISSING)
+            if served is MISSING:
+                raise
+            return served, False
+        await self._operate(lambda: computation.store(data), len(data))
+        return value, True
 
     async def _call(self) -> Any:
         result = self.function()
@@ -327,28 +376,25 @@ class Call:
     def _begin(self) -> Pending:
         return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early)
 
-    async def _operate(self, operation: Callable[[], Any]) -> Any:
-        return operation() if self.lane is None else await in_a_thread(operation, self.lane)
+    async def _operate(self, operation: Callable[[], Any], value_bytes: int = 0) -> Any:
+        if self.lane is None and value_bytes < SHORT_BYTES:
+            return operation()
+        return await in_a_thread(operation, self.lane)
 
 
-def _joined(table: _Table, name: tuple[int, bytes]) -> _Flight | None:
-    """Returns the flight that a caller joins, if there is one."""
-    flight = table.get(name)
-    return flight if flight is not None and flight.is_current() else None
-
-
-async def _arrival(flight: _Flight, current: _Flight | None) -> Any:
+async def _arrival(flight: _Flight, current: _Frame | None) -> Any:
     if current is None:
         return await asyncio.shield(flight.future)
-    current.awaiting.append(flight)
+    current.awaiting.append(flight.frame)
     try:
         return await asyncio.shield(flight.future)
     finally:
-        current.awaiting.remove(flight)
+        current.awaiting.remove(flight.frame)
 
 
-def _ended(flight: _Flight, task: asyncio.Task[None]) -> None:
+def _ended(flight: _Flight, attempt: _Attempt, task: asyncio.Task[None]) -> None:
     """Notes the end of an attempt: if none is left and none has a value, all who wait get the last error."""
+    attempt.end()
     flight.attempts.discard(task)
     error = None if task.cancelled() else task.exception()
     if flight.attempts or flight.future.done():
@@ -359,9 +405,22 @@ def _ended(flight: _Flight, task: asyncio.Task[None]) -> None:
         flight.future.set_exception(error)
 
 
+# The mark of coroutine functions that are not functions, before Python 3.12 had one of its own.
+_MARK = getattr(asyncio.coroutines, "_is_coroutine", None)
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Whether a call returns what is awaited: of a function, a memoized one, or an object that is called."""
+    return (
+        inspect.iscoroutinefunction(function)
+        or (_MARK is not None and getattr(function, "_is_coroutine", None) is _MARK)
+        or inspect.iscoroutinefunction(getattr(type(function), "__call__", None))
+    )
+
+
 def awaitable(function: Callable[[], Any]) -> Callable[[], Any]:
     """Returns a function for a loop: one that is not a coroutine function runs in another thread."""
-    if inspect.iscoroutinefunction(function):
+    if is_coroutine_function(function):
         return function
 
     async def call() -> Any:
@@ -369,6 +428,37 @@ def awaitable(function: Callable[[], Any]) -> Callable[[], Any]:
         return await result if inspect.isawaitable(result) else result
 
     return call
+
+
+class _Watched:
+    """What is given up if its loop stops."""
+
+    __slots__ = ("loop", "begun", "is_asked", "has_answered")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, begun: Pending | Computation) -> None:
+        self.loop = loop
+        self.begun = begun
+        self.is_asked = False
+        self.has_answered = False
+
+    def _answer(self) -> None:
+        self.has_answered = True
+
+    def has_stopped(self) -> bool:
+        """Whether the loop does nothing. Some loops run for a moment at a time, so that one look does not tell."""
+        if self.loop.is_closed():
+            return True
+        if self.loop.is_running() or self.has_answered:
+            self.is_asked = self.has_answered = False
+            return False
+        if self.is_asked:
+            return True
+        self.is_asked = True
+        try:
+            self.loop.call_soon_threadsafe(self._answer)
+        except RuntimeError:
+            return True  # It was closed just now.
+        return False
 
 
 class _Watch:
@@ -379,23 +469,27 @@ class _Watch:
     """
 
     def __init__(self) -> None:
-        # By its id, with its loop.
-        self._watched: dict[int, tuple[asyncio.AbstractEventLoop, Pending | Computation]] = {}
+        # By their ids.
+        self._watched: dict[int, _Watched] = {}
         self._changed = threading.Condition()
         # Set before the thread looks for the last time: either it sees what is added, or who adds sees this.
         self._is_idle = True
         self._has_thread = False
 
     def add(self, loop: asyncio.AbstractEventLoop, begun: Pending | Computation) -> None:
-        self._watched[id(begun)] = (loop, begun)
+        self._watched[id(begun)] = _Watched(loop, begun)
         if self._is_idle:
             with self._changed:
-                self._is_idle = False
                 if self._has_thread:
                     self._changed.notify()
                 else:
-                    threading.Thread(target=self._run, name="haypile-watch", daemon=True).start()
+                    try:
+                        threading.Thread(target=self._run, name="haypile-watch", daemon=True).start()
+                    except RuntimeError:
+                        # The system starts no more threads; the next one to be watched tries again.
+                        return
                     self._has_thread = True
+                self._is_idle = False
 
     def remove(self, begun: Pending | Computation) -> None:
         self._watched.pop(id(begun), None)
@@ -404,10 +498,15 @@ class _Watch:
         # A child of a fork has a watch of its own.
         while self is _watch:
             time.sleep(_WATCH_SECONDS)
-            for number, (loop, begun) in list(self._watched.items()):
-                if loop.is_closed() or not loop.is_running():
+            for number, watched in list(self._watched.items()):
+                if watched.has_stopped():
                     self._watched.pop(number, None)
-                    begun.abandon()
+                    if watched.loop.is_closed():
+                        _tables.pop(watched.loop, None)
+                    with contextlib.suppress(Exception):
+                        watched.begun.abandon()
+            # Nothing stays in it until the next look.
+            watched = None  # type: ignore[assignment]
             if not self._watched and self._is_over():
                 return
 
@@ -435,20 +534,3 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
-
-
-class _Watched:
-    """Has what was begun given up when its loop stops, and at the end."""
-
-    __slots__ = ("_begun",)
-
-    def __init__(self, begun: Pending | Computation) -> None:
-        self._begun = begun
-
-    def __enter__(self) -> None:
-        _watch.add(asyncio.get_running_loop(), self._begun)
-
-    def __exit__(self, *_exception: object) -> None:
-        _watch.remove(self._begun)
-        # Where it has ended well, there is nothing to give up.
-        self._begun.abandon()

@@ -29,8 +29,8 @@ _OF_WRAPPERS = frozenset(
     (*functools.WRAPPER_ASSIGNMENTS, "__type_params__", "__annotate__", "_is_coroutine", "_is_coroutine_mark")
 )
 
-# The cell by which methods reach their class, for super(): it is empty until the class is made.
-_CELLS_OF_CLASSES = ("__class__", "__classdict__")
+# The cell by which annotations reach the names of their class.
+_CELLS_OF_CLASSES = ("__classdict__",)
 
 _LRU_CACHE = type(functools.lru_cache(lambda: None))
 _FUNCTIONS_OF_CLASSES: tuple[type, ...] = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -76,6 +76,18 @@ def _prefix(memoized: Any, at_decoration: bool) -> tuple[str, bool]:
         name, is_final = _name_of(memoized.__wrapped__, memoized._key, at_decoration)
     # Without a colon of its own, so that the keys of no other name begin with it.
     return name.replace("%", "%25").replace(":", "%3A") + ":", is_final
+
+
+def name_of_function(function: Any) -> str:
+    """Returns a name that tells a function from others: its own, with a hash if others may have it."""
+    if isinstance(function, type):
+        return _PLAIN.class_name(function)
+    name = f"{_module_of(function)}.{getattr(function, '__qualname__', '<unnamed>')}"
+    if "<" not in name and type(function) is not types.MethodType:
+        return name
+    parts: list[bytes] = []
+    _FunctionEncoder(at_decoration=False).put(parts, function)
+    return f"{name}#{hashlib.blake2b(b''.join(parts), digest_size=_HASH_BYTES).hexdigest()}"
 
 
 def _name_of(function: Any, key: Any, at_decoration: bool) -> tuple[str, bool]:

@@ -38,6 +38,9 @@ def of_call(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str
             encoder.put(parts, named[name])
     except NoKey as error:
         raise _explained(error, encoder, function, args, named) from None
+    except RecursionError:
+        named_as = getattr(function, "__qualname__", repr(function))
+        raise TypeError(f"an argument of {named_as} contains itself, or is too deep, and has no key") from None
     return hashlib.blake2b(b"".join(parts), digest_size=_HASH_BYTES).hexdigest()
 
 

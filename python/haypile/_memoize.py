@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from haypile import _haypile, _identity, _keys
-from haypile._flights import Call, start
+from haypile._flights import Call, is_coroutine_function, start
 from haypile._types import MISSING
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Decorator:
             return staticmethod(self(function.__func__))
         if isinstance(function, property):
             raise TypeError("memoize decorates a function: write @property above it")
-        kind = _MemoizedCoroutine if inspect.iscoroutinefunction(function) else Memoized
+        kind = _MemoizedCoroutine if is_coroutine_function(function) else Memoized
         return kind(function, *self._options)
 
 
@@ -94,6 +95,9 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
         name: str | None,
     ) -> None:
         functools.update_wrapper(self, function)
+        if not hasattr(function, "__qualname__"):
+            # It has no name of its own, such as a functools.partial.
+            self.__name__ = self.__qualname__ = name or ""
         self.__wrapped__ = function
         self._objects = objects
         self._ttl = ttl
@@ -104,7 +108,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
 
     if TYPE_CHECKING:
 
-        def __call__(self, *args: _P.args, **named: _P.kwargs) -> _R: ...
+        def __call__(self, /, *args: _P.args, **named: _P.kwargs) -> _R: ...
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
@@ -123,7 +127,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
     def __repr__(self) -> str:
         return f"<memoized function {self.__qualname__} over {self._objects!r}>"
 
-    def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
+    def cache_key(self, /, *args: _P.args, **named: _P.kwargs) -> str | bytes:
         """Returns the key of a call, by which the cache of its results deletes it: `objects.delete(f.cache_key(1))`."""
         if self._key is None:
             return self._prefix + _keys.of_call(self.__wrapped__, args, named, self._typed)
@@ -179,7 +183,7 @@ class _MemoizedCoroutine(Memoized[_P, _R]):
         super().__init__(*args)
         _mark_coroutine_function(self)
 
-    async def __call__(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
+    async def __call__(self, /, *args: Any, **named: Any) -> Any:  # type: ignore[override]
         objects = self._objects
         key = self.cache_key(*args, **named)
         started = None
@@ -210,16 +214,24 @@ class BoundMemoized(_haypile.BoundMemoized, Generic[_P, _R]):
         functools.update_wrapper(self, memoized.__wrapped__)
         self._memoized = memoized
         self.__self__ = instance
-        self.__wrapped__ = memoized.__wrapped__.__get__(instance)
+        self.__wrapped__ = types.MethodType(memoized.__wrapped__, instance)
 
     if TYPE_CHECKING:
 
-        def __call__(self, *args: _P.args, **named: _P.kwargs) -> _R: ...
+        def __call__(self, /, *args: _P.args, **named: _P.kwargs) -> _R: ...
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BoundMemoized):
+            return NotImplemented
+        return self.__self__ is other.__self__ and self._memoized is other._memoized
+
+    def __hash__(self) -> int:
+        return hash((id(self.__self__), id(self._memoized)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (self.__self__, self.__name__))
 
-    def cache_key(self, *args: _P.args, **named: _P.kwargs) -> str | bytes:
+    def cache_key(self, /, *args: _P.args, **named: _P.kwargs) -> str | bytes:
         """Returns the key of a call."""
         key: str | bytes = self._memoized.cache_key(self.__self__, *args, **named)
         return key
@@ -241,5 +253,5 @@ class _BoundCoroutine(BoundMemoized[_P, _R]):
         super().__init__(memoized, instance)
         _mark_coroutine_function(self)
 
-    async def __call__(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
+    async def __call__(self, /, *args: Any, **named: Any) -> Any:  # type: ignore[override]
         return await self._memoized(self.__self__, *args, **named)

@@ -10,7 +10,7 @@ from haypile import _json
 from haypile._cache import Cache
 from haypile._haypile import Busy, _get_or_compute
 from haypile._memoize import Decorator
-from haypile._serializers import Serializer, named
+from haypile._serializers import Serializer, name_of, named
 from haypile._threads import Lane, in_a_thread
 from haypile._trust import Guard, Signer
 from haypile._types import MISSING, SHORT_BYTES, Key, Secrets, Ttl
@@ -21,6 +21,15 @@ _Result = TypeVar("_Result")
 
 # Writes by others between two attempts that are tolerated.
 ATTEMPTS = 1000
+
+
+def is_little(value: Any) -> bool:
+    """Whether a loop does not notice how long it takes to make bytes of a value, and to write them."""
+    if isinstance(value, memoryview):
+        return value.nbytes < SHORT_BYTES
+    if isinstance(value, bytes | bytearray):
+        return len(value) < SHORT_BYTES
+    return _json.is_short(value)
 
 
 class Objects(Generic[_V]):
@@ -71,7 +80,7 @@ class Objects(Generic[_V]):
         self._lane = None if self._cache._is_local() else Lane()
         self._given = serializer
         self._serializer = named(serializer)
-        self._signer = None if sign is None else Signer(sign, self._serializer.name, self._cache._namespace())
+        self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
 
     @property
@@ -351,10 +360,10 @@ class Objects(Generic[_V]):
         other._serializer = Serializer(_json.dumps, _json.loads, name="json")
         return other
 
-    async def _dumped_in_loop(self, key: Key, value: Any) -> bytes:
-        if _json.is_short(value):
-            return self._dumped(key, value)
-        return await in_a_thread(lambda: self._in_pieces._dumped(key, value))
+    async def _dumped_in_loop(self, key: Key, value: Any) -> tuple[bytes, Any]:
+        if is_little(value):
+            return self._dumped(key, value), value
+        return await in_a_thread(lambda: self._in_pieces._dumped(key, value)), value
 
     async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
         if isinstance(data, bytes) and len(data) < SHORT_BYTES:

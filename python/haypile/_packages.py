@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 _KINDS_BY_BYTES = frozenset("biufcSUmMV")
 
 
+# Packages of scalars whose elements are all that they are; subclasses of a program may be more.
+_SCALARS = ("numpy", "ml_dtypes")
+
+
 def writer(kind: type) -> Callable[[Encoder, list[bytes], Any], None] | None:
     """Returns the function that writes values of a type of these packages."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        if issubclass(kind, getattr(numpy, "generic", ())):
+        if issubclass(kind, getattr(numpy, "generic", ())) and kind.__module__.partition(".")[0] in _SCALARS:
             return _put_scalar
         # Subclasses, such as masked arrays, are more than their elements.
         if kind is getattr(numpy, "ndarray", None):

@@ -8,6 +8,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from haypile import _identity
+
 
 class Serializer(NamedTuple):
     """A pair of functions: to bytes, and back."""
@@ -55,15 +57,10 @@ def _msgpack() -> Serializer:
     return Serializer(dumps, loads, name="msgpack")
 
 
-def _name_of(function: Any) -> str:
-    module = getattr(function, "__module__", "")
-    return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-
-
 def named(serializer: Any) -> Serializer:
     """Returns the serializer of this name, or of this pair of functions."""
     if isinstance(serializer, Serializer):
-        return serializer if serializer.name else serializer._replace(name=_name_of(serializer.dumps))
+        return serializer
     if serializer == "json":
         return Serializer(_json_dumps, json.loads, name="json")
     if serializer == "pickle":
@@ -75,4 +72,17 @@ def named(serializer: Any) -> Serializer:
             f"serializer {serializer!r} is unknown: it is 'json', 'msgpack', 'pickle' or a pair of functions"
         )
     dumps, loads = serializer
-    return Serializer(dumps, loads, name=f"{_name_of(dumps)} {_name_of(loads)}")
+    return Serializer(dumps, loads)
+
+
+def name_of(serializer: Serializer) -> str:
+    """Returns what tells the bytes of a serializer from those of others, the same in each process."""
+    if serializer.name:
+        return serializer.name
+    try:
+        return f"{_identity.name_of_function(serializer.dumps)} {_identity.name_of_function(serializer.loads)}"
+    except TypeError as error:
+        raise TypeError(
+            f"values cannot be signed for a serializer that cannot be told apart from others: {error}: give"
+            " haypile.Serializer(dumps, loads, name=...)"
+        ) from None

@@ -5,6 +5,7 @@ one that has ended.
 import asyncio
 import contextlib
 import functools
+import gc
 import json
 import pathlib
 import subprocess
@@ -12,6 +13,8 @@ import sys
 import tempfile
 import threading
 import unittest
+import weakref
+from unittest import mock
 
 import haypile
 import urls
@@ -151,6 +154,55 @@ class FlightsTest:
         self.begun(loop)
         loop.close()
         self.assertEqual(self.run_async(self.of_bytes.get_or_compute("key", 60, self.compute)), b"value")
+
+    def test_a_loop_that_ends_before_the_computation_has_begun(self):
+        for closes in (False, True):
+            async def main():
+                task = asyncio.ensure_future(self.of_bytes.get_or_compute("key", 60, self.compute))
+                task._log_destroy_pending = False
+            loop = asyncio.new_event_loop()
+            self.addCleanup(loop.close)
+            loop.run_until_complete(main())
+            if closes:
+                loop.close()
+            self.assertEqual(self.get_elsewhere(), [b"a thread's"])
+            self.cache.delete("key")
+
+    def test_closed_loops_are_freed(self):
+        loops = [asyncio.new_event_loop() for _ in range(3)]
+        references = [weakref.ref(loop) for loop in loops]
+        for loop in loops:
+            self.begun(loop)
+            loop.close()
+        del loop, loops
+        # Another loop that computes drops what is left of them.
+        for _ in range(PATIENCE * 100):
+            self.run_async(self.of_bytes.get_or_compute("other", 60, self.compute))
+            self.cache.delete("other")
+            gc.collect()
+            if not any(reference() for reference in references):
+                return
+            threading.Event().wait(0.01)
+        self.fail("a closed loop is still there")
+
+    def test_a_loop_that_runs_for_a_moment_at_a_time(self):
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+
+        async def compute():
+            self.calls.append(1)
+            for _ in range(40):
+                await asyncio.sleep(0)
+            return b"value"
+        task = loop.create_task(self.of_bytes.get_or_compute("key", 60, compute))
+        for _ in range(2000):
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            if task.done():
+                break
+            # As a program that draws: longer than a look of the thread that watches.
+            threading.Event().wait(0.01)
+        self.assertEqual((task.result(), self.cache.get("key"), len(self.calls)), (b"value", b"value", 1))
 
     def test_a_loop_that_goes_on_has_its_value_and_does_not_store_it(self):
         loop = asyncio.new_event_loop()
@@ -422,13 +474,76 @@ class FlightsTest:
             self.assertEqual(await ask(fail), b"current")
             task = asyncio.ensure_future(ask(compute))
             await self.until(lambda: self.calls)
-            # The callers of one loop are one; a thread is another.
+            self.assertEqual(await ask(fail), b"current")
             self.assertEqual(await asyncio.to_thread(
                 self.cache.get_or_compute, "key", 90, lambda: b"a thread's", stale=60, early=80), b"current")
             release.set()
             self.assertEqual(await task, b"next")
         self.run_async(steps())
         self.assertEqual(self.cache.get("key"), b"next")
+
+    def test_a_value_lives_no_longer_than_its_callers(self):
+        class Value(dict):
+            pass
+        references = []
+
+        async def compute():
+            # It outlives the computation, and has its context.
+            left.append(asyncio.ensure_future(asyncio.sleep(3600)))
+            value = Value(name="Ada")
+            references.append(weakref.ref(value))
+            return value
+
+        async def steps():
+            await haypile.AsyncCache(self.objects).get_or_compute("key", 60, compute)
+            await asyncio.sleep(0)
+            gc.collect()
+            return references[0]()
+        left = []
+        self.assertIsNone(self.run_async(steps()))
+
+    def test_bytes_that_may_change_are_copied(self):
+        buffer = bytearray(b"value")
+
+        async def compute():
+            return buffer
+
+        async def steps():
+            return await asyncio.gather(*(self.of_bytes.get_or_compute("key", 60, compute) for _ in range(2)))
+        values = self.run_async(steps())
+        buffer[:] = b"other"
+        self.assertEqual((values, [type(value) for value in values]), ([b"value"] * 2, [bytes] * 2))
+
+    def test_memoized_coroutines_of_memoized_coroutines_and_of_objects_that_are_called(self):
+        class Called:
+            async def __call__(self, number):
+                return number + 1
+
+        @self.objects.memoize(name="above")
+        @self.objects.memoize(name="below")
+        async def two(number):
+            return number + 1
+        one = self.objects.memoize(name="called")(Called())
+
+        async def steps():
+            return [await two(1), await two(1), await one(2), await one(2)]
+        self.assertEqual(self.run_async(steps()), [2, 2, 3, 3])
+        self.assertIn("called", repr(one))
+
+    def test_a_thread_that_cannot_be_started_is_tried_again(self):
+        watch = haypile._flights._Watch()
+
+        async def steps():
+            with mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+                self.assertEqual(await self.of_bytes.get_or_compute("key", 60, self.compute), b"value")
+        if self.of_bytes._is_local:
+            with mock.patch("haypile._flights._watch", watch):
+                self.run_async(steps())
+                loop = asyncio.new_event_loop()
+                self.addCleanup(loop.close)
+                self.cache.delete("key")
+                self.begun(loop)
+                self.assertEqual(self.get_elsewhere(), [b"a thread's"])
 
     def test_an_object_that_cannot_be_loaded_is_computed_by_one(self):
         objects = haypile.AsyncCache(self.objects)

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import types
 import unittest
+from unittest import mock
 
 import haypile
 
@@ -22,6 +23,16 @@ def twice(function):
         return ["twice", function(*args)]
 
     return inner
+
+
+class BaseByName:
+    def name(self):
+        return "base"
+
+
+class DerivedByName(BaseByName):
+    def name(self):
+        return f"derived of {super().name()}"
 
 
 class Counted:
@@ -335,16 +346,21 @@ class LateTest(IdentityCase):
     def test_methods_that_use_super(self):
         objects = self.objects
 
-        class Base:
-            def name(self):
-                return "base"
+        def made(base):
+            class Derived(base):
+                @staticmethod
+                @objects.memoize()
+                def name():
+                    return __class__.__base__.__name__
 
-        class Derived(Base):
-            @objects.memoize(key=lambda self: "")
-            def name(self):
-                return f"derived of {super().name()}"
+            return Derived
 
-        self.assertEqual(Derived().name(), "derived of base")
+        # Others of its name have another base.
+        with self.assertRaisesRegex(TypeError, "the variable '__class__' around .* is made in a function"):
+            made(int).name()
+        derived = DerivedByName()
+        with mock.patch.object(DerivedByName, "name", objects.memoize(key=lambda self: "")(DerivedByName.name)):
+            self.assertEqual([derived.name(), derived.name()], ["derived of base"] * 2)
 
     def test_a_variable_that_turns_out_to_have_no_key(self):
         @self.objects.memoize()

@@ -492,3 +492,49 @@ class MessagesTest(unittest.TestCase):
         self.addCleanup(delattr, module, "Failing")
         with self.assertRaisesRegex(TypeError, "^its own$"):
             self.objects.memoize(name="n")(function).cache_key(Failing())
+
+
+class MadeTest(unittest.TestCase):
+    """Classes that others may have the names of."""
+
+    def setUp(self):
+        objects = haypile.Objects("memory:size=8MiB")
+        self.addCleanup(objects.close)
+        self.key = objects.memoize(name="f")(lambda value: None).cache_key
+
+    def test_subclasses_of_texts_numbers_and_named_tuples_that_a_function_makes(self):
+        def made(base, *arguments):
+            class Made(base):
+                def render(self):
+                    return arguments
+            return Made(*arguments)
+        for base, arguments in ((str, ("a",)), (int, (1,)), (float, (1.5,)), (bytes, (b"a",)), (OtherPair, (1, 2))):
+            with self.assertRaisesRegex(TypeError, "is made in a function"):
+                self.key(made(base, *arguments))
+        plain = collections.namedtuple("Made", "a b")
+        self.assertNotEqual(self.key(plain(1, 2)), self.key(plain(2, 1)))
+
+    def test_scalars_of_numpy_that_are_more_than_their_elements(self):
+        class Meters(numpy.float64):
+            pass
+        with self.assertRaises(TypeError):
+            self.key(Meters(1.0))
+        self.assertNotEqual(self.key(numpy.float64(1.0)), self.key(numpy.float64(2.0)))
+
+    def test_zones_that_somebody_has_given_a_name(self):
+        files = [pathlib.Path(place) / "Europe" / "Berlin" for place in zoneinfo.TZPATH]
+        found = next((file for file in files if file.exists()), None)
+        if found is None:
+            self.skipTest("a system without zones: apt-get install tzdata")
+        with found.open("rb") as file:
+            zone = zoneinfo.ZoneInfo.from_file(file, key="Asia/Tokyo")
+        for value in (zone, datetime.datetime(2026, 1, 1, tzinfo=zone)):
+            with self.assertRaisesRegex(TypeError, "is not the zone Asia/Tokyo"):
+                self.key(value)
+        self.key(zoneinfo.ZoneInfo("Asia/Tokyo"))
+
+    def test_values_that_contain_themselves(self):
+        loop = []
+        loop.append(loop)
+        with self.assertRaisesRegex(TypeError, "contains itself, or is too deep"):
+            self.key(loop)

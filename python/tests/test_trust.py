@@ -3,6 +3,8 @@
 import os
 import pathlib
 import stat
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -104,6 +106,45 @@ class SignatureTest(unittest.TestCase):
             self.objects(one).set("key", ["value"] if one != "json" else "text")
             self.assertIsNone(self.objects(other).get("key"))
             self.assertIsNotNone(self.objects(one).get("key"))
+
+    def test_serializers_of_one_name_are_told_apart(self):
+        def of(prefix):
+            return (lambda text: prefix + text.encode(), lambda data: data.removeprefix(prefix).decode())
+        one, other = self.objects(of(b"1")), self.objects(of(b"2"))
+        one.set("key", "text")
+        self.assertIsNone(other.get("key"))
+        self.assertEqual(self.objects(of(b"1")).get("key"), "text")
+        with self.assertRaisesRegex(TypeError, "cannot be told apart from others.*name="):
+            self.objects(of(object()))
+        named = haypile.Serializer(*of(object()), name="mine")
+        haypile.Objects(self.url, named, sign=SECRET).close()
+
+    def test_a_script_and_the_processes_that_it_spawns_have_the_same_names(self):
+        program = """if True:
+            import multiprocessing, sys
+            import haypile
+
+            def dumps(value):
+                return repr(value).encode()
+
+            def loads(data):
+                return data.decode()
+
+            def read(url):
+                assert haypile.Objects(url, (dumps, loads), sign="a secret of this program").get("key") == "[1]"
+
+            if __name__ == "__main__":
+                haypile.Objects(sys.argv[1], (dumps, loads), sign="a secret of this program").set("key", [1])
+                process = multiprocessing.get_context("spawn").Process(target=read, args=sys.argv[1:])
+                process.start()
+                process.join()
+                sys.exit(process.exitcode)
+        """
+        with tempfile.TemporaryDirectory() as directory:
+            script = pathlib.Path(directory) / "script.py"
+            script.write_text(program)
+            done = subprocess.run([sys.executable, script, self.url], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_values_do_not_move_between_namespaces(self):
         a, b, none = self.objects("json", "a"), self.objects("json", "b"), self.objects("json")
