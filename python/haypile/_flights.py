@@ -312,8 +312,6 @@ class Call:
         for _ in range(_ATTEMPTS):
             turn = await self._turn(flight, attempt, begun, is_late)
             if isinstance(turn, Computation):
-                if begun is None or turn is not begun[1]:
-                    attempt.begin(turn)
                 return await self._stored(turn)
             begun = None
             value = await codec._loaded_in_loop(self.key, turn, MISSING)
@@ -332,6 +330,14 @@ class Call:
         """Waits until there is a value, or it is this caller's turn to compute it."""
         pending, polled = (None, None) if begun is None else begun
         pause = _FIRST_PAUSE
+
+        def poll(pending: Pending) -> Any:
+            polled = pending.poll()
+            if isinstance(polled, Computation):
+                # In the thread that has got it, for the loop may stop before it hears of that.
+                attempt.begin(polled)
+            return polled
+
         while True:
             if pending is None:
                 pending = await self._operate(self._begin)
@@ -342,7 +348,7 @@ class Call:
                 pending.within_a_computation()
             while True:
                 if polled is None:
-                    polled = await self._operate(pending.poll)
+                    polled = await self._operate(functools.partial(poll, pending))
                 if isinstance(polled, bytes | memoryview | Computation):
                     return polled
                 if polled is None:

@@ -41,9 +41,9 @@ class Objects(Generic[_V]):
     The serializer is "json", "msgpack" (an extra), "pickle", or a pair of functions, to bytes and back.
     Integers from 0 are digits with all of these names, so that incr and decr count them.
 
-    Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` or a saved
-    cache (`persist=`) that belongs to this user and that nobody else can read or write (mode 0600), and over a
-    server only with `sign`; otherwise this raises UnsafePickle, also later in a child of a fork, where the cache
+    Loading a pickle runs what it says. So "pickle" is accepted over a `memory:` cache, over a `file:` that belongs
+    to this user and that nobody else can read or write (mode 0600), over a saved cache (`persist=`) that nobody
+    else can write, and over a server only with `sign`; otherwise this raises UnsafePickle, also later in a child of a fork, where the cache
     is opened again. With `sign`, a secret of this program, each value carries a signature (HMAC-SHA-256, of the
     key, the serializer and the URL's `namespace=` as well); what has no valid one is a miss. To change the secret,
     give [new, old]: the first signs, and all are accepted. Integers from 0 are not signed: they are digits.
