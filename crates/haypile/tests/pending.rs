@@ -205,3 +205,26 @@ fn processes_wait_for_each_other() {
     computation.store(b"without a claim");
     assert_eq!(value(other(&ours)), b"without a claim");
 }
+
+#[test]
+fn a_miss_counts_once_in_a_file_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let url = format!("file://{}?size=1MiB", directory.path().join("cache").display());
+    let cache = Cache::open(&url).expect("a cache");
+    let counts = || cache.stats().map(|stats| (stats.hits, stats.misses)).expect("counts");
+    let value = cache.get_or_compute("key", None, || b"value".to_vec());
+    assert_eq!((value.expect("a value"), counts()), (b"value".to_vec(), (0, 1)));
+    let Polled::Compute(computation) =
+        poll(&mut PendingCompute::begin(&cache, "other", None).expect("a call"))
+    else {
+        panic!("nobody else computes")
+    };
+    computation.store(b"value");
+    assert_eq!(counts(), (0, 2));
+    assert_eq!(value_of_other(&cache), b"value");
+    assert_eq!(counts(), (1, 2));
+}
+
+fn value_of_other(cache: &Cache) -> Vec<u8> {
+    value(PendingCompute::begin(cache, "other", None).expect("a call"))
+}

@@ -239,7 +239,7 @@ impl PendingCompute {
         let is_late = claim.is_some() || self.patience.has_begun();
         let is_late = is_late && !mutant::is_on("polled-key-is-not-read-again");
         if is_late || cache.computations.flights().landed(key) != self.looked.landed {
-            self.looked.hit = cache.look(key, &mut self.looked.value)?;
+            self.looked.hit = cache.look_again(key, &mut self.looked.value, self.looked.hit)?;
             if self.is_fresh() {
                 leader.land(&self.looked.value);
                 return Ok(self.value());
