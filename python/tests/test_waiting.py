@@ -181,7 +181,7 @@ class ClosingTest(unittest.TestCase):
         self.addCleanup(listening.close)
 
         def copy(source, target):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), source, target:
                 while data := source.recv(1 << 16):
                     target.sendall(data)
 
