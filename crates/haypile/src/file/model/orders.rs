@@ -11,7 +11,7 @@ use super::{
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
-use crate::file::format::segment::SMALL;
+use crate::file::format::segment::{SMALL, SegmentKind, State};
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
@@ -332,6 +332,67 @@ fn what_is_appended_to_is_not_emptied_while_its_lane_is_renamed() {
             assert_eq!(round(&area), Some(1));
         },
         ITERATIONS,
+    );
+}
+
+/// A process marks an open segment just before a lane names it, and dies. Its successor sees only the mark.
+#[test]
+fn what_a_dead_process_has_marked_is_not_emptied_while_it_is_appended_to() {
+    check(
+        || {
+            let area = area();
+            store(&area, 1, 1);
+            let segment = segment_of(&area, b"key");
+            let writer = spawn(&area, |area| {
+                let value = value_of(1, 1, 2);
+                assert_eq!(set(area, 1, b"new", &value, WriteMode::Set), Ok(Written::Stored));
+            });
+            let recycler = spawn(&area, move |area| {
+                let word = area.entry(segment).state_word();
+                let marked = State { kind: SegmentKind::Recycling, ..State::decode(word) };
+                assert!(area.entry(segment).exchange_state(word, marked));
+                let _ = empty(area, 0, segment, Cause::Sparse);
+                // If that is free by now, others fill it.
+                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                if recycler.begin(SMALL, segment, 1) == Ok(true) {
+                    let value = value_of(2, 0, 3);
+                    let appended = area.extend(me(0), (segment, 0), &draft(area, b"other", &value));
+                    area.fill(&appended, &draft(area, b"other", &value));
+                }
+            });
+            writer.join(&area);
+            recycler.join(&area);
+            let found = get(&area, b"new").expect("it was stored");
+            assert_eq!(parts_of(1, &found), (1, 2));
+            assert_eq!(round(&area), Some(1));
+        },
+        ITERATIONS / 6,
+    );
+}
+
+/// The look at hazards and names that decides this. Only a few steps run, so that many schedules come to each
+/// order of them.
+#[test]
+fn what_is_appended_to_is_held_while_its_lane_is_renamed() {
+    check(
+        || {
+            let area = area();
+            store(&area, 1, 1);
+            let segment = segment_of(&area, b"key");
+            begin(&area, 0, 7);
+            let (looking, wait) =
+                spawn_and_wait(&area, move |area| (0..4).all(|_| area.is_held(segment)));
+            let value = value_of(1, 1, 2);
+            let draft = draft(&area, b"new", &value);
+            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = appended.expect("there is room");
+            assert_eq!(appended.segment, segment);
+            area.name(me(2), SMALL, 7).expect("free");
+            wait();
+            drop(appended);
+            assert!(looking.join(&area), "a lane names it, and then it is appended to");
+        },
+        ITERATIONS / 3,
     );
 }
 
