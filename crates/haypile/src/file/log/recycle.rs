@@ -145,12 +145,14 @@ impl<G: Ground> Recycler<'_, G> {
         // after it has set the state.
         self.ground.fence(mutant::order("fence-before-pins-are-asked-for", Ordering::SeqCst));
         let is_pinned = self.ground.is_pinned(segment) && !mutant::is_on("pins-ignored");
-        // What is sealed is not named any more, and the hazards of its appends were set before.
-        let is_held = if state.kind == SegmentKind::Open {
-            self.is_held(segment)
-        } else {
-            self.is_appended_to(segment)
+        // What is sealed is not named any more, and the hazards of its appends were set before. What was marked
+        // by a process that has died was perhaps open, and named only after that process had looked.
+        let may_be_named = match state.kind {
+            SegmentKind::Recycling => !mutant::is_on("what-is-marked-is-taken-for-sealed"),
+            kind => kind == SegmentKind::Open,
         };
+        let is_held =
+            if may_be_named { self.is_held(segment) } else { self.is_appended_to(segment) };
         if is_held || is_pinned {
             entry.exchange_state(marked.encode(), state);
             return None;

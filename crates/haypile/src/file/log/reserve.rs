@@ -97,7 +97,7 @@ impl<G: Ground> Recycler<'_, G> {
     /// Whether it is a segment of a queue with this much room that no lane names, nor is about to: the
     /// spare one of a process that died with it. If each such death cost a free segment, several would
     /// leave none for what is kept.
-    fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
+    pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         let has_room = self.has_room(queue, segment, bytes);
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
         has_room && !self.is_held(segment)

@@ -6,7 +6,7 @@ use super::{
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
-use crate::file::format::segment::{SMALL, SegmentKind};
+use crate::file::format::segment::{SMALL, SegmentKind, State};
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 1_000;
@@ -98,6 +98,64 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
     );
 }
 
+/// A segment that was filled before, and that is ready to be opened by whoever takes it.
+fn ready_again(area: &Area<Model>) -> u32 {
+    super::begin(area, 0, 7);
+    assert_eq!(super::empty(area, 0, 7, super::Cause::Room), super::Recycled::Emptied);
+    area.give_back(7);
+    7
+}
+
+/// Opens what is ready with a record as its first, and publishes that.
+fn open_ready(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
+    let draft = draft(area, key, value);
+    let appended = area.append_to_ready(me(place), SMALL, &draft, 1).expect("free");
+    publish(area, key, &appended.expect("one is ready"));
+}
+
+/// From its hazard a segment comes to its lane's name. Only a few steps run, as above.
+#[test]
+fn what_was_opened_is_held_until_its_lane_has_another() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            let segment = ready_again(&area);
+            let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
+            let looking = spawn(&area, move |area| {
+                for _ in 0..4 {
+                    let state = State::decode(area.entry(segment).state_word());
+                    let is_open = state.kind == SegmentKind::Open;
+                    assert!(!is_open || area.is_held(segment), "it is in use");
+                }
+            });
+            writer.join(&area);
+            looking.join(&area);
+        },
+        ITERATIONS,
+    );
+}
+
+/// Whoever sees that it is open sees its opener as well.
+#[test]
+fn what_is_being_opened_is_no_orphan() {
+    check(
+        || {
+            let area = area_of(with_lanes(4));
+            let segment = ready_again(&area);
+            let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
+            let recycler = spawn(&area, move |area| {
+                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                for _ in 0..4 {
+                    assert!(!recycler.is_orphan(SMALL, segment, 64), "its owner is alive");
+                }
+            });
+            writer.join(&area);
+            recycler.join(&area);
+        },
+        ITERATIONS,
+    );
+}
+
 /// The reserve of a process that died looks like what another process is about to open.
 #[test]
 fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
@@ -108,14 +166,8 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             let segment = segment_of(&area, b"kept");
             // The copy of the kept record then needs another segment.
             area.lock_recycler(me(0)).expect("nobody is in the way").seal_all_lanes();
-            area.give_back(7);
-            let writer = spawn(&area, |area| {
-                let (key, value) = (*b"new", value_of(2));
-                let draft = draft(area, &key, &value);
-                let appended = area.append_to_ready(me(1), SMALL, &draft, 1).expect("free");
-                let appended = appended.expect("one is ready");
-                publish(area, &key, &appended);
-            });
+            ready_again(&area);
+            let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
             let recycler = spawn(&area, move |area| {
                 let _ = super::empty(area, 0, segment, super::Cause::Sparse);
             });

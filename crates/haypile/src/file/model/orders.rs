@@ -11,7 +11,7 @@ use super::{
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
-use crate::file::format::segment::SMALL;
+use crate::file::format::segment::{SMALL, SegmentKind, State};
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycle::Recycled;
@@ -332,6 +332,58 @@ fn what_is_appended_to_is_not_emptied_while_its_lane_is_renamed() {
             assert_eq!(round(&area), Some(1));
         },
         ITERATIONS,
+    );
+}
+
+/// A process marks an open segment just before a lane names it, and dies. Its successor sees only the mark.
+#[test]
+fn what_a_dead_process_has_marked_is_not_emptied_while_it_is_appended_to() {
+    check(
+        || {
+            let area = area();
+            store(&area, 1, 1);
+            let segment = segment_of(&area, b"key");
+            let (recycler, wait) = spawn_and_wait(&area, move |area| {
+                let word = area.entry(segment).state_word();
+                let marked = State { kind: SegmentKind::Recycling, ..State::decode(word) };
+                assert!(area.entry(segment).exchange_state(word, marked));
+                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                recycler.begin_recycling(segment).is_some()
+            });
+            let value = value_of(1, 1, 2);
+            let draft = draft(&area, b"new", &value);
+            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            wait();
+            let is_emptied = recycler.join(&area);
+            assert!(appended.is_none() || !is_emptied, "the record is lost");
+        },
+        ITERATIONS / 3,
+    );
+}
+
+/// The look at hazards and names that decides this. Only a few steps run, so that many schedules come to each
+/// order of them.
+#[test]
+fn what_is_appended_to_is_held_while_its_lane_is_renamed() {
+    check(
+        || {
+            let area = area();
+            store(&area, 1, 1);
+            let segment = segment_of(&area, b"key");
+            begin(&area, 0, 7);
+            let (looking, wait) =
+                spawn_and_wait(&area, move |area| (0..4).all(|_| area.is_held(segment)));
+            let value = value_of(1, 1, 2);
+            let draft = draft(&area, b"new", &value);
+            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = appended.expect("there is room");
+            assert_eq!(appended.segment, segment);
+            area.name(me(2), SMALL, 7).expect("free");
+            wait();
+            drop(appended);
+            assert!(looking.join(&area), "a lane names it, and then it is appended to");
+        },
+        ITERATIONS / 3,
     );
 }
 
