@@ -322,8 +322,12 @@ proptest! {
         prop_assert!(outcome.counts.cold_misses <= outcome.counts.misses);
         let ample = run(&trace, policy, 1 << 37, &options);
         prop_assert_eq!(ample.counts.evictions, 0);
-        prop_assert_eq!(ample.counts.capacity_misses(), 0);
-        prop_assert!(outcome.counts.hits <= ample.counts.hits);
+        // RelStorage does not store long values, and such a write leaves the value before it. This Belady declines
+        // a value that is written before it is read, whatever becomes of the write.
+        if policy != "belady:decline=1" || accounting != Accounting::Relstorage {
+            prop_assert_eq!(ample.counts.capacity_misses(), 0);
+            prop_assert!(outcome.counts.hits <= ample.counts.hits);
+        }
     }
 }
 
