@@ -173,7 +173,7 @@ def _computes_itself(key: bytes) -> ComputesItself:
 
 
 # What Cache._start returns: a value, or a call that has begun and what it has returned.
-Started: TypeAlias = "bytes | memoryview | tuple[Pending, Computation | float] | None"
+Started: TypeAlias = bytes | memoryview | tuple[Pending, Computation | float] | None
 
 
 def start(codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any) -> tuple[Any, Started]:
