@@ -4,7 +4,7 @@ use zerocopy::little_endian::U32;
 
 use super::Counts;
 use super::far_future::FarFuture;
-use super::run::Cached;
+use super::run::{Cached, UNSTORED};
 use crate::trace::Op;
 
 /// The value that a trace's next-use column has where a key is never asked for again.
@@ -78,18 +78,31 @@ impl<'a> Belady<'a> {
         self.ops.is_none_or(|ops| Op::from_number(ops[at]) == Op::Read)
     }
 
+    /// When the key of request `at` is asked for again, apart from writes that change nothing.
+    fn next(&self, mut at: usize) -> Option<usize> {
+        loop {
+            let next = self.next_use[at].get();
+            if next == NEVER {
+                return None;
+            }
+            at = next as usize;
+            if self.ops.is_none_or(|ops| ops[at] != UNSTORED) {
+                return Some(at);
+            }
+        }
+    }
+
     /// When what request `at` leaves in the cache is read; `None` where it never is.
     fn next_read(&self, at: usize) -> Option<usize> {
-        let next = self.next_use[at].get();
-        (next != NEVER).then_some(next as usize).filter(|next| self.is_read(*next))
+        self.next(at).filter(|next| self.is_read(*next))
     }
 
     /// Notes when the entry that request `at` touches is asked for again.
     fn expect_again(&mut self, at: usize, id: u32) {
-        match self.next_use[at].get() as usize {
-            next if next == NEVER as usize => self.done.push(id),
-            next if self.is_read(next) => self.upcoming.insert(next),
-            next => self.outdated.insert(next),
+        match self.next(at) {
+            None => self.done.push(id),
+            Some(next) if self.is_read(next) => self.upcoming.insert(next),
+            Some(next) => self.outdated.insert(next),
         }
     }
 
@@ -99,9 +112,9 @@ impl<'a> Belady<'a> {
         self.keys[id as usize] = 1;
     }
 
-    /// Evicts until `weight` more fit. `false` where the newcomer of request `at` is the one to
-    /// give up.
-    fn make_room(&mut self, weight: u64, newcomer: Option<usize>) -> bool {
+    /// Evicts until `weight` more fit for a newcomer that is read at `next_read`. `false` where the newcomer is the one
+    /// to give up.
+    fn make_room(&mut self, weight: u64, next_read: Option<usize>) -> bool {
         while self.used + weight > self.capacity {
             if let Some(id) = self.done.pop() {
                 self.leave(id);
@@ -110,8 +123,7 @@ impl<'a> Belady<'a> {
                 self.leave(self.ids[next].get());
             } else {
                 let farthest = self.upcoming.max().expect("an entry to evict");
-                let declines = newcomer.filter(|_| self.may_decline);
-                if declines.is_some_and(|at| self.next_read(at).is_none_or(|at| at >= farthest)) {
+                if self.may_decline && next_read.is_none_or(|next| next >= farthest) {
                     return false;
                 }
                 self.upcoming.remove(farthest);
@@ -124,8 +136,9 @@ impl<'a> Belady<'a> {
 
     fn store(&mut self, at: usize, id: u32, weight: u64) {
         self.keys[id as usize] = 1;
-        let useless = self.may_decline && self.next_read(at).is_none();
-        if weight > self.capacity || useless || !self.make_room(weight, Some(at)) {
+        let next_read = self.next_read(at);
+        let useless = self.may_decline && next_read.is_none();
+        if weight > self.capacity || useless || !self.make_room(weight, next_read) {
             self.counts.refused += 1;
             return;
         }
@@ -165,14 +178,11 @@ impl Cached for Belady<'_> {
         self.counts.writes += 1;
         let Some(weight) = weight.filter(|weight| *weight <= self.capacity) else {
             self.counts.refused += 1;
+            // RelStorage, whose limit it is if there is no weight, leaves the old value. Of all others a cache without a
+            // bound would have the new value, and no cache has the old one.
             if weight.is_some() {
-                // A cache without a bound would have the new value, and no cache has the old one.
                 self.drop_entry(at, id);
                 self.keys[id as usize] = 1;
-            } else if self.is_there(id) {
-                // RelStorage, whose limit this is, leaves the old value.
-                self.outdated.remove(at);
-                self.expect_again(at, id);
             }
             return;
         };

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::belady::Belady;
 use super::engine::EngineCache;
 use super::file::FileDriver;
-use super::size_rule::{RuledSizes, SizeRule, ValueChanges};
+use super::size_rule::{RuledSizes, SizeRule};
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
 use crate::trace::Op;
@@ -108,6 +108,9 @@ pub enum Operations {
 
 /// Marks a read of a value that has changed, among the numbers of operations.
 const CHANGED: u8 = 3;
+
+/// Marks a write that no cache stores, and that leaves the value before it.
+pub(super) const UNSTORED: u8 = 4;
 
 /// Options of simulations.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +213,7 @@ pub fn simulate(
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
             let (ids, keys) = (trace.ids(), trace.keys());
-            let ops = run.ops_with_changes();
+            let ops = run.marked_ops();
             Ok(run.run(Belady::new(ids, &next_use, ops.as_deref(), keys, capacity, *may_decline)))
         }
     }
@@ -304,17 +307,27 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The operations, those marked that read a value that has changed; `None` where all are plain reads.
-    fn ops_with_changes(&self) -> Option<Cow<'a, [u8]>> {
+    /// The operations, with marks on reads of a value that has changed and on writes that no cache stores; `None` where
+    /// all are plain reads.
+    fn marked_ops(&self) -> Option<Cow<'a, [u8]>> {
         let ops = self.trace.ops().filter(|_| self.operations == Operations::AsTheyAre);
-        let sizes = self.trace.sizes().filter(|_| self.sizes.rule() == SizeRule::Changed);
-        let Some(sizes) = sizes else { return ops.map(Cow::Borrowed) };
-        let mut changes = ValueChanges::default();
+        let rule = self.sizes.rule();
+        let has_marks = rule == SizeRule::Changed
+            || (ops.is_some() && self.accounting == Accounting::Relstorage);
+        let Some(sizes) = self.trace.sizes().filter(|_| has_marks) else {
+            return ops.map(Cow::Borrowed);
+        };
+        let mut ruled = RuledSizes::new(self.trace, self.accounting, rule);
         let marked = self.trace.ids().iter().zip(sizes).enumerate().map(|(at, (id, size))| {
-            let op = ops.map_or(Op::Read as u8, |ops| ops[at]);
-            let is_changed =
-                changes.is_changed(id.get(), u64::from(size.get()), Op::from_number(op));
-            if is_changed { CHANGED } else { op }
+            let number = ops.map_or(Op::Read as u8, |ops| ops[at]);
+            let (id, op) = (id.get(), Op::from_number(number));
+            let (value_bytes, is_changed) = ruled.of_request(at, id, u64::from(size.get()), op);
+            let is_unstored = || self.accounting.weight(self.trace, id, value_bytes).is_none();
+            match op {
+                Op::Read if is_changed => CHANGED,
+                Op::Write if is_unstored() => UNSTORED,
+                _ => number,
+            }
         });
         Some(Cow::Owned(marked.collect()))
     }
