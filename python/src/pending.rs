@@ -19,7 +19,7 @@ use crate::view::View;
 pub(crate) struct Pending {
     opened: Arc<Opened>,
     /// `None` once it has ended. Locked by one thread at a time, and by none that is in Python.
-    pending: Mutex<Option<engine::PendingCompute>>,
+    pending: Mutex<Option<Box<engine::PendingCompute>>>,
 }
 
 /// The right to compute a value and to store it. Without a value it has failed, and another caller takes over.
@@ -36,41 +36,49 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pending {
     pub(crate) fn new(opened: Arc<Opened>, pending: engine::PendingCompute) -> Self {
-        Self { opened, pending: Mutex::new(Some(pending)) }
+        Self { opened, pending: Mutex::new(Some(Box::new(pending))) }
     }
 
     /// Begins a call and polls it. Returns the value if it is there, or else the call and what it has returned.
     pub(crate) fn start(
         py: Python<'_>,
         opened: Arc<Opened>,
-        mut pending: engine::PendingCompute,
+        pending: engine::PendingCompute,
     ) -> PyResult<Bound<'_, PyAny>> {
         let polled = opened.operate(py, 0, |_| pending.poll()).map_err(|error| raised(&error))?;
-        let (is_value, waits) =
-            (matches!(polled, Polled::Value(_)), matches!(polled, Polled::Wait(_)));
-        let answer = answer(py, &opened, polled)?;
+        let is_value = matches!(polled, Polled::Value(_));
+        let (answer, waiting) = answer(py, &opened, polled)?;
         if is_value {
             return Ok(answer);
         }
-        let pending = Self { opened, pending: Mutex::new(waits.then_some(pending)) };
+        let pending = Self { opened, pending: Mutex::new(waiting) };
         Ok((Bound::new(py, pending)?, answer).into_pyobject(py)?.into_any())
+    }
+
+    fn change(&self, change: impl FnOnce(engine::PendingCompute) -> engine::PendingCompute) {
+        let mut pending = lock(&self.pending);
+        *pending = pending.take().map(|pending| Box::new(change(*pending)));
     }
 }
 
+/// Returns what Python gets, and the call where it goes on.
 fn answer<'py>(
     py: Python<'py>,
     opened: &Arc<Opened>,
     polled: Polled,
-) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match polled {
+) -> PyResult<(Bound<'py, PyAny>, Option<Box<engine::PendingCompute>>)> {
+    let answer = match polled {
         Polled::Value(value) if value.len() < LONG_BYTES => PyBytes::new(py, &value).into_any(),
         Polled::Value(value) => View::of_copy(py, value, Arc::clone(opened))?.into_any(),
         Polled::Compute(computation) => {
             let (opened, computation) = (Arc::clone(opened), Mutex::new(Some(computation)));
             Bound::new(py, Computation { opened, computation })?.into_any()
         }
-        Polled::Wait(at_most) => PyFloat::new(py, at_most.as_secs_f64()).into_any(),
-    })
+        Polled::Wait(pending, at_most) => {
+            return Ok((PyFloat::new(py, at_most.as_secs_f64()).into_any(), Some(pending)));
+        }
+    };
+    Ok((answer, None))
 }
 
 #[pymethods]
@@ -79,29 +87,26 @@ impl Pending {
     /// seconds after which to poll again at the latest. None if it was given up, or belongs to the parent of this process.
     /// Waits for the store, and for no other caller.
     fn poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(mut pending) = lock(&self.pending).take() else { return Ok(None) };
+        let Some(pending) = lock(&self.pending).take() else { return Ok(None) };
         if self.opened.is_inherited() {
             mem::forget(pending);
             return Ok(None);
         }
         let polled = self.opened.operate(py, 0, |_| pending.poll());
         let polled = polled.map_err(|error| raised(&error))?;
-        if matches!(polled, Polled::Wait(_)) {
-            *lock(&self.pending) = Some(pending);
-        }
-        answer(py, &self.opened, polled).map(Some)
+        let (answer, waiting) = answer(py, &self.opened, polled)?;
+        *lock(&self.pending) = waiting;
+        Ok(Some(answer))
     }
 
     /// Has it wait for no other process, because its caller computes another value.
     fn within_a_computation(&self) {
-        let mut pending = lock(&self.pending);
-        *pending = pending.take().map(engine::PendingCompute::within_a_computation);
+        self.change(engine::PendingCompute::within_a_computation);
     }
 
     /// Has it take over at once from the caller that computes in this process.
     fn after_a_wait(&self) {
-        let mut pending = lock(&self.pending);
-        *pending = pending.take().map(engine::PendingCompute::after_a_wait);
+        self.change(engine::PendingCompute::after_a_wait);
     }
 
     /// Whether another caller that comes now may share the outcome.

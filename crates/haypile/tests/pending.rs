@@ -13,12 +13,20 @@ fn begin(cache: &Cache) -> PendingCompute {
     PendingCompute::begin(cache, "key", None).expect("a call")
 }
 
-fn poll(pending: &mut PendingCompute) -> Polled {
+fn poll(pending: PendingCompute) -> Polled {
     pending.poll().expect("an answer")
 }
 
+/// Polls a call that has to wait.
+fn waits(pending: PendingCompute) -> PendingCompute {
+    match poll(pending) {
+        Polled::Wait(pending, _) => *pending,
+        other => panic!("it does not wait: {other:?}"),
+    }
+}
+
 fn lead(cache: &Cache) -> Box<Computation> {
-    match poll(&mut begin(cache)) {
+    match poll(begin(cache)) {
         Polled::Compute(computation) => computation,
         other => panic!("it does not compute: {other:?}"),
     }
@@ -26,13 +34,11 @@ fn lead(cache: &Cache) -> Box<Computation> {
 
 /// Begins a call that waits.
 fn wait(cache: &Cache) -> PendingCompute {
-    let mut pending = begin(cache);
-    assert!(matches!(poll(&mut pending), Polled::Wait(_)));
-    pending
+    waits(begin(cache))
 }
 
-fn value(mut pending: PendingCompute) -> Vec<u8> {
-    match poll(&mut pending) {
+fn value(pending: PendingCompute) -> Vec<u8> {
+    match poll(pending) {
         Polled::Value(value) => value,
         other => panic!("no value: {other:?}"),
     }
@@ -62,9 +68,7 @@ fn a_thread_waits_for_a_task_and_a_task_for_a_thread() {
     });
     let mut pending = None;
     let of_thread = cache.get_or_compute("other", None, || {
-        let mut waiting = PendingCompute::begin(&cache, "other", None).expect("a call");
-        assert!(matches!(poll(&mut waiting), Polled::Wait(_)));
-        pending = Some(waiting);
+        pending = Some(waits(PendingCompute::begin(&cache, "other", None).expect("a call")));
         b"the thread's".to_vec()
     });
     assert_eq!(of_thread.expect("a value"), b"the thread's");
@@ -86,12 +90,13 @@ fn a_computation_belongs_to_no_thread() {
 fn when_one_fails_the_next_takes_over() {
     let cache = open("");
     let computation = lead(&cache);
-    let (mut first, mut second) = (wait(&cache), wait(&cache));
+    let (first, second) = (wait(&cache), wait(&cache));
     assert_eq!(computation.fail(), None);
-    let Polled::Compute(computation) = poll(&mut first) else { panic!("nobody else computes") };
-    assert!(matches!(poll(&mut second), Polled::Wait(_)), "one at a time");
+    let Polled::Compute(computation) = poll(first) else { panic!("nobody else computes") };
+    // One at a time.
+    let second = waits(second);
     drop(computation);
-    let Polled::Compute(computation) = poll(&mut second) else { panic!("nobody else computes") };
+    let Polled::Compute(computation) = poll(second) else { panic!("nobody else computes") };
     computation.store(b"value");
     assert_eq!(value(begin(&cache)), b"value");
 }
@@ -124,9 +129,9 @@ fn a_key_that_changes_during_the_computation_keeps_its_change() {
 #[test]
 fn a_key_that_changes_is_computed_again_for_later_callers() {
     let cache = open("");
-    let mut first = begin(&cache);
+    let first = begin(&cache);
     assert!(first.is_current());
-    let Polled::Compute(computation) = poll(&mut first) else { panic!("nobody else computes") };
+    let Polled::Compute(computation) = poll(first) else { panic!("nobody else computes") };
     let waiting = wait(&cache);
     assert!(computation.is_current() && waiting.is_current());
     cache.set("other", "value").expect("room");
@@ -144,8 +149,8 @@ fn a_key_that_changes_is_computed_again_for_later_callers() {
 fn who_has_waited_long_enough_takes_over() {
     let cache = open("compute_wait=1h");
     let late = lead(&cache);
-    let mut pending = begin(&cache).after_a_wait();
-    let Polled::Compute(computation) = poll(&mut pending) else { panic!("it waits") };
+    let pending = begin(&cache).after_a_wait();
+    let Polled::Compute(computation) = poll(pending) else { panic!("it waits") };
     let waiting = wait(&cache);
     computation.store(b"value");
     late.store(b"late");
@@ -160,10 +165,12 @@ fn waits_are_bounded() {
     for _ in 0..3 {
         let mut pending = begin(&cache);
         never_end.push(loop {
-            match poll(&mut pending) {
+            match poll(pending) {
                 Polled::Compute(computation) => break computation,
-                _ => thread::yield_now(),
+                Polled::Wait(again, _) => pending = *again,
+                Polled::Value(value) => panic!("nobody has a value: {value:?}"),
             }
+            thread::yield_now();
         });
     }
 }
@@ -175,13 +182,13 @@ fn a_value_is_served_while_the_next_one_is_computed() {
     let freshness = Freshness::new(hour).with_early(hour);
     let refresh = || PendingCompute::begin_refresh(&cache, "key", freshness).expect("a call");
     cache.set_with_ttl("key", "current", hour).expect("room");
-    let Polled::Compute(computation) = poll(&mut refresh()) else { panic!("it is due") };
+    let Polled::Compute(computation) = poll(refresh()) else { panic!("it is due") };
     assert_eq!(value(refresh()), b"current");
     assert_eq!(computation.fail(), Some(b"current".to_vec()), "served instead of the failure");
-    let Polled::Compute(computation) = poll(&mut refresh()) else { panic!("it is still due") };
+    let Polled::Compute(computation) = poll(refresh()) else { panic!("it is still due") };
     computation.store(b"next");
     assert_eq!(cache.get("key").expect("a value"), Some(b"next".to_vec()));
-    let Polled::Compute(computation) = poll(&mut refresh()) else { panic!("it is due again") };
+    let Polled::Compute(computation) = poll(refresh()) else { panic!("it is due again") };
     assert!(cache.delete("key").expect("an answer"));
     assert_eq!(computation.fail(), None);
 }
@@ -194,14 +201,14 @@ fn processes_wait_for_each_other() {
     let [ours, theirs] = [(); 2].map(|()| Cache::open(&url).expect("a cache"));
     let computation = lead(&theirs);
     let waiting = wait(&ours);
-    let mut holding = begin(&ours).within_a_computation();
-    assert!(matches!(poll(&mut holding), Polled::Wait(_)), "a task of this process waits there");
+    // A task of this process waits there.
+    let _holding = waits(begin(&ours).within_a_computation());
     computation.store(b"value");
     assert_eq!(value(waiting), b"value");
     let other = |cache| PendingCompute::begin(cache, "other", None).expect("a call");
-    let Polled::Compute(_computing) = poll(&mut other(&theirs)) else { panic!("it does not") };
-    let mut holding = other(&ours).within_a_computation();
-    let Polled::Compute(computation) = poll(&mut holding) else { panic!("it waits") };
+    let Polled::Compute(_computing) = poll(other(&theirs)) else { panic!("it does not") };
+    let holding = other(&ours).within_a_computation();
+    let Polled::Compute(computation) = poll(holding) else { panic!("it waits") };
     computation.store(b"without a claim");
     assert_eq!(value(other(&ours)), b"without a claim");
 }
@@ -215,7 +222,7 @@ fn a_miss_counts_once_in_a_file_too() {
     let value = cache.get_or_compute("key", None, || b"value".to_vec());
     assert_eq!((value.expect("a value"), counts()), (b"value".to_vec(), (0, 1)));
     let Polled::Compute(computation) =
-        poll(&mut PendingCompute::begin(&cache, "other", None).expect("a call"))
+        poll(PendingCompute::begin(&cache, "other", None).expect("a call"))
     else {
         panic!("nobody else computes")
     };

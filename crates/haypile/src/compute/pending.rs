@@ -1,6 +1,7 @@
 //! Computing on a miss without blocking a thread, for event loops.
 
 use std::fmt;
+use std::mem;
 use std::time::Duration;
 
 use crate::cache::Cache;
@@ -29,7 +30,7 @@ use super::{Freshness, Looked};
 /// let cache = Cache::open("memory:")?;
 /// let mut pending = PendingCompute::begin(&cache, "page:/", None)?;
 /// let page = loop {
-///     match pending.poll()? {
+///     pending = match pending.poll()? {
 ///         Polled::Value(page) => break page,
 ///         // What it awaits is up to the program.
 ///         Polled::Compute(computation) => {
@@ -38,7 +39,10 @@ use super::{Freshness, Looked};
 ///             break page;
 ///         }
 ///         // Another caller computes.
-///         Polled::Wait(at_most) => thread::sleep(at_most),
+///         Polled::Wait(pending, at_most) => {
+///             thread::sleep(at_most);
+///             *pending
+///         }
 ///     }
 /// };
 /// assert_eq!(page, b"<html>");
@@ -65,20 +69,27 @@ enum Stage {
     Begun,
     Following(Follower),
     Claiming(Leader, Option<ClaimHolder>),
-    /// It has returned its result.
-    Over,
+}
+
+/// The outcome of one step.
+enum Step {
+    /// The next stage.
+    GoOn(Stage),
+    /// The stage to go on with, at the latest after this time.
+    Wait(Stage, Duration),
+    End(Polled),
 }
 
 /// The answer of a [`PendingCompute`].
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
 pub enum Polled {
-    /// The value. The call has ended.
+    /// The value.
     Value(Vec<u8>),
-    /// This caller computes it. The call has ended.
+    /// This caller computes it.
     Compute(Box<Computation>),
-    /// Another caller computes it: poll again, after this time at most.
-    Wait(Duration),
+    /// Another caller computes it: poll the call again, after this time at most.
+    Wait(Box<PendingCompute>, Duration),
 }
 
 /// The right to compute a value and to store it, for all threads, tasks and processes that share the cache. It may move
@@ -141,21 +152,25 @@ impl PendingCompute {
     }
 
     /// Goes on as far as it can without waiting for another caller. Asks the store, which may take as long as any
-    /// operation of it. Once it has returned a value or a computation, it returns an empty value.
+    /// operation of it.
     ///
     /// # Errors
     ///
     /// Those of the store about the key; [`Error::Closed`](crate::Error::Closed).
-    pub fn poll(&mut self) -> Result<Polled> {
+    pub fn poll(mut self) -> Result<Polled> {
         loop {
-            let polled = match std::mem::replace(&mut self.stage, Stage::Over) {
+            let step = match mem::replace(&mut self.stage, Stage::Begun) {
                 Stage::Begun => self.look_first()?,
                 Stage::Following(flight) => self.follow(flight),
                 Stage::Claiming(leader, take_over) => self.claim(leader, take_over)?,
-                Stage::Over => Some(Polled::Value(Vec::new())),
             };
-            if let Some(polled) = polled {
-                return Ok(polled);
+            match step {
+                Step::GoOn(stage) => self.stage = stage,
+                Step::Wait(stage, at_most) => {
+                    self.stage = stage;
+                    return Ok(Polled::Wait(Box::new(self), at_most));
+                }
+                Step::End(polled) => return Ok(polled),
             }
         }
     }
@@ -168,73 +183,59 @@ impl PendingCompute {
             Stage::Begun => true,
             Stage::Following(flight) => cache.computations.flights().is_joined(key, flight),
             Stage::Claiming(leader, _) => leader.is_current(),
-            Stage::Over => false,
         }
     }
 
-    fn look_first(&mut self) -> Result<Option<Polled>> {
+    fn look_first(&mut self) -> Result<Step> {
         let Call { cache, key, .. } = &self.call;
         let flights = cache.computations.flights();
         self.looked.landed = flights.landed(key);
         self.looked.hit = cache.look(key, &mut self.looked.value)?;
         if self.is_fresh() {
-            return Ok(Some(self.value()));
+            return Ok(Step::End(self.value()));
         }
-        match flights.board(key, Need::of(self.looked.hit), computer()) {
-            Boarding::Lead(leader) => self.stage = Stage::Claiming(leader, None),
-            Boarding::Follow(_) if self.looked.hit.is_some() => return Ok(Some(self.value())),
-            Boarding::Follow(flight) => self.stage = Stage::Following(flight),
-        }
-        Ok(None)
+        Ok(match flights.board(key, Need::of(self.looked.hit), computer()) {
+            Boarding::Lead(leader) => Step::GoOn(Stage::Claiming(leader, None)),
+            Boarding::Follow(_) if self.looked.hit.is_some() => Step::End(self.value()),
+            Boarding::Follow(flight) => Step::GoOn(Stage::Following(flight)),
+        })
     }
 
-    fn follow(&mut self, flight: Follower) -> Option<Polled> {
+    fn follow(&mut self, flight: Follower) -> Step {
         let left = self.patience.left();
         let waited = match flight.outcome() {
             Some(outcome) => outcome,
             None if left.is_zero() => Waited::TimedOut,
-            None => {
-                self.stage = Stage::Following(flight);
-                return Some(Polled::Wait(left));
-            }
+            None => return Step::Wait(Stage::Following(flight), left),
         };
         let Call { cache, key, .. } = &self.call;
         match cache.after_wait(key, &flight, waited, &mut self.patience, computer()) {
-            AfterWait::Done(Followed::Value(value)) => return Some(Polled::Value(value)),
-            AfterWait::Done(Followed::Alone) => {
-                return Some(Polled::Compute(self.computation(None, None)));
-            }
-            AfterWait::Done(Followed::Lead(leader)) => self.stage = Stage::Claiming(leader, None),
-            AfterWait::Follow(next) => self.stage = Stage::Following(next),
+            AfterWait::Done(Followed::Value(value)) => Step::End(Polled::Value(value)),
+            AfterWait::Done(Followed::Alone) => Step::End(self.computation(None, None)),
+            AfterWait::Done(Followed::Lead(leader)) => Step::GoOn(Stage::Claiming(leader, None)),
+            AfterWait::Follow(next) => Step::GoOn(Stage::Following(next)),
         }
-        None
     }
 
-    fn claim(&mut self, leader: Leader, take_over: Option<ClaimHolder>) -> Result<Option<Polled>> {
+    fn claim(&mut self, leader: Leader, take_over: Option<ClaimHolder>) -> Result<Step> {
         let Call { cache, key, .. } = &self.call;
         let (seen, holder) = match cache.try_claim(key, take_over) {
-            Ok(TriedClaim::Held(claim)) => return self.look_again(leader, Some(claim)).map(Some),
+            Ok(TriedClaim::Held(claim)) => return self.look_again(leader, Some(claim)),
             Ok(TriedClaim::Taken(holder)) => (Seen::Taken(holder), Some(holder)),
             Ok(TriedClaim::Unneeded) => (Seen::Free, None),
             Err(error) => (Seen::of_error(&error), None),
         };
         let waits = self.looked.hit.is_none();
-        match seen.next_step(waits, self.is_holding, &mut self.patience) {
-            None => Ok(Some(self.value())),
-            Some(NextStep::Compute) => self.look_again(leader, None).map(Some),
-            Some(NextStep::TakeOver) => {
-                self.stage = Stage::Claiming(leader, holder);
-                Ok(None)
-            }
-            Some(NextStep::Wait(at_most)) => {
-                self.stage = Stage::Claiming(leader, None);
-                Ok(Some(Polled::Wait(at_most)))
-            }
-        }
+        Ok(match seen.next_step(waits, self.is_holding, &mut self.patience) {
+            None => Step::End(self.value()),
+            Some(NextStep::Compute) => return self.look_again(leader, None),
+            Some(NextStep::TakeOver) => Step::GoOn(Stage::Claiming(leader, holder)),
+            Some(NextStep::Wait(at_most)) => Step::Wait(Stage::Claiming(leader, None), at_most),
+        })
     }
 
     /// Looks for the value that another caller may have stored since the first look.
-    fn look_again(&mut self, leader: Leader, claim: Option<OwnedClaim>) -> Result<Polled> {
+    fn look_again(&mut self, leader: Leader, claim: Option<OwnedClaim>) -> Result<Step> {
         let Call { cache, key, .. } = &self.call;
         let is_late = claim.is_some() || self.patience.has_begun();
         let is_late = is_late && !mutant::is_on("polled-key-is-not-read-again");
@@ -242,10 +243,10 @@ impl PendingCompute {
             self.looked.hit = cache.look_again(key, &mut self.looked.value, self.looked.hit)?;
             if self.is_fresh() {
                 leader.land(&self.looked.value);
-                return Ok(self.value());
+                return Ok(Step::End(self.value()));
             }
         }
-        Ok(Polled::Compute(self.computation(claim, Some(leader))))
+        Ok(Step::End(self.computation(claim, Some(leader))))
     }
 
     fn is_fresh(&self) -> bool {
@@ -254,16 +255,13 @@ impl PendingCompute {
     }
 
     fn value(&mut self) -> Polled {
-        Polled::Value(std::mem::take(&mut self.looked.value))
+        Polled::Value(mem::take(&mut self.looked.value))
     }
 
-    fn computation(
-        &mut self,
-        claim: Option<OwnedClaim>,
-        leader: Option<Leader>,
-    ) -> Box<Computation> {
-        let current = self.looked.hit.map(|hit| (hit, std::mem::take(&mut self.looked.value)));
-        Box::new(Computation { call: self.call.clone(), current, _claim: claim, leader })
+    fn computation(&mut self, claim: Option<OwnedClaim>, leader: Option<Leader>) -> Polled {
+        let current = self.looked.hit.map(|hit| (hit, mem::take(&mut self.looked.value)));
+        let call = self.call.clone();
+        Polled::Compute(Box::new(Computation { call, current, _claim: claim, leader }))
     }
 }
 
