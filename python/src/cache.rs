@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, Hit, SetOptions, Version, Writers};
+use engine::{Durability, Hit, OwnedPinned, SetOptions, Version, Writers};
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -84,9 +84,7 @@ impl Cache {
         py: Python<'py>,
         key: KeyArgument,
     ) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
-        let opened = self.opened()?;
-        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(&key));
-        let Some(value) = value.map_err(|error| raised(&error))? else { return Ok(None) };
+        let Some((value, opened)) = self.pinned(py, &key)? else { return Ok(None) };
         View::of_pinned(py, value, opened).map(Some)
     }
 
@@ -96,13 +94,12 @@ impl Cache {
         py: Python<'py>,
         key: KeyArgument,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let opened = self.opened()?;
-        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(&key));
-        Ok(match value.map_err(|error| raised(&error))? {
-            None => None,
-            Some(value) if value.len() < LONG_BYTES => Some(PyBytes::new(py, &value).into_any()),
-            Some(value) => Some(View::of_pinned(py, value, opened)?.into_any()),
-        })
+        let Some((value, opened)) = self.pinned(py, &key)? else { return Ok(None) };
+        Ok(Some(if value.len() < LONG_BYTES {
+            PyBytes::new(py, &value).into_any()
+        } else {
+            View::of_pinned(py, value, opened)?.into_any()
+        }))
     }
 
     /// Returns the value of a key and its version, for cas; None if there is none. The version is None
@@ -567,6 +564,17 @@ impl Cache {
         let look =
             |cache: &engine::Cache, into: &mut Vec<u8>| cache.store().get_into(key.as_ref(), into);
         self.look(py, look, |_, value| PyBytes::new(py, value))
+    }
+
+    /// Returns a value in place, and the cache that holds it.
+    fn pinned(
+        &self,
+        py: Python<'_>,
+        key: &KeyArgument,
+    ) -> PyResult<Option<(OwnedPinned, Arc<Opened>)>> {
+        let opened = self.opened()?;
+        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(key));
+        Ok(value.map_err(|error| raised(&error))?.map(|value| (value, opened)))
     }
 
     /// Reads an entry into the buffer of this thread, and returns what `found` makes of it.

@@ -96,8 +96,16 @@ pub(crate) struct Memoized {
     misses: AtomicU64,
 }
 
+#[pymethods]
 impl Memoized {
-    fn call<'py>(
+    #[new]
+    #[pyo3(signature = (*_args, **_named))]
+    fn new(_args: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        Self::default()
+    }
+
+    #[pyo3(signature = (*args, **named))]
+    fn __call__<'py>(
         slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
@@ -115,24 +123,6 @@ impl Memoized {
         let (value, computed) = get_or_compute(&objects, &key, fresh, &call)?;
         slf.get().count(computed);
         Ok(value)
-    }
-}
-
-#[pymethods]
-impl Memoized {
-    #[new]
-    #[pyo3(signature = (*_args, **_named))]
-    fn new(_args: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
-        Self::default()
-    }
-
-    #[pyo3(signature = (*args, **named))]
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        args: &Bound<'py, PyTuple>,
-        named: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Py<PyAny>> {
-        Self::call(slf, args, named)
     }
 
     /// Counts a call.
@@ -179,6 +169,6 @@ impl BoundMemoized {
         let memoized = slf.getattr(intern!(py, "_memoized"))?.cast_into::<Memoized>()?;
         let mut with_instance = vec![slf.getattr(intern!(py, "__self__"))?];
         with_instance.extend(args);
-        Memoized::call(&memoized, &PyTuple::new(py, with_instance)?, named)
+        Memoized::__call__(&memoized, &PyTuple::new(py, with_instance)?, named)
     }
 }

@@ -21,7 +21,7 @@ use crate::process::PerProcess;
 static VALUES: OnceLock<PerProcess<Mutex<Values>>> = OnceLock::new();
 
 /// Copies that wait for their fork. Only the thread that forks uses it.
-static COPIES: Mutex<Vec<Copy>> = Mutex::new(Vec::new());
+static COPIES: Mutex<Vec<PagesCopy>> = Mutex::new(Vec::new());
 
 #[derive(Debug, Default)]
 struct Values {
@@ -35,13 +35,13 @@ struct Values {
 pub(crate) struct Kept(u64);
 
 /// Pages, and the place that they are a copy of.
-struct Copy {
+struct PagesCopy {
     pages: *mut c_void,
     of: Range<usize>,
 }
 
 // SAFETY: the pages belong to it alone.
-unsafe impl Send for Copy {}
+unsafe impl Send for PagesCopy {}
 
 fn values() -> &'static Mutex<Values> {
     VALUES.get_or_init(PerProcess::new).get()
@@ -80,7 +80,7 @@ pub(super) fn copy_all() {
         return;
     }
     if let Some(mut copies) = COPIES.try_lock() {
-        copies.extend(ranges.into_iter().filter_map(Copy::new));
+        copies.extend(ranges.into_iter().filter_map(PagesCopy::new));
     }
 }
 
@@ -122,7 +122,7 @@ impl Values {
     }
 }
 
-impl Copy {
+impl PagesCopy {
     /// `None` without memory for them: the child then reads what its parent reads.
     fn new(of: Range<usize>) -> Option<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
