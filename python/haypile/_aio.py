@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from haypile._cache import Cache
 from haypile._flights import Call, awaitable, start
 from haypile._json import copied
-from haypile._objects import Objects, is_little
+from haypile._objects import Objects, default_of, is_little
 from haypile._threads import Lane, in_a_thread
 from haypile._types import MISSING, Key, Ttl
 
@@ -119,9 +119,14 @@ class AsyncCache(Generic[_V]):
 
     async def pop(self, key: Key, *default: Any) -> Any:
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
-        # Looked at first, because to pop a long value takes long.
-        is_long = self._is_local and isinstance(self._cache._cache._get_short(key), memoryview)
-        return await self._run(lambda cache: cache.pop(key, *default), not is_long)
+        is_short = True
+        if self._is_local:
+            # Looked at first, because to pop a long value takes long.
+            found = self._cache._cache._get_short(key)
+            if found is None:
+                return default_of(key, default)
+            is_short = isinstance(found, bytes)
+        return await self._run(lambda cache: cache.pop(key, *default), is_short)
 
     async def delete(self, key: Key) -> bool:
         """Deletes an entry; returns whether there was one."""

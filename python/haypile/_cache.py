@@ -104,9 +104,6 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
 
     _in_pieces = _cache
 
-    def _dumped(self, _key: Any, value: Any) -> Any:
-        return value
-
     def _loaded(self, _key: Any, data: bytes, _default: Any) -> Any:
         return data
 

@@ -15,7 +15,7 @@ from haypile._names import NoKey, is_found, name_of_class, not_found, short
 
 
 class Encoder:
-    """Writes values of the types that arguments have.
+    """Turns values, of the types that arguments have, into bytes.
 
     Each is a tag, which contains no digit, the length of the data, and the data: no two sequences of values have the
     same bytes. `typed` tells 1, 1.0 and True apart.
@@ -25,7 +25,7 @@ class Encoder:
         self.typed = typed
 
     def put(self, parts: list[bytes], value: Any) -> None:
-        """Appends the bytes of a value."""
+        """Appends the bytes of a value to `parts`, as all methods here do."""
         kind = type(value)
         writer = _WRITERS.get(kind)
         if writer is not None:
@@ -49,13 +49,13 @@ class Encoder:
             self.put_other(parts, value)
 
     def put_other(self, parts: list[bytes], value: Any) -> None:
-        """Appends the bytes of a value whose type is none of those that this class knows."""
+        """Appends the bytes of a value of another type than this class knows; raises NoKey unless a subclass knows it."""
         raise NoKey(f"a value of type {name_of_class(type(value))} has no key")
 
     def put_all(
         self, parts: list[bytes], tag: bytes, values: Sequence[Any], labels: Sequence[str] | None = None
     ) -> None:
-        """Appends many values as one; labels say in errors which one has no key."""
+        """Appends the bytes of many values in one frame; an error has the label of the value that has no key."""
         inner: list[bytes] = []
         value = None
         try:
@@ -68,7 +68,7 @@ class Encoder:
         frame(parts, tag, b"".join(inner))
 
     def put_pairs(self, parts: list[bytes], tag: bytes, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Appends the pairs of a mapping, in this order."""
+        """Appends the bytes of the pairs of a mapping in one frame, in their order."""
         inner: list[bytes] = []
         for key, value in list(pairs):
             self.put_all(inner, b"t", (key,), (" key",))
@@ -76,7 +76,7 @@ class Encoder:
         frame(parts, tag, b"".join(inner))
 
     def put_held(self, parts: list[bytes], key: Any, value: Any) -> None:
-        """Appends the value that a mapping has under a key."""
+        """Appends the bytes of the value that a mapping has under a key; an error has the key in its path."""
         try:
             self.put(parts, value)
         except NoKey as error:
@@ -113,7 +113,7 @@ class Encoder:
         self.put_all(parts, b"t", [getattr(value, name) for name in names], [f".{name}" for name in names])
 
     def _put_derived(self, parts: list[bytes], value: Any, base: type) -> None:
-        """Appends a named tuple, or an instance of a subclass of str, int, float or bytes."""
+        """Appends the bytes of a named tuple, or of an instance of a subclass of str, int, float or bytes."""
         kind = type(value)
         if kind.__eq__ is not base.__eq__:
             raise NoKey(f"{name_of_class(kind)} compares by an __eq__ of its own")
@@ -131,7 +131,7 @@ class Encoder:
 
 
 def put_state(encoder: Encoder, parts: list[bytes], value: Any, without: Iterable[str] = ()) -> None:
-    """Appends the attributes that an object has itself."""
+    """Appends the bytes of the attributes that an object has itself, in its dict and its slots."""
     state = dict(getattr(value, "__dict__", ()))
     for base in type(value).__mro__:
         slots = vars(base).get("__slots__", ())
@@ -147,7 +147,7 @@ def put_state(encoder: Encoder, parts: list[bytes], value: Any, without: Iterabl
 
 
 def frame(parts: list[bytes], tag: bytes, data: bytes) -> None:
-    """Appends data with its tag and its length."""
+    """Appends a frame to `parts`: the tag, the length of the data, and the data."""
     parts.append(b"%b%d:%b" % (tag, len(data), data))
 
 
@@ -219,7 +219,7 @@ def _put_dict(encoder: Encoder, parts: list[bytes], value: Any) -> None:
 
 
 def put_mapping(encoder: Encoder, parts: list[bytes], tag: bytes, value: Any) -> None:
-    """Appends a mapping whose order makes no difference."""
+    """Appends the bytes of a mapping, which are the same for each order of its pairs."""
     unordered = encoder.for_unordered()
     keyed: list[tuple[bytes, Any, Any]] = []
     for key, held in list(value.items()):

@@ -39,18 +39,16 @@ class Codec(Protocol):
 
     _cache: Cache
 
-    def _dumped(self, key: Key, value: Any) -> bytes: ...
-
     def _loaded(self, key: Key, data: bytes, default: Any) -> Any: ...
 
     def _delete_value(self, key: Key, data: bytes) -> None: ...
 
     async def _dumped_in_loop(self, key: Key, value: Any) -> tuple[bytes, Any]:
-        """As _dumped; a large value in another thread. Also returns the value that callers get."""
+        """Returns the bytes of a value, and the value that callers get; makes those of a large one in another thread."""
         ...
 
     async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
-        """As _loaded; a large value in another thread."""
+        """Returns the value of bytes, or `default` if they have none; makes a large one in another thread."""
         ...
 
 
@@ -150,7 +148,7 @@ def raise_if_own(identity: int, key: bytes) -> None:
 
 
 def _raise_within(frame: _Frame | None, place: _Place) -> None:
-    """Raises ComputesItself if this computation, or one around it, is of this place."""
+    """Raises ComputesItself if this computation, or one around it, computes the value of this place and goes on."""
     while frame is not None:
         if frame.place == place and not frame.is_over:
             raise _computes_itself(place[1])

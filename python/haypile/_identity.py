@@ -138,7 +138,7 @@ class _FunctionEncoder(Encoder):
         self._visited: dict[int, tuple[int, Any]] = {}
 
     def put_part(self, parts: list[bytes], value: Any, label: str, where: str = "") -> None:
-        """Appends a value; an error says which it is and where, unless it names a part of it already."""
+        """Appends the bytes of a value; an error names it by this label and place, unless it names a part of it already."""
         try:
             self.put(parts, value)
         except NoKey as error:
@@ -190,7 +190,7 @@ class _FunctionEncoder(Encoder):
             super().put_other(parts, value)
 
     def _put_once(self, parts: list[bytes], value: Any, put: Callable[[], None]) -> None:
-        """Appends a value that may have itself among its variables."""
+        """Calls `put` for a value that may have itself among its variables; for one that was visited, appends its number."""
         visited = self._visited.get(id(value))
         if visited is not None:
             frame(parts, b"@", b"%d" % visited[0])
@@ -251,7 +251,7 @@ class _FunctionEncoder(Encoder):
             self.put_all(parts, b"Z", (memoized.__wrapped__, memoized._key), ("", ""))
 
     def _put_wrapper(self, parts: list[bytes], value: Any) -> None:
-        """Appends an object that is called in the place of a function: its class, and all that it has."""
+        """Appends the bytes of an object that is called in the place of a function: its class, and all its attributes."""
         kind = type(value)
         inner: list[bytes] = []
         self.put_all(inner, b"c", (kind, kind.__call__))

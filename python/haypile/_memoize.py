@@ -38,21 +38,24 @@ class CacheInfo(NamedTuple):
     currsize: None
 
 
+class Options(NamedTuple):
+    """The arguments of Objects.memoize, with the cache of the results."""
+
+    objects: Objects[Any]
+    ttl: Ttl
+    typed: bool
+    key: Callable[..., Key] | None
+    stale: float | None
+    name: str | None
+
+
 class Decorator:
     """Makes memoized functions, with the options that memoize was called with."""
 
-    def __init__(
-        self,
-        objects: Objects[Any],
-        ttl: Ttl,
-        typed: bool,
-        key: Callable[..., Key] | None,
-        stale: float | None,
-        name: str | None,
-    ) -> None:
-        if callable(ttl):
+    def __init__(self, options: Options) -> None:
+        if callable(options.ttl):
             raise TypeError("memoize is called to make a decorator: @objects.memoize(), with parentheses")
-        self._options = (objects, ttl, typed, key, stale, name)
+        self._options = options
 
     @overload
     def __call__(self, function: classmethod[_Owner, _P, _R]) -> classmethod[_Owner, _P, _R]: ...
@@ -72,7 +75,7 @@ class Decorator:
         if isinstance(function, property):
             raise TypeError("memoize decorates a function: write @property above it")
         kind = _MemoizedCoroutine if is_coroutine_function(function) else Memoized
-        return kind(function, *self._options)
+        return kind(function, self._options)
 
 
 class Memoized(_haypile.Memoized, Generic[_P, _R]):
@@ -84,26 +87,13 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
     __wrapped__: Callable[_P, _R]
     _prefix = _identity.Prefix()
 
-    def __init__(
-        self,
-        function: Callable[_P, _R],
-        objects: Objects[Any],
-        ttl: Ttl,
-        typed: bool,
-        key: Callable[..., Key] | None,
-        stale: float | None,
-        name: str | None,
-    ) -> None:
+    def __init__(self, function: Callable[_P, _R], options: Options) -> None:
         functools.update_wrapper(self, function)
         if not hasattr(function, "__qualname__"):
             # It has no name of its own, such as a functools.partial.
-            self.__name__ = self.__qualname__ = name or ""
+            self.__name__ = self.__qualname__ = options.name or ""
         self.__wrapped__ = function
-        self._objects = objects
-        self._ttl = ttl
-        self._typed = typed
-        self._key = key
-        self._stale = stale
+        self._objects, self._ttl, self._typed, self._key, self._stale, name = options
         _identity.decorate(self, name)
 
     if TYPE_CHECKING:
@@ -179,8 +169,8 @@ def _mark_coroutine_function(function: Any) -> None:
 class _MemoizedCoroutine(Memoized[_P, _R]):
     """A coroutine function whose results are remembered."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, function: Callable[_P, _R], options: Options) -> None:
+        super().__init__(function, options)
         _mark_coroutine_function(self)
 
     async def __call__(self, /, *args: Any, **named: Any) -> Any:  # type: ignore[override]

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from haypile import _json
 from haypile._cache import Cache
 from haypile._haypile import Busy, _get_or_compute
-from haypile._memoize import Decorator
+from haypile._memoize import Decorator, Options
 from haypile._serializers import Serializer, name_of, named
 from haypile._threads import Lane, in_a_thread
 from haypile._trust import Guard, Signer
@@ -21,6 +21,13 @@ _Result = TypeVar("_Result")
 
 # Writes by others between two attempts that are tolerated.
 ATTEMPTS = 1000
+
+
+def default_of(key: Key, default: tuple[Any, ...]) -> Any:
+    """Returns the default of a call that has one, and raises KeyError otherwise."""
+    if not default:
+        raise KeyError(key)
+    return default[0]
 
 
 def is_little(value: Any) -> bool:
@@ -169,7 +176,7 @@ class Objects(Generic[_V]):
         """Deletes an entry and returns its value, or the default; raises KeyError without one."""
         data = self._cache.pop(key, None)
         value = MISSING if data is None else self._loaded(key, data, MISSING)
-        return self._popped(key, value, default)
+        return default_of(key, default) if value is MISSING else value
 
     def delete(self, key: Key) -> bool:
         """Deletes an entry; returns whether there was one."""
@@ -235,7 +242,7 @@ class Objects(Generic[_V]):
         The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`. Of a
         coroutine function the calls are awaited; the calls of one loop with the same arguments are one.
         """
-        return Decorator(self, ttl, typed, key, stale, name)
+        return Decorator(Options(self, ttl, typed, key, stale, name))
 
     def __contains__(self, key: Key) -> bool:
         # An entry that cannot be loaded is none.
@@ -316,13 +323,6 @@ class Objects(Generic[_V]):
             if value is not MISSING:
                 loaded[key] = value
         return loaded
-
-    def _popped(self, key: Key, value: Any, default: tuple[Any, ...]) -> Any:
-        if value is not MISSING:
-            return value
-        if not default:
-            raise KeyError(key)
-        return default[0]
 
     def _delete_value(self, key: Key, data: bytes) -> None:
         self._cache._delete_value(key, data)
