@@ -208,7 +208,8 @@ mod tests {
 
     const NOTHING: Grown = Grown { first: 0, appended: 70 };
 
-    /// Writes to a structure of this size in bytes of 7, and returns them.
+    /// Has [`OutStruct`] write a structure of this size into an array of sevens; returns the array, and whether the size
+    /// was accepted.
     fn written(bytes: usize) -> ([u64; 4], bool) {
         let mut to = [0x0707_0707_0707_0707; 4];
         // SAFETY: the array is larger than each size of these tests.

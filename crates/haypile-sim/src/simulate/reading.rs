@@ -12,7 +12,7 @@ const MATTERS: f64 = 0.01;
 /// A hit ratio that hangs on the meaning of sizes that change, by two rules.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
-    /// The reads of another size than their key had before.
+    /// Number of reads of another size than their key had before.
     pub changed_reads: u64,
     /// The policy.
     pub policy: String,

@@ -24,10 +24,11 @@ pub(super) enum Followed {
     Alone,
 }
 
-/// The next thing that a caller does that has followed another.
+/// The decision of a caller that has followed another.
 pub(super) enum AfterWait {
+    /// It does not wait again.
     Done(Followed),
-    /// It follows the one that has taken over.
+    /// It waits for this caller, which has taken over.
     Follow(Follower),
 }
 
