@@ -107,10 +107,11 @@ impl<'py> FromPyObject<'_, 'py> for Entries {
         }
         let items = match object.getattr_opt("items")? {
             Some(items) => Some(items.call0()?),
-            None => object.cast::<PyDictItems>().ok().map(|items| items.to_owned().into_any()),
+            None if object.is_instance_of::<PyDictItems>() => Some(object.to_owned()),
+            None => None,
         };
         if let Some(items) = items {
-            let pairs = listed(&items)?;
+            let pairs = listed_items(&items)?;
             return pairs.iter().map(|pair| pair.extract()).collect::<PyResult<_>>().map(Self);
         }
         // One at a time: a generator may reuse the buffer of its values.
@@ -122,6 +123,19 @@ impl<'py> FromPyObject<'_, 'py> for Entries {
 /// a dict or a set, as other threads can. Python makes the list under the lock of those.
 fn listed<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     Ok(iterable.py().get_type::<PyList>().call1((iterable,))?.cast_into()?)
+}
+
+/// Returns a list of the pairs of a mapping's `items()`, before any of them is converted. Each pair of a dict's items
+/// is a new tuple, whose allocation can start a garbage collection and with it methods that change the dict: the
+/// list is made from a copy of the dict, which nobody else has.
+fn listed_items<'py>(items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    if items.is_exact_instance_of::<PyDictItems>() {
+        let copy = items.getattr("mapping")?.call_method0("copy")?;
+        if let Ok(copy) = copy.cast::<PyDict>() {
+            return Ok(copy.items());
+        }
+    }
+    listed(items)
 }
 
 /// A TTL: seconds, a `timedelta`, `None` for no expiry, or `...` for the TTL of the cache's URL.

@@ -1,5 +1,6 @@
 """One cache that threads use at the same time: no operation fails, and no value is torn or lost."""
 
+import gc
 import itertools
 import os
 import pickle
@@ -198,6 +199,35 @@ class ThreadsTest:
             cache.delete_many(entries.keys())
 
         hammer(self, change, use)
+
+    def test_a_dict_that_a_garbage_collection_changes_while_it_is_written(self):
+        entries = {f"key {number}": b"value" for number in range(200)}
+
+        class OfUser(dict):
+            pass
+
+        of_user = OfUser(entries)
+        collections = 0
+
+        def change(phase, info):
+            nonlocal collections
+            collections += 1
+            # Not at each: Python makes the list of a dict again until it stays as it is.
+            if collections < 50:
+                entries[f"extra {collections}"] = of_user[f"extra {collections}"] = b"value"
+
+        thresholds = gc.get_threshold()
+        gc.callbacks.append(change)
+        try:
+            for given in (entries, entries.items(), of_user, of_user.items()):
+                collections = 0
+                gc.set_threshold(1)
+                self.cache.set_many(given)
+                gc.set_threshold(*thresholds)
+                self.assertGreaterEqual(len(self.cache.get_many(f"key {number}" for number in range(200))), 200)
+        finally:
+            gc.set_threshold(*thresholds)
+            gc.callbacks.remove(change)
 
     def test_a_set_that_is_changed_while_it_is_read(self):
         keys = {f"key {number}" for number in range(200)}
