@@ -1,13 +1,18 @@
-//! Ctrl-C: the first asks the command to end and keep its finished results, the second ends it.
+//! Signals that ask the program to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP. The first asks the command to end and keep
+//! its finished results, the second ends it at once.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc;
-use std::{process, thread};
+use std::time::{Duration, Instant};
+use std::{fs, process, thread};
 
 use parking_lot::Mutex;
+use rustix::process::Signal;
+use signal_hook::iterator::Signals;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// Number of the first signal; 0 before it.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// Whether the handler is set.
 static WATCHED: Mutex<bool> = Mutex::new(false);
@@ -15,34 +20,58 @@ static WATCHED: Mutex<bool> = Mutex::new(false);
 /// Wakes the thread that waits in [`unless_asked`].
 static WAKE: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// Exit status of a program that Ctrl-C ended, by the shells' convention.
-const INTERRUPTED: i32 = 130;
+/// Time after the first signal in which another is taken for the same: `timeout` sends its signal to the program and
+/// to the program's group, and `lab all` passes on what the terminal has sent to both.
+const SAME: Duration = Duration::from_millis(500);
 
-/// Makes the first Ctrl-C only set [`asked`] and end [`unless_asked`]. Further calls do nothing.
+/// Exit status of a program that signal 0 ended, by the shells' convention.
+const ENDED_BY_SIGNAL: i32 = 128;
+
+/// Makes the first signal only set [`asked`] and end [`unless_asked`]. Further calls do nothing.
+///
+/// A SIGHUP that this program's parent ignores, as `nohup` does, stays ignored.
 pub(crate) fn watch() -> anyhow::Result<()> {
     let mut is_watched = WATCHED.lock();
     if *is_watched {
         return Ok(());
     }
-    ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            process::exit(INTERRUPTED);
-        }
-        if let Some(wake) = WAKE.lock().as_ref() {
-            wake();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hang_up = (!is_ignored(Signal::HUP, &status)).then_some(Signal::HUP);
+    let signals = [Signal::INT, Signal::TERM].into_iter().chain(hang_up);
+    let mut signals = Signals::new(signals.map(Signal::as_raw))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            match first {
+                Some(first) if first.elapsed() < SAME => continue,
+                Some(_) => process::exit(ENDED_BY_SIGNAL + signal),
+                None => first = Some(Instant::now()),
+            }
+            SIGNAL.store(signal, Ordering::SeqCst);
+            if let Some(wake) = WAKE.lock().as_ref() {
+                wake();
+            }
         }
     })?;
     *is_watched = true;
     Ok(())
 }
 
-/// Whether the user has pressed Ctrl-C.
+/// Whether a signal has asked the program to end.
 pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
+    SIGNAL.load(Ordering::SeqCst) != 0
 }
 
-/// Does `work` on a separate thread and waits for it or for Ctrl-C, whichever comes first; returns
-/// `None` after Ctrl-C.
+/// Returns the exit status of a command that a signal has ended; `None` without one.
+pub(crate) fn status() -> Option<u8> {
+    match SIGNAL.load(Ordering::SeqCst) {
+        0 => None,
+        signal => u8::try_from(ENDED_BY_SIGNAL + signal).ok(),
+    }
+}
+
+/// Does `work` on a separate thread and waits for it or for a signal, whichever comes first; returns
+/// `None` after a signal.
 ///
 /// A read from a terminal or from an idle pipe never returns, and so never polls [`asked`]. The
 /// thread continues until the program ends.
@@ -61,7 +90,27 @@ pub(crate) fn unless_asked<T: Send + 'static>(
         let outcome = panic::catch_unwind(AssertUnwindSafe(work));
         drop(done.send(Some(outcome)));
     });
-    let outcome = outcome.recv().expect("the handler of Ctrl-C keeps a sender");
+    let outcome = outcome.recv().expect("the thread of signals keeps a sender");
     *WAKE.lock() = None;
     outcome.map(|outcome| outcome.unwrap_or_else(|panic| panic::resume_unwind(panic)))
+}
+
+/// Whether a process ignores a signal, by the text of its `/proc/PID/status`; systems without that file do not say.
+fn is_ignored(signal: Signal, status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_bits_of_the_status() {
+        let status = "Name:\thaypile\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
+        assert!(is_ignored(Signal::HUP, status));
+        assert!(!is_ignored(Signal::INT, status));
+        assert!(!is_ignored(Signal::HUP, ""));
+    }
 }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("haypile: {}", describe(&error));
-            ExitCode::from(FAILURE)
+            ExitCode::from(interrupt::status().unwrap_or(FAILURE))
         }
     }
 }

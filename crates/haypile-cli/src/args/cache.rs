@@ -224,8 +224,8 @@ pub(crate) struct Dump {
 The entries replace those of the same keys; other entries stay. Their TTLs continue from now. After
 an error or Ctrl-C, the entries before it are in the cache.
 
-Exit status: 0 done, even if --skip-bad skipped lines; 2 wrong arguments, a bad line, interrupted,
-or the cache failed.
+Exit status: 0 done, even if --skip-bad skipped lines; 2 wrong arguments, a bad line, or
+the cache failed; 130 interrupted by Ctrl-C (128 + the number of the signal).
 
 Examples:
   haypile load file:/tmp/app.haypile,size=1GiB app.jsonl

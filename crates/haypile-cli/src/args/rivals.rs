@@ -68,8 +68,8 @@ Each subject reads the entries that it has been given, then reads and writes in 
 verifies every value. The command skips rivals that are not installed and prints how to install
 them.
 
-Exit status: 0 all installed rivals do their jobs; 1 some do not; 2 wrong arguments, a failure, or
-interrupted; the command prints the results so far.
+Exit status: 0 all installed rivals do their jobs; 1 some do not; 2 wrong arguments, or a failure;
+130 interrupted by Ctrl-C (128 + the number of the signal): the command prints the results so far.
 
 Examples:
   haypile rivals check

@@ -1,7 +1,10 @@
-//! Progress bar on a terminal, for work that takes longer than a second.
+//! Progress of work: a bar on a terminal after a second, elsewhere a line every half minute.
 
-use std::fmt;
+use std::io::{IsTerminal, stderr};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use parking_lot::Mutex;
@@ -10,37 +13,46 @@ use super::number::grouped;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Progress of one piece of work. Shows nothing if standard error is not a terminal.
+/// Time between two lines where standard error is not a terminal.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// Progress of one piece of work.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Time at which it appears; `None` once it has appeared.
     due: Mutex<Option<Instant>>,
+    /// Writer of lines, where standard error is not a terminal.
+    lines: Mutex<Option<Lines>>,
 }
 
 impl Progress {
     /// Creates a bar with a known number of steps.
     pub(crate) fn towards(total: u64, what: String) -> Self {
         let style = "{msg} [{bar:32}] {percent} %, {eta} to go";
-        Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what)
+        Self::new(ProgressBar::with_draw_target(Some(total), hidden()), style, what, "")
     }
 
     /// Creates a counter of `things` whose total is not known.
     pub(crate) fn counting(what: String, things: &str) -> Self {
         let style = format!("{{msg}}: {{human_pos}} {things}, {{rate}} per second");
-        Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what)
+        Self::new(ProgressBar::with_draw_target(None, hidden()), &style, what, things)
     }
 
     /// Creates a progress that never appears, for work whose output is visible itself.
     pub(crate) fn silent() -> Self {
-        Self { bar: ProgressBar::hidden(), due: Mutex::new(None) }
+        Self { bar: ProgressBar::hidden(), due: Mutex::new(None), lines: Mutex::new(None) }
     }
 
-    fn new(bar: ProgressBar, style: &str, what: String) -> Self {
+    fn new(bar: ProgressBar, style: &str, what: String, things: &str) -> Self {
         let style =
             ProgressStyle::with_template(style).expect("the templates of this module parse");
         bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         bar.set_message(what);
-        Self { bar, due: Mutex::new(Some(Instant::now() + PATIENCE)) }
+        let lines = (!stderr().is_terminal()).then(|| {
+            let (bar, things) = (bar.clone(), things.to_owned());
+            Lines::begin(PERIOD, move || eprintln!("haypile: {}", line(&bar, &things)))
+        });
+        Self { bar, due: Mutex::new(Some(Instant::now() + PATIENCE)), lines: Mutex::new(lines) }
     }
 
     /// Reports that `steps` more are done.
@@ -53,10 +65,64 @@ impl Progress {
         }
     }
 
-    /// Removes the line at the end of the work.
+    /// Removes the bar, or ends the lines, at the end of the work.
     pub(crate) fn finish(&self) {
+        drop(self.lines.lock().take());
         self.bar.finish_and_clear();
     }
+}
+
+/// Thread that writes a line now and then, until this is dropped.
+struct Lines {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Lines {
+    fn begin(period: Duration, write: impl Fn() + Send + 'static) -> Self {
+        let (stop, stopped) = channel::<()>();
+        let thread = thread::Builder::new().name("progress".to_owned()).spawn(move || {
+            while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+                write();
+            }
+        });
+        // Without a thread there is no progress, but the work is done.
+        Self { stop: Some(stop), thread: thread.ok() }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // No line comes after the results.
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Returns the progress as text: how much of the total is done and how long the rest takes, or how many
+/// `things` are done without a total.
+fn line(bar: &ProgressBar, things: &str) -> String {
+    let (what, done, elapsed) = (bar.message(), bar.position(), bar.elapsed());
+    let Some(total) = bar.length() else {
+        return format!("{what}: {} {things}", grouped(done));
+    };
+    let (count, all) = (grouped(done), grouped(total));
+    let seconds = elapsed.as_secs_f64() * ratio(total.saturating_sub(done), done);
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(left) => {
+            let left = humantime::format_duration(Duration::from_secs(left.as_secs() + 1));
+            format!("{what}: {count} of {all}, about {left} to go")
+        }
+        // Nothing is done yet.
+        Err(_) => format!("{what}: {count} of {all}"),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
 }
 
 /// Writes the steps per second, without the fractions that indicatif shows.
@@ -73,4 +139,36 @@ fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
 
 fn hidden() -> ProgressDrawTarget {
     ProgressDrawTarget::hidden()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_again_and_again_and_none_after_the_end() {
+        let (write, written) = channel();
+        let lines = Lines::begin(Duration::from_millis(1), move || write.send(()).unwrap());
+        for _ in 0..3 {
+            written.recv().unwrap();
+        }
+        drop(lines);
+        while written.try_recv().is_ok() {}
+        assert!(written.recv().is_err(), "the thread has ended and dropped its sender");
+    }
+
+    #[test]
+    fn a_line_has_what_is_done_and_what_is_left() {
+        let bar =
+            ProgressBar::with_draw_target(Some(4000), hidden()).with_message("measuring micro");
+        assert_eq!(line(&bar, ""), "measuring micro: 0 of 4,000");
+        bar.inc(1000);
+        let bar = bar.with_elapsed(Duration::from_secs(10));
+        let text = line(&bar, "");
+        let left = text.strip_prefix("measuring micro: 1,000 of 4,000, about ").unwrap();
+        assert!(["30s to go", "31s to go"].contains(&left), "{text}");
+        let bar = ProgressBar::with_draw_target(None, hidden()).with_message("reading trace.csv");
+        bar.inc(1234);
+        assert_eq!(line(&bar, "requests"), "reading trace.csv: 1,234 requests");
+    }
 }

@@ -1,9 +1,9 @@
-//! Ctrl-C.
+//! Signals that ask the program to end.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -11,17 +11,25 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::cache::Place;
-use crate::program::{FAILURE, TINY, haypile, path_in, print, text};
+use crate::program::{INTERRUPTED, TINY, haypile, path_in, print, text};
 
 /// Runs the program on a named pipe that the test has partly filled, and interrupts it there.
 fn interrupt_while_reading(arguments: &[&str]) -> Output {
+    signal_while_reading(haypile(arguments), arguments, &[Signal::INT])
+}
+
+/// Runs a command, which is the program with these arguments, on a named pipe that the test has partly filled, and
+/// sends it signals there.
+fn signal_while_reading(mut command: Command, arguments: &[&str], signals: &[Signal]) -> Output {
     let pipe = PathBuf::from(arguments.iter().find(|argument| argument.ends_with("pipe")).unwrap());
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let child = haypile(arguments).spawn().unwrap();
-    // Waits until the program has opened the other end, long after it began to listen to Ctrl-C.
+    let child = command.spawn().unwrap();
+    // Waits until the program has opened the other end, long after it began to listen to signals.
     let mut writer = File::create(pipe).unwrap();
     writer.write_all(b"key\na\nb\n").unwrap();
-    interrupt(&child);
+    for signal in signals {
+        kill_process(Pid::from_child(&child), *signal).unwrap();
+    }
     let output = child.wait_with_output().unwrap();
     drop(writer);
     output
@@ -41,8 +49,41 @@ fn reading_that_waits_is_left() {
         let output = interrupt_while_reading(&[command, &[&pipe]].concat());
         assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
         assert_eq!(text(output.stdout), "");
-        assert_eq!(output.status.code(), Some(FAILURE), "{command:?}");
+        assert_eq!(output.status.code(), Some(INTERRUPTED), "{command:?}");
     }
+}
+
+#[test]
+fn signals_end_a_command_as_ctrl_c_does_and_are_its_status() {
+    // `timeout` sends its signal twice, with another between them.
+    for (signals, status) in [
+        (&[Signal::TERM][..], 128 + 15),
+        (&[Signal::HUP], 128 + 1),
+        (&[Signal::TERM, Signal::CONT, Signal::TERM], 128 + 15),
+    ] {
+        let dir = TempDir::new().unwrap();
+        let pipe = path_in(&dir, "pipe");
+        let arguments = ["simulate", "--policy", "lru", "--objects", "2", "--csv", TINY, &pipe];
+        let output = signal_while_reading(haypile(&arguments), &arguments, signals);
+        assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
+        assert_eq!(output.status.code(), Some(status));
+        assert_eq!(text(output.stdout).lines().count(), 2, "a header and a simulation");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hang_up_that_was_ignored_stays_ignored() {
+    let dir = TempDir::new().unwrap();
+    let pipe = path_in(&dir, "pipe");
+    let arguments = ["simulate", &pipe];
+    let program = haypile(&arguments);
+    let mut command = Command::new("sh");
+    // As nohup does.
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(program.get_program());
+    command.args(program.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = signal_while_reading(command, &arguments, &[Signal::HUP, Signal::INT]);
+    assert_eq!(output.status.code(), Some(INTERRUPTED), "{}", text(output.stderr));
 }
 
 #[test]
@@ -51,7 +92,7 @@ fn a_trace_that_is_not_read_is_not_written() {
     let (pipe, target) = (path_in(&dir, "pipe"), path_in(&dir, "target.hpt"));
     let output = interrupt_while_reading(&["trace", "convert", &pipe, &target]);
     assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the pipe");
 }
 
@@ -62,7 +103,7 @@ fn what_is_finished_is_shown() {
     let options = ["--policy", "lru", "--objects", "2", "--csv"];
     let output = interrupt_while_reading(&[&["simulate", TINY, &pipe], &options[..]].concat());
     assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     let shown = text(output.stdout);
     let lines: Vec<&str> = shown.lines().collect();
     let [header, line] = lines[..] else { panic!("a header and a simulation: {shown}") };
@@ -93,8 +134,8 @@ fn a_sweep_shows_the_simulations_that_are_finished() {
     ])
     .spawn()
     .unwrap();
-    // Its own thread, that of Ctrl-C and two of the three jobs: while it reads there are fewer.
-    while threads(&child) < 4 {
+    // Its own thread, that of signals, that of progress and two of the three jobs: while it reads there are fewer.
+    while threads(&child) < 5 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
         thread::yield_now();
     }
@@ -108,7 +149,7 @@ fn a_sweep_shows_the_simulations_that_are_finished() {
     let finished: usize = finished.parse().unwrap();
     assert!(finished < CELLS);
     assert_eq!(text(output.stdout).lines().count(), 1 + finished);
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
 }
 
 #[test]
@@ -134,7 +175,7 @@ fn what_is_loaded_stays() {
     let loaded: usize = loaded.parse().unwrap();
     assert!((300..=500).contains(&loaded), "{loaded}");
     assert_eq!(text(output.stdout), "");
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(print(&["keys", &place.url]).lines().count(), loaded);
 }
 

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, haypile, path_in, text};
+use crate::program::{FAILURE, INTERRUPTED, haypile, path_in, text};
 
 const SMALL: [&str; 9] =
     ["lab", "micro", "--keys", "100", "--operations", "100", "--blocks", "2", "--case"];
@@ -285,7 +285,7 @@ fn ctrl_c_keeps_what_is_finished_and_kills_the_runner() {
     let message = text(output.stderr);
     let end = "haypile: interrupted; printed and kept 0 of 2 measurements\n";
     assert!(message.ends_with(end), "{message}");
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(rows(&out).len(), 1 + 2 + 1);
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     // This program collected it before it ended.

@@ -14,6 +14,8 @@ pub(crate) const TINY: &str = "tests/data/tiny.csv";
 
 /// Exit status of failures and wrong arguments.
 pub(crate) const FAILURE: i32 = 2;
+/// Exit status after Ctrl-C.
+pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Exit status of negative answers.
 pub(crate) const NEGATIVE: i32 = 1;

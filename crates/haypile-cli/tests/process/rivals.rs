@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::lab::hanging;
-use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
+use crate::program::{FAILURE, INTERRUPTED, NEGATIVE, haypile, path_in, text};
 
 /// A runner that runs: the program's own caches.
 const OWN: &str = concat!("exec '", env!("CARGO_BIN_EXE_haypile"), "' lab \"$@\"");
@@ -196,7 +196,7 @@ fn ctrl_c_shows_what_is_finished_and_kills_the_runner() {
     assert_eq!(text(output.stdout), "");
     let message = "haypile: interrupted; printed 0 of 3 jobs\n";
     assert_eq!(text(output.stderr), message);
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     while rustix::process::test_kill_process(pid).is_ok() {
         std::thread::yield_now();

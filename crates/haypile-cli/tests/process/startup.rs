@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
+use crate::program::{FAILURE, INTERRUPTED, NEGATIVE, haypile, path_in, text};
 
 /// The longest wait for something that happens soon.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -215,7 +215,7 @@ fn a_supervisor_that_is_stopped_is_killed_with_its_tree() {
     let child = child.spawn().unwrap();
     wait_until("it never ran", || is_running(&marker));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(FAILURE));
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(INTERRUPTED));
     assert!(!is_running(&marker));
     assert_nothing_left(&directory);
 }
@@ -570,7 +570,7 @@ fn an_interruption_keeps_what_is_finished_and_ends_the_tree() {
         // After a kill, the supervisor sees its standard input close.
         wait_until("the tree goes on", || !is_running(&marker));
         if signal == Signal::INT {
-            assert_eq!(output.status.code(), Some(FAILURE));
+            assert_eq!(output.status.code(), Some(INTERRUPTED));
             assert!(text(output.stderr).contains("interrupted"));
             assert_nothing_left(&directory);
         }

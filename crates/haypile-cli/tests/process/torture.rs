@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
+use crate::program::{INTERRUPTED, NEGATIVE, haypile, path_in, text};
 
 /// Few kills, in a directory of the test's own.
 fn torture(directory: &TempDir, arguments: &[&str]) -> Output {
@@ -161,7 +161,7 @@ fn ctrl_c_leaves_nothing_behind() {
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
     assert!(message.ends_with("interrupted; printed 0 cases\n"), "{message}");
-    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     assert_eq!(processes_that_name(place), 0);
 }

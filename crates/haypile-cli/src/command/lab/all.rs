@@ -6,10 +6,12 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use haypile_lab::experiment::Known;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::experiments::named;
 use super::report;
@@ -19,6 +21,9 @@ use crate::{FAILURE, NEGATIVE, interrupt, output};
 
 /// Policies to simulate on a trace: all of the engine, and the optimum.
 const POLICIES: &str = "fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady";
+
+/// Time between two looks at a running command.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Command that this program runs in a separate process.
 struct Step {
@@ -110,8 +115,20 @@ impl Step {
         let printed = self.printed.display();
         let file = File::create(&self.printed).with_context(|| printed.to_string())?;
         let begin = Instant::now();
-        let ended = Command::new(program).args(&self.arguments).stdout(file).status();
-        let ended = ended.with_context(|| format!("cannot start {}", self.name))?;
+        let child = Command::new(program).args(&self.arguments).stdout(file).spawn();
+        let mut child = child.with_context(|| format!("cannot start {}", self.name))?;
+        let mut is_told = false;
+        let ended = loop {
+            if let Some(ended) = child.try_wait()? {
+                break ended;
+            }
+            // Only Ctrl-C of a terminal reaches both.
+            if interrupt::asked() && !is_told {
+                kill_process(Pid::from_child(&child), Signal::TERM)?;
+                is_told = true;
+            }
+            thread::sleep(POLL);
+        };
         let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
         let outcome = match code {
             0 => "done",

@@ -18,6 +18,8 @@ use crate::{NEGATIVE, input, interrupt};
 
 /// Runs an experiment. The status is a negative answer if some of its results are errors.
 pub(crate) fn run(arguments: &ExperimentCommand) -> anyhow::Result<ExitCode> {
+    // Before the first folder or server is there, which have to be removed.
+    interrupt::watch()?;
     let ended = arguments.experiment.run(&arguments.line, &Terminal::default())?;
     Ok(match ended {
         Ended::Well => ExitCode::SUCCESS,

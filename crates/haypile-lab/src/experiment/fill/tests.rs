@@ -22,6 +22,17 @@ fn file(directory: &tempfile::TempDir, options: &str) -> String {
 }
 
 #[test]
+fn every_experiment_takes_its_own_file_as_a_users() {
+    let directory = tempfile::tempdir().unwrap();
+    for known in Known::all() {
+        let path = directory.path().join(format!("{}.toml", known.name()));
+        fs::write(&path, known.file()).unwrap();
+        let filled = filled(known, &["--experiment", path.to_str().unwrap()]).unwrap();
+        assert_eq!(filled.asked.unwrap().question, known.definition().question);
+    }
+}
+
+#[test]
 fn every_experiments_own_file_fills_its_options() {
     for known in Known::all() {
         for words in [&[][..], &["--quick"]] {

@@ -23,8 +23,9 @@ which are not pinned to processors; the first of them verifies every value befor
 is the growth of resident memory from before the cache is opened until after the timed part; each
 process counts memory that it shares with others.
 
-Exit status: 0 done; 1 a measurement ended in an error; 2 wrong arguments, a failure, or
-interrupted; the command prints and keeps the results so far.
+Exit status: 0 done; 1 a measurement ended in an error; 2 wrong arguments, or a failure;
+130 interrupted by Ctrl-C (128 + the number of the signal): the command prints and keeps the results
+so far. A second signal ends it at once.
 
 Examples:
   haypile lab micro --subject memory:policy=s3fifo,memory:policy=lru --case get-hit --threads 1,2

@@ -23,7 +23,7 @@ pub use options::TortureOptions;
 
 use super::fill::Filled;
 use super::{Ended, Experiment, Host};
-use crate::result::{ResultsWriter, Run, Sample, command_line};
+use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
 use crate::torture::{self, NAME, TortureCase, Watcher, torture};
 
 /// Directory whose files need no disk.
@@ -50,7 +50,8 @@ impl Experiment for TortureExperiment {
     }
 
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
-        run(&Filled::new(self, line)?.get()?, host)
+        let filled = Filled::new(self, line)?;
+        run(&filled.get()?, filled.asked, host)
     }
 
     #[cfg(feature = "report")]
@@ -63,15 +64,15 @@ impl Experiment for TortureExperiment {
     }
 }
 
-fn run(options: &TortureOptions, host: &dyn Host) -> anyhow::Result<Ended> {
+fn run(options: &TortureOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     if let Some(path) = &options.out {
         host.check_output(path)?;
     }
     let plan = plan(options)?;
     let contestants = contestants::contestants(options)?;
     let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
-    let run = Run::begin(NAME, command_line(), plan.seed);
-    for warning in run.program.warnings() {
+    let run = Run { asked, ..Run::begin(NAME, command_line(), plan.seed) };
+    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
         host.note(&format!("warning: {warning}"));
     }
     host.begin(plan.steps() * contestants.len() as u64, "torturing".to_owned())?;

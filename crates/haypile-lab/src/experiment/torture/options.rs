@@ -25,7 +25,8 @@ Other processes read, and others open and close the cache.
   compute  a process that computes a value for others is killed: one of the others computes it
 keep and evict have controls: the same runs without kills. Hit ratios may be 1 point below theirs.
 
-Exit status: 0 nothing is lost or wrong; 1 something is; 2 wrong arguments, or interrupted.
+Exit status: 0 nothing is lost or wrong; 1 something is; 2 wrong arguments; 130
+interrupted by Ctrl-C (128 + the number of the signal).
 
 Examples:
   haypile lab torture --quick
@@ -36,6 +37,10 @@ pub struct TortureOptions {
     /// file]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<SubjectSpec>,
+    /// File with the question and the options, like those that haypile lab experiments prints
+    /// [default: the experiment's own]
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiment: Option<PathBuf>,
     /// Take seconds instead of minutes, with a small cache and without judging hit ratios
     #[arg(long)]
     pub quick: bool,
