@@ -308,8 +308,9 @@ sample-report: ## make docs/sample-report.html again, of rows in record/
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
 	scripts/prove-verdicts $(HAYPILE) --out $(TARGET)/verdicts.jsonl
 
+# Without symbols, which the programs of target/release keep for backtraces and profiles.
 install: ## install the haypile program where cargo installs programs
-	cargo install --locked --path crates/haypile-cli
+	CARGO_PROFILE_RELEASE_STRIP=symbols cargo install --locked --path crates/haypile-cli
 
 install-capi: ## install the C library, its header, haypile.pc and haypile.3 (PREFIX=/usr/local LIBDIR= DESTDIR=)
 	cargo build --release --locked -p haypile-capi

@@ -261,7 +261,7 @@ pub(crate) struct Simulate {
     /// Sample this share of the keys for the curve, such as 0.01; the output states the error
     #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
     pub(crate) sample: Option<f64>,
-    /// Plot the miss ratio by size into a file, .svg or .png
+    /// Plot the miss ratio by size into an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]

@@ -1,14 +1,11 @@
-//! Charts as a user gets them: as SVG, as PNG, and as files.
+//! Charts as a user gets them: as SVG, and as files.
 
 use std::fs;
 use std::path::Path;
 
-use haypile_sim::plot::{
-    Chart, Curve, MAX_CURVES, MAX_WIDTH_PX, MIN_WIDTH_PX, PlotError, Point, Style, Unit,
-};
+use haypile_sim::plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-use tiny_skia::Pixmap;
 
 fn curve(name: &str, style: Style, points: &[(u64, f64)]) -> Curve {
     let point = |&(capacity, miss_ratio)| Point { capacity, miss_ratio, error: 0.0 };
@@ -66,17 +63,6 @@ fn count(texts: &[String], text: &str) -> usize {
     texts.iter().filter(|other| *other == text).count()
 }
 
-/// Pixels of a part of an image, given in the coordinates of the SVG, that are not white.
-fn inked(png: &[u8], left: u32, top: u32, width: u32, height: u32) -> usize {
-    let image = Pixmap::decode_png(png).expect("a PNG");
-    let scale = |length: u32| length * image.width() / 1280;
-    let (xs, ys) = (scale(left)..scale(left + width), scale(top)..scale(top + height));
-    ys.flat_map(|y| xs.clone().map(move |x| (x, y)))
-        .filter_map(|(x, y)| image.pixel(x, y))
-        .filter(|pixel| pixel.red() < 128 || pixel.green() < 128 || pixel.blue() < 128)
-        .count()
-}
-
 #[test]
 fn an_svg_names_every_curve_once_and_has_a_text_alternative() {
     let svg = policies().svg().unwrap();
@@ -119,7 +105,6 @@ fn an_svg_loads_and_runs_nothing() {
 #[test]
 fn the_same_chart_gives_the_same_bytes() {
     assert_eq!(policies().svg().unwrap(), policies().svg().unwrap());
-    assert_eq!(policies().png(400).unwrap(), policies().png(400).unwrap());
 }
 
 #[test]
@@ -143,29 +128,6 @@ fn names_do_not_overlap() {
         assert!(pair[1].0 - pair[0].0 >= pair[0].1, "{places:?}");
     }
     assert!(places[0].0 >= 0.0 && places[MAX_CURVES - 1].0 <= 7200.0);
-}
-
-#[test]
-fn a_png_has_the_size_asked_for_and_letters_without_any_font_of_the_machine() {
-    let png = policies().png(1280).unwrap();
-    let image = Pixmap::decode_png(&png).unwrap();
-    assert_eq!((image.width(), image.height()), (1280, 720));
-    assert!(inked(&png, 28, 28, 500, 50) > 1000, "no title");
-    assert!(inked(&png, 20, 170, 90, 450) > 300, "no ratios");
-    assert!(inked(&png, 300, 670, 500, 40) > 300, "no label of the capacities");
-    let mut untitled = policies();
-    untitled.title.clear();
-    assert_eq!(inked(&untitled.png(1280).unwrap(), 28, 28, 500, 50), 0);
-}
-
-#[test]
-fn an_image_too_small_or_too_large_is_refused() {
-    for width_px in [0, MIN_WIDTH_PX - 1, MAX_WIDTH_PX + 1, u32::MAX] {
-        let error = policies().png(width_px).unwrap_err();
-        assert!(matches!(error, PlotError::Width { .. }));
-        assert!(error.to_string().contains("from 320 to 7680"), "{error}");
-    }
-    assert_eq!(Pixmap::decode_png(&policies().png(MIN_WIDTH_PX).unwrap()).unwrap().height(), 180);
 }
 
 #[test]
@@ -219,17 +181,30 @@ fn names_are_escaped_and_shortened() {
 }
 
 #[test]
-fn a_file_is_what_its_extension_says() {
+fn a_chart_replaces_a_file_whose_extension_is_svg() {
     let dir = tempfile::tempdir().unwrap();
     let chart = policies();
-    let svg = dir.path().join("curves.svg");
-    fs::write(&svg, "old").unwrap();
-    chart.write(&svg).unwrap();
-    assert_eq!(fs::read_to_string(&svg).unwrap(), chart.svg().unwrap());
-    let png = dir.path().join("curves.PNG");
-    chart.write(&png).unwrap();
-    assert_eq!(Pixmap::load_png(&png).unwrap().width(), 1920);
+    for name in ["curves.svg", "CURVES.SVG"] {
+        let svg = dir.path().join(name);
+        fs::write(&svg, "old").unwrap();
+        chart.write(&svg).unwrap();
+        assert_eq!(fs::read_to_string(&svg).unwrap(), chart.svg().unwrap());
+    }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something is left behind");
+}
+
+#[test]
+fn a_png_is_refused_with_the_name_of_a_converter() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["curves.png", "curves.PNG"] {
+        let error = policies().write(&dir.path().join(name)).unwrap_err();
+        assert!(matches!(error, PlotError::Png { .. }), "{error:?}");
+        let error = error.to_string();
+        let [svg, png] = ["curves.svg", name].map(|name| dir.path().join(name));
+        let command = format!("'rsvg-convert {} -o {}'", svg.display(), png.display());
+        assert!(error.contains(&command), "{error}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "something is left behind");
 }
 
 #[test]
@@ -237,7 +212,7 @@ fn another_extension_or_a_missing_directory_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curves.pdf", "curves", ".svg", "svg"] {
         let error = policies().write(&dir.path().join(name)).unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains(".svg, .png"), "{error}");
+        assert!(error.contains(name) && error.contains("known: .svg"), "{error}");
     }
     let missing = dir.path().join("missing/curves.svg");
     let error = policies().write(&missing).unwrap_err();

@@ -43,7 +43,7 @@ mod wording;
 
 use std::collections::BTreeSet;
 
-use haypile_sim::plot::{self, PlotError};
+use haypile_sim::plot::PlotError;
 
 pub use error::ReportError;
 pub use input::{Input, read};
@@ -57,9 +57,6 @@ use section::Section;
 /// Most experiments of one report.
 const MAX_SECTIONS: usize = 60;
 
-/// The width of images, in pixels.
-const IMAGE_WIDTH_PX: u32 = 1600;
-
 /// The findings of results, experiment by experiment.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -70,26 +67,15 @@ pub struct Report {
     warnings: Vec<String>,
 }
 
-/// A chart of a report as files of its own.
+/// A chart of a report as a file of its own.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plot {
-    /// A name for files, without what tells their format: lower-case letters, digits and hyphens;
+    /// The name of its file without the extension: lower-case letters, digits and hyphens;
     /// different for each chart of a report.
     pub name: String,
     /// The chart as an SVG document.
     pub svg: String,
-}
-
-impl Plot {
-    /// The chart as a PNG image, 1,600 pixels wide.
-    ///
-    /// # Errors
-    ///
-    /// [`PlotError`] if a library fails.
-    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        plot::png(&self.svg, IMAGE_WIDTH_PX)
-    }
 }
 
 impl Report {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{MAX_CURVES, MAX_WIDTH_PX, MIN_WIDTH_PX};
+use super::MAX_CURVES;
 
 /// Error of a chart that cannot be drawn or written.
 #[derive(Debug, thiserror::Error)]
@@ -34,14 +34,18 @@ pub enum PlotError {
         /// The problem with it.
         problem: String,
     },
-    /// An image too small to read or too large to draw.
-    #[error("invalid width {width_px} (from {MIN_WIDTH_PX} to {MAX_WIDTH_PX} pixels)")]
-    Width {
-        /// The width asked for, in pixels.
-        width_px: u32,
+    /// The path has the extension of a PNG image, which other programs make of the SVG document.
+    #[error(
+        "cannot write a chart as PNG: write '{svg}' and convert it, for example by 'rsvg-convert {svg} -o {png}'",
+        svg = path.with_extension("svg").display(),
+        png = path.display()
+    )]
+    Png {
+        /// The path given.
+        path: PathBuf,
     },
     /// The path has no known extension.
-    #[error("cannot write a chart as '{}': unknown ending (known: .svg, .png)", path.display())]
+    #[error("cannot write a chart as '{}': unknown ending (known: .svg)", path.display())]
     Extension {
         /// The path given.
         path: PathBuf,

@@ -1,11 +1,10 @@
-//! Miss-ratio curves as pictures for a talk or a report: SVG, or PNG of the same drawing.
+//! Miss-ratio curves as pictures for a talk or a report: SVG documents.
 //!
 //! The names stand at the ends of the lines, in the order of the lines, so that a chart needs no
 //! legend. Colours are those of Okabe and Ito ("Color Universal Design", 2008) that have
 //! enough contrast on white, and every curve differs from the others by its marker or its dashes
 //! too, so that neither colour vision nor a colour printer is needed. The same chart has the same
-//! bytes on every machine: a PNG is drawn with a built-in font (Noto Sans, SIL Open Font License
-//! 1.1), whatever fonts the machine has.
+//! bytes on every machine; its letters have the font of the machine that shows it.
 //!
 //! ```
 //! use haypile_sim::plot::{Chart, Curve, Point, Style, Unit};
@@ -34,14 +33,13 @@ mod curves;
 mod draw;
 pub mod drawing;
 mod error;
-mod raster;
 mod save;
 mod series;
 
 use std::path::Path;
 
 pub use error::PlotError;
-pub use raster::{MAX_WIDTH_PX, MIN_WIDTH_PX, png};
+pub use save::check_path;
 
 /// Most curves in one chart that people can distinguish.
 pub const MAX_CURVES: usize = 24;
@@ -126,23 +124,11 @@ impl Chart {
         draw::svg(self)
     }
 
-    /// Returns the chart as a PNG image, `width_px` pixels wide, in the proportion 16:9.
-    ///
-    /// Letters that Noto Sans lacks (it has Latin, Greek and Cyrillic) are drawn as boxes.
-    ///
-    /// # Errors
-    /// As [`Chart::svg`], and [`PlotError::Width`] unless the width is from [`MIN_WIDTH_PX`] to
-    /// [`MAX_WIDTH_PX`].
-    pub fn png(&self, width_px: u32) -> Result<Vec<u8>, PlotError> {
-        png(&self.svg()?, width_px)
-    }
-
-    /// Writes the chart to `path` in the form of its extension: `svg`, or `png` (1920 by 1080 pixels).
+    /// Writes the chart as an SVG document to `path`, whose extension must be `svg`.
     /// An existing file is replaced as a whole or not at all.
     ///
     /// # Errors
-    /// As [`Chart::svg`]; [`PlotError::Extension`] for another extension or none, and
-    /// [`PlotError::Io`] if the file cannot be written.
+    /// As [`Chart::svg`] and [`check_path`]; [`PlotError::Io`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), PlotError> {
         save::write(self, path)
     }

@@ -5,16 +5,23 @@ use std::path::Path;
 use super::{Chart, PlotError};
 use crate::whole_file;
 
-/// The width of an image whose width nobody asked for, in pixels: that of most projectors.
-const WIDTH_PX: u32 = 1920;
+/// Checks that the extension of `path` names a form that [`Chart::write`] can write: SVG.
+///
+/// # Errors
+/// [`PlotError::Png`] for the extension `png`, and [`PlotError::Extension`] for another or none.
+pub fn check_path(path: &Path) -> Result<(), PlotError> {
+    let extension = path.extension().unwrap_or_default();
+    if extension.eq_ignore_ascii_case("svg") {
+        Ok(())
+    } else if extension.eq_ignore_ascii_case("png") {
+        Err(PlotError::Png { path: path.to_path_buf() })
+    } else {
+        Err(PlotError::Extension { path: path.to_path_buf() })
+    }
+}
 
 pub(super) fn write(chart: &Chart, path: &Path) -> Result<(), PlotError> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let content = match extension.to_ascii_lowercase().as_str() {
-        "svg" => chart.svg()?.into_bytes(),
-        "png" => chart.png(WIDTH_PX)?,
-        _ => return Err(PlotError::Extension { path: path.to_path_buf() }),
-    };
-    whole_file::write(path, &content)
+    check_path(path)?;
+    whole_file::write(path, chart.svg()?.as_bytes())
         .map_err(|source| PlotError::Io { path: path.to_path_buf(), source })
 }

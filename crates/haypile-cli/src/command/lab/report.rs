@@ -25,8 +25,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
         let plots = report.plots()?;
         write_plots(&plots, directory).with_context(|| directory.display().to_string())?;
         if !is_stdout {
-            let files = 2 * plots.len();
-            output::text(&format!("{}: {files} files\n", directory.display()))?;
+            output::text(&format!("{}: {} files\n", directory.display(), plots.len()))?;
         }
     }
     if is_stdout {
@@ -43,7 +42,6 @@ fn write_plots(plots: &[Plot], directory: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(directory)?;
     for plot in plots {
         target::replace(&directory.join(format!("{}.svg", plot.name)), plot.svg.as_bytes())?;
-        target::replace(&directory.join(format!("{}.png", plot.name)), &plot.png()?)?;
     }
     Ok(())
 }

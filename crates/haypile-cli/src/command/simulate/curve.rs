@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
-use haypile_sim::plot::{Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
+use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
 use super::tables::capacity_header;
@@ -42,10 +42,7 @@ pub(crate) fn check(path: &Path, curves: usize) -> anyhow::Result<()> {
     if curves > MAX_CURVES {
         return Err(PlotError::TooManyCurves { curves }.into());
     }
-    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-    if extension != "svg" && extension != "png" {
-        return Err(PlotError::Extension { path: path.to_path_buf() }.into());
-    }
+    plot::check_path(path)?;
     output::target::check(path)
 }
 

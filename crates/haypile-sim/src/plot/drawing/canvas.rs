@@ -24,7 +24,7 @@ const FONT_DIVISOR: f64 = 1.24;
 /// centred.
 const CENTRE_OF_CAPITALS: f64 = 0.09;
 
-/// Noto Sans first, so that most machines show what a PNG shows; then what they have instead.
+/// Fonts in the order of preference: Noto Sans, then those that other machines have instead.
 const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans, sans-serif";
 
 /// A rim of paper around a marker, as a part of its size, keeps markers on crossing lines apart.
