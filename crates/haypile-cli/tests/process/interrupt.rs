@@ -53,7 +53,17 @@ fn reading_that_waits_is_left() {
     }
 }
 
+/// Returns a command that another runs, in its place.
+#[cfg(target_os = "linux")]
+fn through(other: &[&str], command: &Command) -> Command {
+    let mut through = Command::new(other[0]);
+    through.args(&other[1..]).arg(command.get_program()).args(command.get_args());
+    through.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    through
+}
+
 #[test]
+#[cfg(target_os = "linux")]
 fn signals_end_a_command_as_ctrl_c_does_and_are_its_status() {
     // `timeout` sends its signal twice, with another between them.
     for (signals, status) in [
@@ -64,7 +74,9 @@ fn signals_end_a_command_as_ctrl_c_does_and_are_its_status() {
         let dir = TempDir::new().unwrap();
         let pipe = path_in(&dir, "pipe");
         let arguments = ["simulate", "--policy", "lru", "--objects", "2", "--csv", TINY, &pipe];
-        let output = signal_while_reading(haypile(&arguments), &arguments, signals);
+        // The test itself may run under nohup.
+        let command = through(&["env", "--default-signal=HUP"], &haypile(&arguments));
+        let output = signal_while_reading(command, &arguments, signals);
         assert_eq!(text(output.stderr), "haypile: interrupted while reading pipe\n");
         assert_eq!(output.status.code(), Some(status));
         assert_eq!(text(output.stdout).lines().count(), 2, "a header and a simulation");
@@ -77,11 +89,9 @@ fn a_hang_up_that_was_ignored_stays_ignored() {
     let dir = TempDir::new().unwrap();
     let pipe = path_in(&dir, "pipe");
     let arguments = ["simulate", &pipe];
-    let program = haypile(&arguments);
-    let mut command = Command::new("sh");
     // As nohup does.
-    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(program.get_program());
-    command.args(program.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ignoring = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
+    let command = through(&ignoring, &haypile(&arguments));
     let output = signal_while_reading(command, &arguments, &[Signal::HUP, Signal::INT]);
     assert_eq!(output.status.code(), Some(INTERRUPTED), "{}", text(output.stderr));
 }
