@@ -122,7 +122,9 @@ impl Model {
     fn count(&mut self, key: u8, count: impl Fn(u64) -> u64) -> Result<Option<u64>, ()> {
         let Some(entry) = self.entries.get(&key).cloned() else { return Ok(None) };
         let text = std::str::from_utf8(&entry.value).map_err(drop)?;
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // As in memcached, no number has more than 20 digits.
+        let digits =
+            (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         let number: u64 = if digits { text.parse().map_err(drop)? } else { return Err(()) };
         let number = count(number);
         self.put(key, number.to_string().into_bytes(), entry.expires_ns);
