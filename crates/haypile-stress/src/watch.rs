@@ -2,12 +2,16 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
 /// The time between two lines of progress, on a terminal and elsewhere.
 const PERIODS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Whether the user has pressed Ctrl-C.
 pub(crate) fn is_interrupted() -> bool {
@@ -29,7 +33,7 @@ impl Watch {
     ///
     /// Those of installing a signal handler.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))?;
+        flag::register(SIGINT, Arc::clone(&INTERRUPTED))?;
         let is_terminal = std::io::stderr().is_terminal();
         let period = PERIODS[usize::from(!is_terminal)];
         Ok(Self { is_terminal, next: Instant::now() + period, period })
