@@ -30,6 +30,11 @@ impl Run {
             started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }
     }
+
+    /// Returns what a user should know of the machine and of the program before the run is measured, one text each.
+    pub fn warnings(&self) -> Vec<String> {
+        [self.machine.warnings(), self.program.warnings()].concat()
+    }
 }
 
 /// Returns the command line of this program, quoted for a shell.

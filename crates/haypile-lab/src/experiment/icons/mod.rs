@@ -104,7 +104,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     let mut results = options.out.as_deref().map(ResultsWriter::append).transpose()?;
     let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+    for warning in run.warnings() {
         host.note(&format!("warning: {warning}"));
     }
     if let Some(results) = &mut results {

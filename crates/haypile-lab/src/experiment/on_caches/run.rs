@@ -35,7 +35,7 @@ pub(super) fn run<E: OnCaches>(
     };
     let mut results = measuring.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run { asked, ..Run::begin(E::NAME, command_line(), measuring.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+    for warning in run.warnings() {
         host.note(&format!("warning: {warning}"));
     }
     host.begin(plan.samples(), format!("measuring {}", E::NAME))?;

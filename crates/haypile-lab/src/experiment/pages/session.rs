@@ -32,7 +32,7 @@ impl Session {
     ) -> anyhow::Result<Self> {
         let mut results = out.map(ResultsWriter::append).transpose()?;
         let run = Run { asked, ..Run::begin(experiment, command_line(), seed) };
-        for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+        for warning in run.warnings() {
             host.note(&format!("warning: {warning}"));
         }
         host.note(&plan::description(site, visits));

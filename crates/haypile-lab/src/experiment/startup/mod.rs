@@ -134,7 +134,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     let mut results = first.out.as_deref().map(ResultsWriter::append).transpose()?;
     let run = Run { asked, ..Run::begin(NAME, command_line(), first.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+    for warning in run.warnings() {
         host.note(&format!("warning: {warning}"));
     }
     if let Some(results) = &mut results {

@@ -72,7 +72,7 @@ fn run(options: &TortureOptions, asked: Option<Asked>, host: &dyn Host) -> anyho
     let contestants = contestants::contestants(options)?;
     let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
     let run = Run { asked, ..Run::begin(NAME, command_line(), plan.seed) };
-    for warning in run.machine.warnings().iter().chain(&run.program.warnings()) {
+    for warning in run.warnings() {
         host.note(&format!("warning: {warning}"));
     }
     host.begin(plan.steps() * contestants.len() as u64, "torturing".to_owned())?;
