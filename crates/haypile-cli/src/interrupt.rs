@@ -24,7 +24,7 @@ static WAKE: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 /// to the program's group, and `lab all` passes on what the terminal has sent to both.
 const SAME: Duration = Duration::from_millis(500);
 
-/// Exit status of a program that signal 0 ended, by the shells' convention.
+/// Exit status of a program that a signal ended, less the number of the signal, by the shells' convention.
 const ENDED_BY_SIGNAL: i32 = 128;
 
 /// Makes the first signal only set [`asked`] and end [`unless_asked`]. Further calls do nothing.
@@ -57,7 +57,7 @@ pub(crate) fn watch() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a signal has asked the program to end.
+/// Returns whether a signal has asked the program to end.
 pub(crate) fn asked() -> bool {
     SIGNAL.load(Ordering::SeqCst) != 0
 }
@@ -95,7 +95,8 @@ pub(crate) fn unless_asked<T: Send + 'static>(
     outcome.map(|outcome| outcome.unwrap_or_else(|panic| panic::resume_unwind(panic)))
 }
 
-/// Whether a process ignores a signal, by the text of its `/proc/PID/status`; systems without that file do not say.
+/// Returns whether a process ignores a signal, by the text of its `/proc/PID/status`; an empty text, of systems without
+/// that file, says no.
 fn is_ignored(signal: Signal, status: &str) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,6 +1,6 @@
 //! Progress of work: a bar on a terminal after a second, elsewhere a line every half minute.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::number::grouped;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Time between two lines where standard error is not a terminal.
+/// Time between two lines of progress, which stand for the bar where standard error is not a terminal.
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// Progress of one piece of work.
@@ -50,7 +50,9 @@ impl Progress {
         bar.set_message(what);
         let lines = (!stderr().is_terminal()).then(|| {
             let (bar, things) = (bar.clone(), things.to_owned());
-            Lines::begin(PERIOD, move || eprintln!("haypile: {}", line(&bar, &things)))
+            // A reader that has gone away does not end the work.
+            let write = move || drop(writeln!(stderr(), "haypile: {}", line(&bar, &things)));
+            Lines::begin(PERIOD, write)
         });
         Self { bar, due: Mutex::new(Some(Instant::now() + PATIENCE)), lines: Mutex::new(lines) }
     }
@@ -72,7 +74,7 @@ impl Progress {
     }
 }
 
-/// Thread that writes a line now and then, until this is dropped.
+/// Thread that calls a function once in each period, until this is dropped.
 struct Lines {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

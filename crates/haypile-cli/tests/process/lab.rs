@@ -317,3 +317,51 @@ fn samples_before_ctrl_c_are_shown() {
     let shown = text(output.stdout);
     assert!(shown.lines().any(|line| line.starts_with("mock:100ns   100.0")), "{shown}");
 }
+
+/// Starts `lab all` with one experiment of many blocks, and waits until it has a result.
+fn lab_all(directory: &TempDir) -> std::process::Child {
+    let place = path_in(directory, "results");
+    let arguments = ["lab", "all", "--embedded", "--output", &place, "--only", "micro"];
+    let child = haypile(&arguments).spawn().unwrap();
+    let rows = format!("{place}/micro.jsonl");
+    while fs::read_to_string(&rows).map_or(0, |text| text.lines().count()) < 2 {
+        thread::yield_now();
+    }
+    child
+}
+
+#[test]
+fn all_passes_a_signal_on_and_keeps_what_is_finished() {
+    let directory = TempDir::new().unwrap();
+    let child = lab_all(&directory);
+    // This program alone gets it, as from a service manager.
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 15));
+    let message = text(output.stderr);
+    assert!(message.contains("interrupted; printed and kept "), "{message}");
+    assert!(message.contains("interrupted; the finished results are in "), "{message}");
+    let printed = fs::read_to_string(directory.path().join("results/micro.txt")).unwrap();
+    assert!(!printed.is_empty(), "the experiment has printed its results");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_second_signal_ends_a_command_that_cannot_end_in_order() {
+    let directory = TempDir::new().unwrap();
+    let mut child = lab_all(&directory);
+    let (own, id) = (Pid::from_child(&child), child.id());
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    let stopped = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
+    kill_process(stopped, Signal::STOP).unwrap();
+    let status = loop {
+        // Those soon after the first count as the same.
+        kill_process(own, Signal::TERM).unwrap();
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        thread::yield_now();
+    };
+    kill_process(stopped, Signal::KILL).unwrap();
+    assert_eq!(status.code(), Some(128 + 15));
+}

@@ -14,7 +14,7 @@ pub(crate) const TINY: &str = "tests/data/tiny.csv";
 
 /// Exit status of failures and wrong arguments.
 pub(crate) const FAILURE: i32 = 2;
-/// Exit status after Ctrl-C.
+/// Exit status of a command that Ctrl-C has ended.
 pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Exit status of negative answers.

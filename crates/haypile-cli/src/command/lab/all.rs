@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -116,19 +116,8 @@ impl Step {
         let file = File::create(&self.printed).with_context(|| printed.to_string())?;
         let begin = Instant::now();
         let child = Command::new(program).args(&self.arguments).stdout(file).spawn();
-        let mut child = child.with_context(|| format!("cannot start {}", self.name))?;
-        let mut is_told = false;
-        let ended = loop {
-            if let Some(ended) = child.try_wait()? {
-                break ended;
-            }
-            // Only Ctrl-C of a terminal reaches both.
-            if interrupt::asked() && !is_told {
-                kill_process(Pid::from_child(&child), Signal::TERM)?;
-                is_told = true;
-            }
-            thread::sleep(POLL);
-        };
+        let child = child.with_context(|| format!("cannot start {}", self.name))?;
+        let ended = wait(child)?;
         let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
         let outcome = match code {
             0 => "done",
@@ -138,6 +127,22 @@ impl Step {
         let seconds = begin.elapsed().as_secs_f64();
         output::text(&format!("{:<10} {seconds:>6.1} s  {outcome}: {printed}\n", self.name))?;
         Ok(code)
+    }
+}
+
+/// Waits for the end of a command. The first signal to this program asks the command to end as well: only Ctrl-C of a
+/// terminal reaches both.
+fn wait(mut child: Child) -> anyhow::Result<ExitStatus> {
+    let mut is_asked = false;
+    loop {
+        if let Some(ended) = child.try_wait()? {
+            return Ok(ended);
+        }
+        if interrupt::asked() && !is_asked {
+            kill_process(Pid::from_child(&child), Signal::TERM)?;
+            is_asked = true;
+        }
+        thread::sleep(POLL);
     }
 }
 
