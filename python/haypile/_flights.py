@@ -48,7 +48,7 @@ class Codec(Protocol):
         ...
 
     async def _loaded_in_loop(self, key: Key, data: bytes | memoryview, default: Any) -> Any:
-        """Returns the value of bytes, or `default` if they have none; makes a large one in another thread."""
+        """Returns the value that bytes stand for, or `default` if they stand for none; a large value is made in another thread."""
         ...
 
 

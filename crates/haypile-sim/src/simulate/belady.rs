@@ -78,7 +78,7 @@ impl<'a> Belady<'a> {
         self.ops.is_none_or(|ops| Op::from_number(ops[at]) == Op::Read)
     }
 
-    /// When the key of request `at` is asked for again, apart from writes that change nothing.
+    /// Returns the next request of the key of request `at` that is no write that changes nothing; `None` without one.
     fn next(&self, mut at: usize) -> Option<usize> {
         loop {
             let next = self.next_use[at].get();
@@ -92,7 +92,7 @@ impl<'a> Belady<'a> {
         }
     }
 
-    /// When what request `at` leaves in the cache is read; `None` where it never is.
+    /// Returns the request that reads what request `at` leaves in the cache; `None` if nothing reads it.
     fn next_read(&self, at: usize) -> Option<usize> {
         self.next(at).filter(|next| self.is_read(*next))
     }

@@ -73,10 +73,11 @@ enum Stage {
 
 /// The outcome of one step.
 enum Step {
-    /// The next stage.
+    /// The call goes on at once, in this stage.
     GoOn(Stage),
-    /// The stage to go on with, at the latest after this time.
+    /// The call goes on in this stage, within this time.
     Wait(Stage, Duration),
+    /// The call has ended with this answer.
     End(Polled),
 }
 
@@ -84,11 +85,11 @@ enum Step {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
 pub enum Polled {
-    /// The value.
+    /// The value was there, or another caller has computed it.
     Value(Vec<u8>),
-    /// This caller computes it.
+    /// This caller has to compute the value.
     Compute(Box<Computation>),
-    /// Another caller computes it: poll the call again, after this time at most.
+    /// Another caller computes the value: the call has to be polled again, within this time.
     Wait(Box<PendingCompute>, Duration),
 }
 

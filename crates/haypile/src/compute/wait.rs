@@ -26,9 +26,9 @@ pub(super) enum Followed {
 
 /// The decision of a caller that has followed another.
 pub(super) enum AfterWait {
-    /// It does not wait again.
+    /// The caller does not wait again.
     Done(Followed),
-    /// It waits for this caller, which has taken over.
+    /// The caller waits for another one, which has taken over the computation.
     Follow(Follower),
 }
 

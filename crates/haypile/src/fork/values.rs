@@ -123,7 +123,7 @@ impl Values {
 }
 
 impl PagesCopy {
-    /// `None` without memory for them: the child then reads what its parent reads.
+    /// Copies pages. Returns `None` if there is no memory for them: the child then reads what its parent reads.
     fn new(of: Range<usize>) -> Option<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses where the new pages lie.
