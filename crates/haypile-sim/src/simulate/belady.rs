@@ -78,7 +78,7 @@ impl<'a> Belady<'a> {
         self.ops.is_none_or(|ops| Op::from_number(ops[at]) == Op::Read)
     }
 
-    /// Returns the next request of the key of request `at` that is no write that changes nothing; `None` without one.
+    /// Returns the next request of the key of request `at`, past writes that change nothing; `None` if nothing follows.
     fn next(&self, mut at: usize) -> Option<usize> {
         loop {
             let next = self.next_use[at].get();
