@@ -160,7 +160,7 @@ fn ctrl_c_leaves_nothing_behind() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let message = text(output.stderr);
-    assert!(message.ends_with("interrupted; printed 0 cases\n"), "{message}");
+    assert!(message.ends_with("interrupted; printed 0 measurements\n"), "{message}");
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     assert_eq!(processes_that_name(place), 0);

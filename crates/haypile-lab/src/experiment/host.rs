@@ -7,25 +7,20 @@ use haypile_sim::trace::format::Format;
 use serde_json::Value;
 
 use super::Printout;
+use crate::measure::Watcher;
 
 /// The program around an experiment: its terminal, its signals, and its reader of traces.
-pub trait Host: Sync {
+pub trait Host: Watcher {
     /// Begins work of this many steps: shows progress, and makes Ctrl-C a request that
-    /// [`is_interrupted`](Self::is_interrupted) reports.
+    /// [`is_interrupted`](Watcher::is_interrupted) reports.
     ///
     /// # Errors
     ///
     /// Ctrl-C cannot be watched.
     fn begin(&self, steps: u64, what: String) -> anyhow::Result<()>;
 
-    /// Reports that `steps` more are done.
-    fn advance(&self, steps: u64);
-
     /// Removes the progress at the end of the work.
     fn finish(&self);
-
-    /// Whether the user has asked to stop. Called many times per second.
-    fn is_interrupted(&self) -> bool;
 
     /// Shows a line in addition to the results, on standard error.
     fn note(&self, line: &str);

@@ -30,6 +30,7 @@ pub mod replay;
 pub mod resources;
 pub mod scale;
 pub mod search;
+pub mod session;
 pub mod stampede;
 pub mod startup;
 pub mod torture;

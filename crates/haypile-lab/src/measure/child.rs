@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::plan::Observer;
-
 /// The interval between checks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -108,10 +106,10 @@ impl Child {
     pub(crate) fn line(
         &mut self,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<String, Failure> {
         loop {
-            if let Some(line) = self.line_soon(deadline, observer)? {
+            if let Some(line) = self.line_soon(deadline, is_interrupted)? {
                 return Ok(line);
             }
         }
@@ -122,9 +120,9 @@ impl Child {
     pub(crate) fn line_soon(
         &mut self,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<String>, Failure> {
-        match self.look(deadline, observer)? {
+        match self.look(deadline, is_interrupted)? {
             Look::Line(line) => Ok(Some(line)),
             Look::NotYet => Ok(None),
             // It may live on with its output closed; other processes are polled in the meantime.
@@ -146,10 +144,10 @@ impl Child {
     pub(crate) fn line_or_end(
         &mut self,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<String>, Failure> {
         loop {
-            match self.look(deadline, observer)? {
+            match self.look(deadline, is_interrupted)? {
                 Look::Line(line) => return Ok(Some(line)),
                 Look::NotYet => {}
                 Look::End => return Ok(None),
@@ -158,8 +156,12 @@ impl Child {
     }
 
     /// Waits some moments for a line.
-    fn look(&mut self, deadline: Deadline, observer: &dyn Observer) -> Result<Look, Failure> {
-        if observer.is_interrupted() {
+    fn look(
+        &mut self,
+        deadline: Deadline,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Look, Failure> {
+        if is_interrupted() {
             return Err(Failure::Interrupted);
         }
         match self.lines.recv_timeout(deadline.left().min(PATIENCE)) {
@@ -183,13 +185,13 @@ impl Child {
     pub(crate) fn finish(
         &mut self,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
         drop(self.process.stdin.take());
         let status = loop {
             match self.try_end()? {
                 Some(status) => break status,
-                None if observer.is_interrupted() => return Err(Failure::Interrupted),
+                None if is_interrupted() => return Err(Failure::Interrupted),
                 None if deadline.is_over() => return Err(Failure::Late(deadline.text())),
                 None => thread::sleep(REAP_PAUSE),
             }

@@ -23,52 +23,40 @@ use expected::Evidence;
 pub use expected::Expected;
 pub use places::Places;
 pub use plan::{
-    Case, Contender, MeasureError, NextCase, Observer, Plan, RunnerLimits, Surroundings, WriteJob,
+    Case, Contender, KeepSample, MeasureError, NextCase, Plan, RunnerLimits, Surroundings, Watcher,
+    WriteJob,
 };
 pub use program::{Listed, OWN_LABEL, Runner};
 
 use crate::job;
-use crate::result::{ResultsWriter, Row, Run, Sample};
+use crate::result::{Run, Sample};
 pub(crate) use turns::Turns;
 
 /// The count of a sample of which nothing shows that it did its writes: none of the keys that only its
 /// timed part writes was there afterwards, as a policy may decide that declines them.
 pub(crate) const UNPROVEN: &str = "writes_unproven";
 
-/// The outcome of running an experiment.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct MeasureOutcome {
-    /// Every sample that is finished, in its order.
-    pub samples: Vec<Sample>,
-    /// Whether nothing is missing.
-    pub is_complete: bool,
-}
-
-/// Measures everything that a plan asks for. The row of `run` comes first, and each sample's as
-/// soon as it is finished; an interruption loses what is running and nothing else. A contender that
-/// fails makes a row with an error, and the others go on.
+/// Measures everything that a plan asks for, and keeps each sample of `run` as soon as it is
+/// finished: an interruption loses what is running and nothing else. Returns whether the user let it
+/// finish. A contender that fails makes a sample with an error, and the others go on.
 ///
 /// # Errors
 ///
-/// [`MeasureError`], where a job or the results cannot be written. What is finished is in the
-/// results by then.
+/// [`MeasureError`], where a job cannot be written or a sample cannot be kept.
 pub fn measure(
     plan: &Plan,
     run: &Run,
-    mut results: Option<&mut ResultsWriter>,
-    observer: &mut dyn Observer,
-) -> Result<MeasureOutcome, MeasureError> {
-    if let Some(results) = &mut results {
-        results.write(&Row::Run(run.clone()))?;
-    }
-    let mut samples = Vec::new();
+    watcher: &dyn Watcher,
+    keep: &mut KeepSample<'_>,
+) -> Result<bool, MeasureError> {
+    // For the choice of further cases.
+    let mut finished = Vec::new();
     let mut cases = plan.cases.iter();
     for number in 0.. {
         let next;
         let case = match cases.next() {
             Some(case) => case,
-            None => match plan.then.as_ref().and_then(|then| then(&samples)) {
+            None => match plan.then.as_ref().and_then(|then| then(&finished)) {
                 Some(case) => {
                     next = case;
                     &next
@@ -76,7 +64,6 @@ pub fn measure(
                 None => break,
             },
         };
-        observer.begin(case);
         let directory = tempfile::tempdir().map_err(MeasureError::Directory)?;
         let mut expected = (case.write)(directory.path())?;
         if plan.warm_up > 0 && job::add_warm_up(directory.path(), plan.warm_up)? {
@@ -89,20 +76,22 @@ pub fn measure(
             for (position, &contender) in turns.next_block().iter().enumerate() {
                 let slot = MeasureSlot { plan, run, case, block, position: position as u64 };
                 let contender = contenders[contender];
+                let is_interrupted = || watcher.is_interrupted();
+                let expected = (&expected, evidence);
                 let Some(sample) =
-                    slot.take(contender, directory.path(), (&expected, evidence), observer)
+                    slot.take(contender, directory.path(), expected, &is_interrupted)
                 else {
-                    return Ok(MeasureOutcome { samples, is_complete: false });
+                    return Ok(false);
                 };
-                if let Some(results) = &mut results {
-                    results.write(&Row::Sample(sample.clone()))?;
+                if plan.then.is_some() {
+                    finished.push(sample.clone());
                 }
-                observer.finished(&sample);
-                samples.push(sample);
+                keep(sample)?;
+                watcher.advance(1);
             }
         }
     }
-    Ok(MeasureOutcome { samples, is_complete: true })
+    Ok(true)
 }
 
 /// The place of one sample among all.
@@ -121,7 +110,7 @@ impl MeasureSlot<'_> {
         contender: &Contender,
         job: &Path,
         (expected, evidence): (&Expected, Evidence),
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Option<Sample> {
         let mut sample = sample::blank(self, contender);
         if expected.warm_up > 0 {
@@ -135,7 +124,7 @@ impl MeasureSlot<'_> {
             Err(error) => return Some(sample::failed(sample, no_place(&error))),
         };
         let work = protocol::Work { job, place: place.as_deref(), processes: self.case.processes };
-        let done = protocol::run(contender, work, &plan.limits, observer);
+        let done = protocol::run(contender, work, &plan.limits, is_interrupted);
         let judged = match done {
             Ok(protocol::Ran { done, load }) => sample::fill(&mut sample, &done, expected)
                 .inspect(|_| sample.load = Some(load))

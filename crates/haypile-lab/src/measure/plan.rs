@@ -132,19 +132,17 @@ impl Default for RunnerLimits {
     }
 }
 
-/// Sees a run go on, and can end it.
-pub trait Observer {
-    /// A case begins.
-    fn begin(&mut self, case: &Case) {
-        let _ = case;
-    }
+/// Sees a measurement go on, and can end it.
+pub trait Watcher: Sync {
+    /// This number of further steps is done.
+    fn advance(&self, steps: u64);
 
-    /// A sample is finished, and written.
-    fn finished(&mut self, sample: &Sample);
-
-    /// Whether to stop. Asked several times per second.
+    /// Whether to stop. Asked many times per second.
     fn is_interrupted(&self) -> bool;
 }
+
+/// Keeps a finished sample, as in a file.
+pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 
 /// A run that could not go on.
 #[derive(Debug, thiserror::Error)]

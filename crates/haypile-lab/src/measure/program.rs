@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::child::{Child, Deadline, Failure};
-use super::plan::{MeasureError, Observer};
+use super::plan::MeasureError;
 use super::protocol::Work;
-use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
 /// The most subjects of a runner.
@@ -141,7 +140,7 @@ impl Runner {
         let mut child = Child::spawn(command, &self.label).map_err(failed)?;
         let deadline = Deadline::after(limit);
         let mut listed = Vec::new();
-        while let Some(line) = child.line_or_end(deadline, &Patient).map_err(failed)? {
+        while let Some(line) = child.line_or_end(deadline, &|| false).map_err(failed)? {
             if let Some(why) = line.strip_prefix("error ") {
                 return Ok(Err(RunnerRefusal(why.to_owned())));
             }
@@ -154,7 +153,7 @@ impl Runner {
                 return Err(format!("it lists more than {MAX_LISTED} subjects"));
             }
         }
-        child.finish(deadline, &Patient).map_err(failed)?;
+        child.finish(deadline, &|| false).map_err(failed)?;
         if listed.is_empty() {
             return Err("it lists no subjects".to_owned());
         }
@@ -168,15 +167,4 @@ struct RunnerRefusal(String);
 /// The path from the root on; where there is no working directory, as it is.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Waits as long as it takes.
-struct Patient;
-
-impl Observer for Patient {
-    fn finished(&mut self, _sample: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        false
-    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::child::{Child, Deadline, Failure};
 use super::clocks::SeenClocks;
-use super::plan::{Contender, Observer, RunnerLimits};
+use super::plan::{Contender, RunnerLimits};
 use crate::meter::LoadWatch;
 use crate::result::Load;
 
@@ -46,12 +46,12 @@ pub(super) fn run(
     contender: &Contender,
     work: Work<'_>,
     limits: &RunnerLimits,
-    observer: &dyn Observer,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<Ran, Failure> {
     let mut processes = Vec::new();
     for number in 0..work.processes {
         let mut process = Process::start(contender, work, number)?;
-        process.await_line("ready", Deadline::after(limits.prepare), observer)?;
+        process.await_line("ready", Deadline::after(limits.prepare), is_interrupted)?;
         processes.push(process);
     }
     let deadline = Deadline::after(limits.timed);
@@ -60,13 +60,13 @@ pub(super) fn run(
         process.clocks = Some(SeenClocks::begin(process.child.pid()));
         process.child.say("go\n");
     }
-    await_all(&mut processes, "timed", deadline, observer)?;
+    await_all(&mut processes, "timed", deadline, is_interrupted)?;
     // Of all at once, for the first one to verify works while the others wait.
     let seen: Vec<_> = processes.iter_mut().map(Process::seen).collect();
     let load = watch.end(seen.iter().map(SeenClocks::waited_ns).max().flatten());
     let results = processes.iter_mut().zip(seen).map(|(process, seen)| {
         process.child.say("verify\n");
-        Ok(Done { results: process.results(deadline, observer)?, seen })
+        Ok(Done { results: process.results(deadline, is_interrupted)?, seen })
     });
     Ok(Ran { done: results.collect::<Result<_, _>>()?, load })
 }
@@ -77,13 +77,13 @@ fn await_all(
     processes: &mut [Process],
     due: &str,
     deadline: Deadline,
-    observer: &dyn Observer,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
     let mut waiting: Vec<&mut Process> = processes.iter_mut().collect();
     while !waiting.is_empty() {
         let mut still = Vec::new();
         for process in waiting {
-            if !process.has_said(due, deadline, observer)? {
+            if !process.has_said(due, deadline, is_interrupted)? {
                 still.push(process);
             }
         }
@@ -117,9 +117,9 @@ impl Process {
         &mut self,
         due: &str,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
-        while !self.has_said(due, deadline, observer)? {}
+        while !self.has_said(due, deadline, is_interrupted)? {}
         Ok(())
     }
 
@@ -128,9 +128,9 @@ impl Process {
         &mut self,
         due: &str,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<bool, Failure> {
-        let line = self.child.line_soon(deadline, observer);
+        let line = self.child.line_soon(deadline, is_interrupted);
         let said = line.and_then(|line| match line {
             None => Ok(false),
             Some(line) if line == due => Ok(true),
@@ -143,10 +143,10 @@ impl Process {
     fn results(
         &mut self,
         deadline: Deadline,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<BTreeMap<String, String>, Failure> {
-        let results = results(&mut self.child, deadline, observer).and_then(|results| {
-            self.child.finish(deadline, observer)?;
+        let results = results(&mut self.child, deadline, is_interrupted).and_then(|results| {
+            self.child.finish(deadline, is_interrupted)?;
             Ok(results)
         });
         results.map_err(|failure| self.named(failure))
@@ -166,11 +166,11 @@ impl Process {
 fn results(
     child: &mut Child,
     deadline: Deadline,
-    observer: &dyn Observer,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut results = BTreeMap::new();
     loop {
-        let line = child.line(deadline, observer)?;
+        let line = child.line(deadline, is_interrupted)?;
         if line == "end" {
             return Ok(results);
         }

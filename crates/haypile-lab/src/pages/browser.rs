@@ -22,7 +22,7 @@ use super::orders::PageOrders;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::CountedLoad;
-use crate::measure::{MeasureError, Observer, Runner};
+use crate::measure::{MeasureError, Runner};
 use crate::rival::Rivals;
 use crate::site::Site;
 
@@ -189,7 +189,7 @@ impl BrowserProcess {
         column: &BrowserColumn,
         directory: &Path,
         is_kept: bool,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
         let (mut plain, tls) = server.addresses();
         let proxy = match column.cache {
@@ -211,7 +211,7 @@ impl BrowserProcess {
             connections: settings.connections,
             is_partitioned: settings.is_partitioned,
         };
-        let loader = LoaderProcess::with_orders(settings, &orders, directory, observer)?;
+        let loader = LoaderProcess::with_orders(settings, &orders, directory, is_interrupted)?;
         Ok(Self { loader, _proxy: proxy })
     }
 }

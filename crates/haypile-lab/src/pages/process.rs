@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::column::Column;
 use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
 use super::site_server::{LoadCounts, SiteServer};
-use crate::measure::{Child, Deadline, Failure, Observer, Runner};
+use crate::measure::{Child, Deadline, Failure, Runner};
 
 /// A loader that has opened its cache.
 pub(crate) struct LoaderProcess {
@@ -58,7 +58,7 @@ impl LoaderProcess {
         column: &Column,
         directory: &Path,
         is_kept: bool,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
         let (plain, tls) = server.addresses();
         let orders = PageOrders {
@@ -73,7 +73,7 @@ impl LoaderProcess {
             connections: settings.connections,
             is_partitioned: settings.is_partitioned,
         };
-        Self::with_orders(settings, &orders, directory, observer)
+        Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 
     /// Starts a loader that works in `directory`, with these orders.
@@ -81,7 +81,7 @@ impl LoaderProcess {
         settings: LoaderSettings<'_>,
         orders: &PageOrders,
         directory: &Path,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
         let failed = |error: std::io::Error| {
             LoaderError::Failed(format!("{}: {error}", directory.display()))
@@ -91,7 +91,7 @@ impl LoaderProcess {
         command.current_dir(directory);
         let child = Child::spawn(command, &settings.runner.label)?;
         let mut loader = Self { child, limit: settings.limit };
-        let said: String = loader.ask(orders, observer)?;
+        let said: String = loader.ask(orders, is_interrupted)?;
         if said != "ready" {
             return Err(LoaderError::Failed(format!("the loader said '{said}', and not 'ready'")));
         }
@@ -103,10 +103,10 @@ impl LoaderProcess {
         &mut self,
         page: usize,
         server: &SiteServer,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(LoadReport, LoadCounts), LoaderError> {
         let before = server.counts();
-        let report = self.ask(&Order::Load(page), observer)?;
+        let report = self.ask(&Order::Load(page), is_interrupted)?;
         Ok((report, (server.counts() - before).into()))
     }
 
@@ -119,9 +119,9 @@ impl LoaderProcess {
     pub(crate) fn report_within(
         &mut self,
         limit: Duration,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<LoadReport>, LoaderError> {
-        match self.child.line(Deadline::after(limit), observer) {
+        match self.child.line(Deadline::after(limit), is_interrupted) {
             Ok(line) => parse(&line).map(Some),
             Err(Failure::Late(_)) => Ok(None),
             Err(failure) => Err(failure.into()),
@@ -129,14 +129,17 @@ impl LoaderProcess {
     }
 
     /// Has it write its cache to disk; returns the time that took.
-    pub(crate) fn flush(&mut self, observer: &dyn Observer) -> Result<Duration, LoaderError> {
-        let report: FlushReport = self.ask(&Order::Flush, observer)?;
+    pub(crate) fn flush(
+        &mut self,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Duration, LoaderError> {
+        let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
     }
 
     /// Lets it close its cache and end.
-    pub(crate) fn end(mut self, observer: &dyn Observer) -> Result<(), LoaderError> {
-        Ok(self.child.finish(Deadline::after(self.limit), observer)?)
+    pub(crate) fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
+        Ok(self.child.finish(Deadline::after(self.limit), is_interrupted)?)
     }
 
     /// Kills it at once.
@@ -153,10 +156,10 @@ impl LoaderProcess {
     fn ask<T: DeserializeOwned>(
         &mut self,
         order: &impl serde::Serialize,
-        observer: &dyn Observer,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<T, LoaderError> {
         self.say(order);
-        let line = self.child.line(Deadline::after(self.limit), observer)?;
+        let line = self.child.line(Deadline::after(self.limit), is_interrupted)?;
         parse(&line)
     }
 }

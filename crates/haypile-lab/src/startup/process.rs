@@ -12,8 +12,7 @@ use super::orders::{StartOrders, StartReport};
 use super::orphans::Orphanage;
 use super::supervise::supervise;
 use super::tree::Process;
-use crate::measure::{Child, Deadline, Failure, Observer, Runner};
-use crate::result::Sample;
+use crate::measure::{Child, Deadline, Failure, Runner};
 
 /// Beyond the time-outs of a start: its end, and that of its processes.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(30);
@@ -71,9 +70,9 @@ fn supervised(
     child.say(&format!("{}\n", serde_json::to_string(&orders)?));
     // The check before the start has as much time as the start.
     let limit = 2 * Duration::from_millis(orders.timeout_ms) + SUPERVISOR_PATIENCE;
-    let said = line(&mut child, Deadline::after(limit), &Interrupted(is_interrupted));
+    let said = line(&mut child, Deadline::after(limit), is_interrupted);
     // Its standard input closes, upon which it ends the tree.
-    let mut end = |patience| child.finish(Deadline::after(patience), &Interrupted(&|| false));
+    let mut end = |patience| child.finish(Deadline::after(patience), &|| false);
     match said {
         Err(Failure::Interrupted) => {
             // One that does not end is killed.
@@ -89,11 +88,15 @@ fn supervised(
 }
 
 /// Waits for a line of the supervisor, which does not come from one that was stopped.
-fn line(child: &mut Child, deadline: Deadline, observer: &dyn Observer) -> Result<String, Failure> {
+fn line(
+    child: &mut Child,
+    deadline: Deadline,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<String, Failure> {
     let pid = child.pid().as_raw_nonzero().get();
     let mut stopped_at = None;
     loop {
-        if let Some(line) = child.line_soon(deadline, observer)? {
+        if let Some(line) = child.line_soon(deadline, is_interrupted)? {
             return Ok(line);
         }
         if !Process::of(pid).is_some_and(|process| process.is_stopped) {
@@ -129,16 +132,5 @@ fn failed(failure: Failure) -> anyhow::Error {
     match failure {
         Failure::Interrupted => anyhow::anyhow!("interrupted"),
         Failure::Late(text) | Failure::Failed(text) => anyhow::anyhow!(text),
-    }
-}
-
-/// Asks whether the user wants to stop.
-struct Interrupted<'a>(&'a dyn Fn() -> bool);
-
-impl Observer for Interrupted<'_> {
-    fn finished(&mut self, _: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        (self.0)()
     }
 }

@@ -7,32 +7,27 @@ use serde_json::Value;
 
 use super::context::TestContext;
 use super::controls::Controls;
-use super::plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan, Watcher};
+use super::plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan};
 use super::stage::Stage;
 use super::tally::Tally;
 use super::{kill_all, kills, stops, takeover};
-use crate::measure::MeasureError;
-use crate::result::{Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::measure::{KeepSample, MeasureError, Watcher};
+use crate::result::{Parameters, Run, Sample, SubjectId};
 
-/// Tortures all contestants by all cases. The row of `run` comes first, and each case's as soon as
-/// it is finished. What is wrong is the error of a row, and its counts say how much.
+/// Tortures all contestants by all cases, and keeps each sample of `run` as soon as it is finished.
+/// What is wrong is the error of a sample, and its counts say how much.
 ///
 /// # Errors
 ///
-/// [`MeasureError`], where the results cannot be written or a cache has no place. What is finished
-/// is in the results by then.
+/// [`MeasureError`], where a sample cannot be kept or a cache has no place.
 pub fn torture(
     options: &TorturePlan,
     contestants: &[Contestant],
     run: &Run,
-    mut results: Option<&mut ResultsWriter>,
     watcher: &dyn Watcher,
+    keep: &mut KeepSample<'_>,
 ) -> Result<TortureOutcome, MeasureError> {
-    if let Some(results) = &mut results {
-        results.write(&Row::Run(run.clone()))?;
-    }
-    let mut outcome =
-        TortureOutcome { samples: Vec::new(), unsupported: Vec::new(), is_complete: false };
+    let mut outcome = TortureOutcome { unsupported: Vec::new(), is_complete: false };
     for &case in &options.cases {
         for (position, contestant) in contestants.iter().enumerate() {
             let mut controls = Controls::default();
@@ -66,11 +61,7 @@ pub fn torture(
                     let low = options.tolerance.and_then(|points| controls.judge(ratio, points));
                     sample.error = sample.error.or(low);
                 }
-                if let Some(results) = &mut results {
-                    results.write(&Row::Sample(sample.clone()))?;
-                }
-                watcher.finished(&sample);
-                outcome.samples.push(sample);
+                keep(sample)?;
             }
         }
     }

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering}
 
 use parking_lot::Mutex;
 
-use super::plan::{Contestant, TorturePlan, Watcher};
+use super::plan::{Contestant, TorturePlan};
 use super::role::Role;
 use super::stage::Stage;
 use super::tally::Tally;
-use crate::measure::Observer;
-use crate::result::Sample;
+use crate::measure::Watcher;
 
 /// The number of processes that crash or hang after which a case is given up.
 const GIVE_UP: u64 = 8;
@@ -127,16 +126,5 @@ impl<'a> TestContext<'a> {
     /// Whether that is too many.
     pub(super) fn has_given_up(&self) -> bool {
         self.broken() >= GIVE_UP
-    }
-}
-
-/// Lets those who wait for a line look whether all is over.
-pub(super) struct Patience<'a>(pub(super) &'a dyn Watcher);
-
-impl Observer for Patience<'_> {
-    fn finished(&mut self, _sample: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        self.0.is_interrupted()
     }
 }

@@ -31,4 +31,4 @@ mod value;
 pub mod role;
 
 pub use case::torture;
-pub use plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan, Watcher};
+pub use plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan};

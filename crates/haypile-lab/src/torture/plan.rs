@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::controls;
 use crate::measure::Runner;
-use crate::result::Sample;
 use crate::subject::SubjectSpec;
 
 /// Its name in results.
@@ -134,24 +133,10 @@ impl TorturePlan {
     }
 }
 
-/// Sees a torture go on, and can end it.
-pub trait Watcher: Sync {
-    /// This number of steps is done.
-    fn advance(&self, steps: u64);
-
-    /// A row is finished, and written.
-    fn finished(&self, sample: &Sample);
-
-    /// Whether to stop. Asked many times per second.
-    fn is_interrupted(&self) -> bool;
-}
-
-/// The outcome.
+/// The outcome, besides the samples.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TortureOutcome {
-    /// Every row that is finished.
-    pub samples: Vec<Sample>,
     /// Which subjects cannot do which case.
     pub unsupported: Vec<(SubjectSpec, TortureCase)>,
     /// Whether nothing is missing.

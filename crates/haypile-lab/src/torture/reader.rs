@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::context::{Patience, TestContext};
+use super::context::TestContext;
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
@@ -84,10 +84,10 @@ fn open(context: &TestContext<'_>, number: u64, seed: u64) -> Result<Child, Fail
     let command = context.command(Role::Reader, seed, &[("readonly", number % 2)]);
     let mut child = Child::spawn(command, &context.contestant.runner.label)?;
     let deadline = Deadline::after(context.options.timeout);
-    let line = child.line(deadline, &Patience(context.watcher))?;
+    let line = child.line(deadline, &|| context.watcher.is_interrupted())?;
     let time = line.strip_prefix("opened ").and_then(|time| time.parse().ok());
     context.tally.lock().opened(time.ok_or_else(|| refused(&line))?);
-    let line = child.line(deadline, &Patience(context.watcher))?;
+    let line = child.line(deadline, &|| context.watcher.is_interrupted())?;
     if line == "ready" { Ok(child) } else { Err(refused(&line)) }
 }
 
@@ -101,7 +101,7 @@ fn round(
     child.say(&format!("read {reads}\n"));
     let deadline = Deadline::after(context.options.timeout);
     loop {
-        let line = child.line(deadline, &Patience(context.watcher))?;
+        let line = child.line(deadline, &|| context.watcher.is_interrupted())?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         let mut tally = context.tally.lock();
         match word {
@@ -133,7 +133,7 @@ fn round(
 
 fn end(context: &TestContext<'_>, mut child: Child) -> Result<(), Failure> {
     let deadline = Deadline::after(context.options.timeout);
-    child.finish(deadline, &Patience(context.watcher))
+    child.finish(deadline, &|| context.watcher.is_interrupted())
 }
 
 fn refused(line: &str) -> Failure {

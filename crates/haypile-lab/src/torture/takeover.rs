@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::context::{Patience, TestContext};
+use super::context::TestContext;
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
@@ -127,7 +127,7 @@ fn finish(
 
 fn line(context: &TestContext<'_>, child: &mut Child) -> Result<String, Failure> {
     let deadline = Deadline::after(context.options.timeout);
-    child.line(deadline, &Patience(context.watcher))
+    child.line(deadline, &|| context.watcher.is_interrupted())
 }
 
 fn said(line: &str) -> End {

@@ -44,7 +44,7 @@ fn hits() -> Case {
 fn sample(case: Case, work: &str, lines: &str) -> Sample {
     let mut plan = plan(vec![contender(&script(work, lines))]);
     plan.cases = vec![case];
-    measured(&plan, None).samples.remove(0)
+    measured(&plan).samples.remove(0)
 }
 
 /// The runner.
@@ -104,7 +104,7 @@ fn a_runner_that_does_not_warm_up_is_not_measured_cold() {
         let mut plan = plan(vec![contender(&script(":", lines))]);
         plan.cases = vec![hits()];
         plan.warm_up = 3;
-        measured(&plan, None).samples.remove(0)
+        measured(&plan).samples.remove(0)
     };
     let honest = format!("{COUNTS}; read_words {}", words());
     assert_error(&warm_up(&honest), "warm_up of 3 executions, and the runner said that it did 0");

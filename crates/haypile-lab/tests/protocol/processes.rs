@@ -62,7 +62,7 @@ fn part(step: &str, instead: &str) -> String {
 }
 
 fn only(plan: &Plan) -> Sample {
-    let outcome = measured(plan, None);
+    let outcome = measured(plan);
     let [sample] = &outcome.samples[..] else { panic!("one sample") };
     sample.clone()
 }
@@ -140,7 +140,7 @@ fn the_first_process_has_the_cache_for_itself_before_and_after() {
     let mut plan = plan_of(3, &log, &script);
     plan.surroundings = Some(Box::new(Places::new(directory.path()).unwrap()));
     plan.blocks = 2;
-    let outcome = measured(&plan, None);
+    let outcome = measured(&plan);
     assert!(outcome.samples.iter().all(|sample| sample.error.is_none()), "{:?}", outcome.samples);
     let text = fs::read_to_string(&log).unwrap();
     let lines: Vec<&str> = text.lines().collect();

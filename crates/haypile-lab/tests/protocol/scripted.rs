@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use haypile_lab::job::Ops;
 use haypile_lab::measure::{
-    Case, Contender, Expected, MeasureOutcome, Observer, Plan, Runner, RunnerLimits, measure,
+    Case, Contender, Expected, Plan, Runner, RunnerLimits, Watcher, measure,
 };
-use haypile_lab::result::{Parameters, ResultsWriter, Run, Sample};
+use haypile_lab::result::{Parameters, Run, Sample};
 
 use crate::job::{set_all, settings, write_job};
 
@@ -64,36 +65,58 @@ pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     }
 }
 
-/// Sees everything, and ends after this number of samples.
-pub(crate) struct Seen {
-    pub(crate) samples: usize,
-    pub(crate) stop_after: usize,
+/// Ends after this number of samples.
+pub(crate) struct StopAfter {
+    samples: u64,
+    seen: AtomicU64,
 }
 
-impl Observer for Seen {
-    fn finished(&mut self, _sample: &Sample) {
-        self.samples += 1;
+impl StopAfter {
+    pub(crate) fn samples(samples: u64) -> Self {
+        Self { samples, seen: AtomicU64::new(0) }
+    }
+}
+
+impl Watcher for StopAfter {
+    fn advance(&self, steps: u64) {
+        self.seen.fetch_add(steps, Ordering::Relaxed);
     }
 
     fn is_interrupted(&self) -> bool {
-        self.samples >= self.stop_after
+        self.seen.load(Ordering::Relaxed) >= self.samples
     }
+}
+
+/// What a measurement came to.
+pub(crate) struct Outcome {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) is_complete: bool,
 }
 
 pub(crate) fn run() -> Run {
     Run::begin("test", "test".to_owned(), 1)
 }
 
-pub(crate) fn measured(plan: &Plan, results: Option<&mut ResultsWriter>) -> MeasureOutcome {
-    let mut seen = Seen { samples: 0, stop_after: usize::MAX };
-    let outcome = measure(plan, &run(), results, &mut seen).unwrap();
-    assert_eq!(outcome.samples.len(), seen.samples);
-    outcome
+pub(crate) fn measured(plan: &Plan) -> Outcome {
+    measured_until(plan, u64::MAX)
+}
+
+/// Ends after this number of samples.
+pub(crate) fn measured_until(plan: &Plan, stop_after: u64) -> Outcome {
+    let watcher = StopAfter::samples(stop_after);
+    let mut samples = Vec::new();
+    let mut keep = |sample| {
+        samples.push(sample);
+        Ok(())
+    };
+    let is_complete = measure(plan, &run(), &watcher, &mut keep).unwrap();
+    assert_eq!(samples.len() as u64, watcher.seen.into_inner());
+    Outcome { samples, is_complete }
 }
 
 /// The one sample of one runner.
 pub(crate) fn sample(script: &str) -> Sample {
-    let outcome = measured(&plan(vec![contender(script)]), None);
+    let outcome = measured(&plan(vec![contender(script)]));
     assert!(outcome.is_complete);
     let [sample] = &outcome.samples[..] else { panic!("one sample") };
     sample.clone()
@@ -103,5 +126,5 @@ pub(crate) fn sample(script: &str) -> Sample {
 pub(crate) fn sample_at_once(script: &str, prepare: Duration, timed: Duration) -> Sample {
     let mut plan = plan(vec![contender(script)]);
     plan.limits = RunnerLimits { prepare, timed };
-    measured(&plan, None).samples[0].clone()
+    measured(&plan).samples[0].clone()
 }

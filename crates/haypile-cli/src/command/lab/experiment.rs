@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use haypile_lab::experiment::{Block, Ended, Host, Printout};
+use haypile_lab::measure::Watcher;
 use haypile_sim::Trace;
 use haypile_sim::trace::format::Format;
 use parking_lot::Mutex;
@@ -33,6 +34,18 @@ pub(crate) struct Terminal {
     progress: Mutex<Option<Progress>>,
 }
 
+impl Watcher for Terminal {
+    fn advance(&self, steps: u64) {
+        if let Some(progress) = &*self.progress.lock() {
+            progress.advance(steps);
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::asked()
+    }
+}
+
 impl Host for Terminal {
     fn begin(&self, steps: u64, what: String) -> anyhow::Result<()> {
         interrupt::watch()?;
@@ -40,20 +53,10 @@ impl Host for Terminal {
         Ok(())
     }
 
-    fn advance(&self, steps: u64) {
-        if let Some(progress) = &*self.progress.lock() {
-            progress.advance(steps);
-        }
-    }
-
     fn finish(&self) {
         if let Some(progress) = self.progress.lock().take() {
             progress.finish();
         }
-    }
-
-    fn is_interrupted(&self) -> bool {
-        interrupt::asked()
     }
 
     fn note(&self, line: &str) {

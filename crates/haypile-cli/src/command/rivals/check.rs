@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow, bail};
 use haypile::ByteSize;
 use haypile_lab::experiment::Host;
 use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
-use haypile_lab::experiment::on_caches::Collector;
 use haypile_lab::measure::{Case, Contender, Places, Plan, RunnerLimits, measure};
 use haypile_lab::result::{Run, Sample, command_line};
 use haypile_lab::rival::{Rival, Rivals, State};
@@ -66,13 +65,16 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     };
     let terminal = Terminal::default();
     terminal.begin(plan.samples(), "checking rivals".to_owned())?;
-    let mut collector = Collector::new(&terminal);
     let run = Run::begin(micro::NAME, command_line(), SEED);
-    let outcome = measure(&plan, &run, None, &mut collector);
+    let mut samples = Vec::new();
+    let mut keep = |sample| {
+        samples.push(sample);
+        Ok(())
+    };
+    let is_complete = measure(&plan, &run, &terminal, &mut keep);
     terminal.finish();
-    let samples = collector.samples;
+    let is_complete = is_complete?;
     let checked = checked(&states, &samples, plan.cases.len());
-    let is_complete = outcome?.is_complete;
     if arguments.json {
         let skipped = skipped(&states).map(|(rival, why)| {
             json!({ "rival": rival.name(), "why": why, "how_to_get": rival.how_to_get() })

@@ -92,7 +92,7 @@ impl OnCaches for CrossoverExperiment {
             precision: 1.0 + options.precision,
             total_bytes: options.total.0,
             operations: options.operations,
-            seed: measuring.seed,
+            seed: measuring.run.seed,
         };
         let cases = first_sizes(&plan).iter().map(|&size| case(size, &plan)).collect();
         let then = move |samples: &[Sample]| Some(case(next(samples, &plan)?, &plan));

@@ -55,7 +55,7 @@ fn the_command_line_takes_precedence_over_the_file_and_that_over_the_defaults() 
     assert_eq!((traces, replay.capacity), (vec!["a.csv", "b.csv"], vec![5.0]));
     // In neither: the default.
     assert_eq!(replay.value_size, haypile::ByteSize(4 << 10));
-    assert_eq!((measuring.blocks, measuring.json, measuring.seed), (7, true, 1));
+    assert_eq!((measuring.blocks, measuring.run.json, measuring.run.seed), (7, true, 1));
     assert_eq!(measuring.subject[0].0.len(), 2);
     let [file, question, source, method] = ["mine.toml", "q?", "s", "m"].map(str::to_owned);
     assert_eq!(asked, Some(Asked { file, question, source, method }));

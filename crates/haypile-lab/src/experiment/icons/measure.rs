@@ -15,12 +15,13 @@ use super::loader::{IconOrders, IconReport, LoaderOrders};
 use super::options::IconsOptions;
 use super::theme::{Theme, Wanted};
 use super::way::Way;
+use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::startup::Cold;
 use crate::experiment::startup::cold::ColdFiles;
 use crate::experiment::{Host, parameters};
-use crate::measure::{Child, Deadline, Failure, OWN_LABEL, Observer, Runner, Turns};
+use crate::measure::{Child, Deadline, Failure, OWN_LABEL, Runner, Turns};
 use crate::meter::{LoadWatch, Residency};
-use crate::result::{Load, Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::result::{Load, Parameters, Run, Sample, SubjectId};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.
@@ -30,25 +31,9 @@ const PRIMINGS: u32 = 200;
 pub(super) struct IconRun<'a> {
     pub(super) options: &'a IconsOptions,
     pub(super) runner: &'a Runner,
-    pub(super) run: &'a Run,
+    pub(super) run: Run,
     pub(super) host: &'a dyn Host,
     pub(super) scratch: &'a Path,
-}
-
-/// Samples, kept and written.
-pub(super) struct Kept<'a> {
-    pub(super) samples: Vec<Sample>,
-    pub(super) results: Option<&'a mut ResultsWriter>,
-}
-
-impl Kept<'_> {
-    pub(super) fn add(&mut self, sample: Sample) -> anyhow::Result<()> {
-        if let Some(results) = &mut self.results {
-            results.write(&Row::Sample(sample.clone()))?;
-        }
-        self.samples.push(sample);
-        Ok(())
-    }
 }
 
 /// The outcome of one measurement.
@@ -61,19 +46,18 @@ pub(super) struct Measured<R = IconReport> {
 }
 
 impl IconRun<'_> {
-    /// Measures all ways of getting a number of icons of a theme. Returns whether the user let it
-    /// finish.
+    /// Measures all ways of getting a number of icons of a theme.
     ///
     /// # Errors
     ///
-    /// Results cannot be written, or the theme has no icons.
+    /// Results cannot be written, the theme has no icons, or the user has stopped it.
     pub(super) fn case(
         &self,
         theme: &Theme,
         number: u32,
-        kept: &mut Kept<'_>,
-    ) -> anyhow::Result<bool> {
-        let wanted = theme.wanted(number, self.options.size, self.options.seed)?;
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<()> {
+        let wanted = theme.wanted(number, self.options.size, self.options.run.seed)?;
         let cache = self.scratch.join(format!("{}-{number}.haypile", theme.name));
         let url = cache_url_at(&cache)?.to_string();
         let orders = |way| IconOrders {
@@ -84,9 +68,7 @@ impl IconRun<'_> {
             size: self.options.size,
             cache: url.clone(),
         };
-        if !self.prime(&orders)? {
-            return Ok(false);
-        }
+        self.prime(&orders)?;
         let mut cold = ColdFiles::default();
         if self.options.cold {
             cold.add(&theme.folders);
@@ -94,7 +76,8 @@ impl IconRun<'_> {
         }
         for &processes in &self.options.processes {
             for is_cold in [false, true].into_iter().take(1 + usize::from(self.options.cold)) {
-                let mut turns = Turns::new(self.options.seed, number as usize, theme.ways.len());
+                let mut turns =
+                    Turns::new(self.options.run.seed, number as usize, theme.ways.len());
                 for block in 0..self.options.blocks {
                     for (position, turn) in turns.next_block().into_iter().enumerate() {
                         let way = theme.ways[turn];
@@ -109,33 +92,33 @@ impl IconRun<'_> {
                         let cold = is_cold.then_some(&cold);
                         let sample = match self.measure(&orders(way), processes, cold) {
                             Ok(measured) => self.sample(way, &wanted, parameters, &measured),
-                            Err(Failure::Interrupted) => return Ok(false),
+                            Err(Failure::Interrupted) => return Err(Interrupted.into()),
                             Err(Failure::Late(text) | Failure::Failed(text)) => {
                                 Sample { error: Some(text), ..self.blank(way.name(), parameters) }
                             }
                         };
-                        kept.add(Sample { block, position: position as u64, ..sample })?;
+                        session.keep(Sample { block, position: position as u64, ..sample })?;
                         self.host.advance(1);
                     }
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Fills the cache. Returns whether the user let it finish.
-    fn prime(&self, orders: &dyn Fn(Way) -> IconOrders) -> anyhow::Result<bool> {
+    /// Fills the cache.
+    fn prime(&self, orders: &dyn Fn(Way) -> IconOrders) -> anyhow::Result<()> {
         for _ in 0..PRIMINGS {
             let mut rendered = 0;
             for way in [Way::Png, Way::Both] {
                 match self.measure(&orders(way), 1, None) {
                     Ok(measured) => rendered = measured.reports[0].rendered,
-                    Err(Failure::Interrupted) => return Ok(false),
+                    Err(Failure::Interrupted) => return Err(Interrupted.into()),
                     Err(Failure::Late(text) | Failure::Failed(text)) => anyhow::bail!(text),
                 }
             }
             if rendered == 0 {
-                return Ok(true);
+                return Ok(());
             }
         }
         anyhow::bail!(
@@ -159,10 +142,10 @@ impl IconRun<'_> {
         processes: u32,
         cold: Option<&ColdFiles>,
     ) -> Result<Measured<R>, Failure> {
-        let observer = Watched(self.host);
+        let is_interrupted = || self.host.is_interrupted();
         let failed = |error: anyhow::Error| Failure::Failed(format!("{error:#}"));
         let line = serde_json::to_string(orders).map_err(|error| failed(error.into()))? + "\n";
-        let limit = Deadline::after(self.options.timeout);
+        let limit = Deadline::after(self.options.run.timeout);
         let mut loaders = Vec::new();
         for _ in 0..processes {
             let mut command = Command::new(&self.runner.program);
@@ -171,7 +154,7 @@ impl IconRun<'_> {
         }
         for loader in &mut loaders {
             loader.say(&line);
-            loader.line(limit, &observer)?;
+            loader.line(limit, &is_interrupted)?;
         }
         let residency = cold.map(|cold| cold.drop(Cold::Fadvise)).transpose().map_err(failed)?;
         let pss = |loaders: &[Child]| loaders.iter().map(pss_bytes).sum::<u64>();
@@ -182,14 +165,14 @@ impl IconRun<'_> {
         }
         let mut reports = Vec::new();
         for loader in &mut loaders {
-            let said = loader.line(limit, &observer)?;
+            let said = loader.line(limit, &is_interrupted)?;
             let report = serde_json::from_str(&said).context("the loader's report");
             reports.push(report.map_err(failed)?);
         }
         let load = watch.end(None);
         let pss_bytes = pss(&loaders).saturating_sub(before);
         for mut loader in loaders {
-            loader.finish(Deadline::after(Duration::from_secs(10)), &observer)?;
+            loader.finish(Deadline::after(Duration::from_secs(10)), &is_interrupted)?;
         }
         Ok(Measured { reports, pss_bytes, residency, load })
     }
@@ -201,7 +184,7 @@ impl IconRun<'_> {
             language: String::new(),
             program: OWN_LABEL.to_owned(),
         };
-        Sample::blank(self.run, NAME, "load", parameters, subject)
+        Sample::blank(&self.run, NAME, "load", parameters, subject)
     }
 
     fn sample(
@@ -262,17 +245,6 @@ fn pss_bytes(loader: &Child) -> u64 {
     let pss = text.lines().find_map(|line| line.strip_prefix("Pss:"));
     let kib = pss.and_then(|pss| pss.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
-}
-
-/// Sees Ctrl-C.
-struct Watched<'a>(&'a dyn Host);
-
-impl Observer for Watched<'_> {
-    fn finished(&mut self, _: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        self.0.is_interrupted()
-    }
 }
 
 #[cfg(test)]

@@ -11,18 +11,18 @@ mod section;
 mod theme;
 mod way;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{ArgMatches, Args, Command};
-use serde_json::json;
 
 pub use loader::serve;
 pub use options::{IconSet, IconsOptions};
 
 use super::fill::Filled;
+use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, command_line, disturbance_of};
-use measure::{IconRun, Kept};
+use crate::result::Asked;
+use measure::IconRun;
 use theme::Theme;
 
 /// Name of the experiment.
@@ -71,17 +71,12 @@ impl Experiment for IconsExperiment {
 }
 
 fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
-    if let Some(path) = &options.out {
-        host.check_output(path)?;
-    }
-    let folder = std::path::absolute(options.directory.clone().unwrap_or_else(std::env::temp_dir))?;
-    let scratch = tempfile::Builder::new().prefix("haypile-icons-").tempdir_in(&folder);
-    let scratch =
-        scratch.with_context(|| format!("no folder can be created in {}", folder.display()))?;
+    let mut session = Session::new(NAME, asked, &options.run, host)?;
+    let scratch = options.run.scratch("haypile-icons-")?;
     let mut themes = Vec::new();
     let names = if options.set == IconSet::Icons { options.theme.as_slice() } else { &[] };
     for name in names {
-        match Theme::find(name, scratch.path(), options.seed)? {
+        match Theme::find(name, scratch.path(), options.run.seed)? {
             Some(theme) => themes.push(theme),
             None => host.note(&format!(
                 "not measured: the theme '{name}' is not installed (Debian's packages breeze-icon-theme, \
@@ -91,7 +86,7 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     if themes.is_empty() && options.set == IconSet::Icons {
         host.note("measured instead: a generated theme");
-        themes.extend(Theme::find(theme::GENERATED, scratch.path(), options.seed)?);
+        themes.extend(Theme::find(theme::GENERATED, scratch.path(), options.run.seed)?);
     }
     for theme in &themes {
         if let Some(reason) = &theme.without_gtk {
@@ -102,55 +97,30 @@ fn run(options: &IconsOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
             ));
         }
     }
-    let mut results = options.out.as_deref().map(ResultsWriter::append).transpose()?;
-    let run = Run { asked, ..Run::begin(NAME, command_line(), options.seed) };
-    for warning in run.warnings() {
-        host.note(&format!("warning: {warning}"));
-    }
-    if let Some(results) = &mut results {
-        results.write(&Row::Run(run.clone()))?;
-    }
-    let runner = Runner::own()?;
-    let icons = IconRun { options, runner: &runner, run: &run, host, scratch: scratch.path() };
-    let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
-    let measured = measure(&icons, &themes, &mut kept);
-    host.finish();
-    let samples = kept.samples;
-    let is_complete = *measured.as_ref().unwrap_or(&false);
-    if options.json {
-        host.print_json(&json!({ "run": run, "complete": is_complete, "samples": samples }))?;
-    } else if !samples.is_empty() {
-        host.print(&printout::printout(&samples))?;
-    }
-    if let Some(warning) = disturbance_of(&run, &samples) {
-        host.note(&format!("warning: {warning}"));
-    }
-    if !measured? {
-        bail!("interrupted; printed what {} measurements came to", samples.len());
-    }
-    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+    session.begin(None)?;
+    let (runner, run) = (Runner::own()?, session.run.clone());
+    let icons = IconRun { options, runner: &runner, run, host, scratch: scratch.path() };
+    let measured = measure(&icons, &themes, &mut session);
+    session.end(measured, no_fields, printout::printout)
 }
 
-/// Measures everything; returns whether the user let it finish.
-fn measure(icons: &IconRun<'_>, themes: &[Theme], kept: &mut Kept<'_>) -> anyhow::Result<bool> {
+/// Measures everything.
+fn measure(icons: &IconRun<'_>, themes: &[Theme], session: &mut Session<'_>) -> anyhow::Result<()> {
     let options = icons.options;
     if options.set == IconSet::Game {
         icons.host.begin(2 * options.blocks, "playing a game".to_owned())?;
-        let is_finished = icons.game(kept)?;
+        icons.game(session)?;
         icons.host.finish();
-        return Ok(is_finished);
+        return Ok(());
     }
     let each = options.processes.len() as u64 * (1 + u64::from(options.cold)) * options.blocks;
     for theme in themes {
         for &number in &options.icons {
             let steps = each * theme.ways.len() as u64;
             icons.host.begin(steps, format!("getting {number} icons of {}", theme.name))?;
-            let is_finished = icons.case(theme, number, kept)?;
+            icons.case(theme, number, session)?;
             icons.host.finish();
-            if !is_finished {
-                return Ok(false);
-            }
         }
     }
-    Ok(true)
+    Ok(())
 }

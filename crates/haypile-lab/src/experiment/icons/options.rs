@@ -1,11 +1,9 @@
 //! Options of `haypile lab icons`.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
 
-use crate::experiment::value::{count, seconds};
+use crate::experiment::session::RunOptions;
+use crate::experiment::value::count;
 
 /// Pictures that are got or drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,26 +55,7 @@ pub struct IconsOptions {
     /// Number of blocks: in each, every way once, in random order
     #[arg(long, short, value_name = "N", default_value = "7", value_parser = count)]
     pub blocks: u64,
-    /// File with the question and the options, like those that haypile lab experiments prints
-    /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
-    pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a brief run
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed of the names, the order within blocks, and the generated theme
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Directory for the cache [default: the system's directory for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
-    /// Seconds after which a process is an error
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
-    pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }

@@ -72,7 +72,7 @@ impl OnCaches for MicroExperiment {
     type Options = MicroOptions;
 
     fn check(options: &MicroOptions, measuring: &Measuring) -> anyhow::Result<()> {
-        cases(options, measuring.seed, None)?;
+        cases(options, measuring.run.seed, None)?;
         Ok(())
     }
 
@@ -82,8 +82,8 @@ impl OnCaches for MicroExperiment {
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
-        let file_system = measuring.directory.as_deref().and_then(file_system);
-        Ok(Setup::new(cases(options, measuring.seed, file_system.as_deref())?, subjects))
+        let file_system = measuring.run.directory.as_deref().and_then(file_system);
+        Ok(Setup::new(cases(options, measuring.run.seed, file_system.as_deref())?, subjects))
     }
 
     #[cfg(feature = "report")]

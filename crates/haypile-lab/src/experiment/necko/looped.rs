@@ -46,12 +46,12 @@ impl OnCaches for LoopExperiment {
     ) -> anyhow::Result<Setup> {
         if options.http.http {
             let (runs, delay) = (options.runs, delay(options.origin_delay));
-            let requests = Requests { runs, delay, seed: measuring.seed };
+            let requests = Requests { runs, delay, seed: measuring.run.seed };
             return setup_over_http(measuring, subjects, requests, |requests, origin| {
                 loop_cases(&options.sizes, requests, origin)
             });
         }
-        Ok(Setup::new(cases(options, measuring.seed), subjects))
+        Ok(Setup::new(cases(options, measuring.run.seed), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -67,7 +67,7 @@ fn setup_over_http(
     cases: impl FnOnce(Requests, &Rc<CaseOrigin>) -> Vec<Case>,
 ) -> anyhow::Result<Setup> {
     let origin = Rc::new(CaseOrigin::default());
-    let directory = measuring.absolute_directory()?;
+    let directory = measuring.run.absolute_directory()?;
     let places = Places::new(&directory);
     let places = places.with_context(|| format!("cannot write into {}", directory.display()))?;
     let subjects = OverHttp { http: true }.subjects(subjects)?;

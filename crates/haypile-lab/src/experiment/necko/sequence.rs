@@ -44,12 +44,12 @@ impl OnCaches for SequenceExperiment {
     ) -> anyhow::Result<Setup> {
         if options.http.http {
             let delay = delay(options.origin_delay);
-            let requests = Requests { runs: None, delay, seed: measuring.seed };
+            let requests = Requests { runs: None, delay, seed: measuring.run.seed };
             return setup_over_http(measuring, subjects, requests, |requests, origin| {
                 sequence_cases(&options.sizes, KEYS, requests, origin)
             });
         }
-        Ok(Setup::new(cases(&options.sizes, measuring.seed), subjects))
+        Ok(Setup::new(cases(&options.sizes, measuring.run.seed), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -2,30 +2,26 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
 
-use crate::experiment::value::{count, seconds};
+use crate::experiment::session::RunOptions;
+use crate::experiment::value::count;
 use crate::measure::OWN_LABEL;
 use crate::subject::{SubjectSpec, split_list};
 
 /// Options for the subjects, the number of samples, and the place of the results.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Measuring")]
+#[command(mut_arg("timeout", |arg| arg.default_value("600").help(
+    "Seconds after which a runner is stopped, for its preparation and again for the rest"
+)))]
 pub struct Measuring {
     /// Caches to measure, as haypile lab subjects lists them, separated by commas; the output shows
     /// the others relative to the first [default: those of the experiment]
     #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub subject: Vec<SubjectList>,
-    /// File with the question and the options, like those that haypile lab experiments prints;
-    /// options on the command line take precedence [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
-    pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a run as brief as is still meaningful
-    #[arg(long)]
-    pub quick: bool,
     /// Of the caches that the file names, measure only those of this program
     #[arg(long)]
     pub embedded: bool,
@@ -44,22 +40,9 @@ pub struct Measuring {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub warm_up: u64,
-    /// Seed of keys, operations and orders
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Directory for the files of caches: /dev/shm, or a directory on the disk to measure; the command
-    /// removes them [default: the system's directory for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
-    /// Seconds after which a runner is stopped, for its preparation and again for the rest
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
-    pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// Subjects separated by commas.

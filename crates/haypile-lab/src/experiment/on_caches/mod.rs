@@ -13,9 +13,9 @@ use clap::{ArgMatches, Args, Command};
 pub use contenders::{LIST_LIMIT, Listing, listings};
 pub use http::OverHttp;
 pub use measuring::{Build, Measuring, SubjectList};
-pub use run::Collector;
 
 use super::fill::Filled;
+use super::session::Session;
 use super::{Ended, Experiment, Host, Printout};
 use crate::measure::{Case, Contender, NextCase, Surroundings};
 #[cfg(feature = "report")]
@@ -114,8 +114,9 @@ impl<E: OnCaches> Experiment for E {
         let (options, measuring): (E::Options, Measuring) = (filled.get()?, filled.get()?);
         E::check(&options, &measuring)?;
         let subjects = contenders::subjects(E::NAME, &measuring, &filled, host)?;
+        let session = Session::new(E::NAME, filled.asked, &measuring.run, host)?;
         let setup = E::setup(&options, &measuring, subjects, host)?;
-        run::run::<E>(setup, &measuring, filled.asked, host)
+        run::run::<E>(session, setup, &measuring)
     }
 
     #[cfg(feature = "report")]

@@ -8,10 +8,11 @@ use haypile_http::link::LinkProfile;
 use serde_json::Value;
 
 use super::improvement::{ColumnName, LOAD, LinkLoads, UNSHAPED, View, links_of};
-use super::measure::{Kept, Measured, PageRun, Watched, estimate, is_counting, passes};
+use super::measure::{Measured, PageRun, estimate, is_counting, passes};
 use super::options::PagesOptions;
 use super::plan::Disk;
 use super::printout::{cell, requests};
+use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, Printout, parameters};
 use crate::measure::{Places, Turns};
 use crate::meter::LoadWatch;
@@ -79,15 +80,15 @@ fn columns(proxy_bytes: u64, sizes: &[u64], disks: &[Disk]) -> Vec<BrowserColumn
     columns
 }
 
-/// Measures the browser's columns over all links; returns whether the user let it finish.
+/// Measures the browser's columns over all links.
 pub(super) fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
     browser: &Browser,
     server: &mut SiteServer,
     sizes: &[u64],
-    kept: &mut Kept<'_>,
-) -> anyhow::Result<bool> {
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
     let ByteSize(proxy_bytes) = options.memory;
     let run = BrowserRun {
         pages,
@@ -100,9 +101,8 @@ pub(super) fn measure(
     let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
     let all = columns.len() as u64 * visits * blocks;
     host.begin(all, format!("loading pages in {} over no link", browser.name))?;
-    let counted = run.link(server, &LinkProfile::unshaped(), &columns, blocks, kept)?;
+    let counted = run.link(server, &LinkProfile::unshaped(), &columns, blocks, session)?;
     host.finish();
-    let Some(counted) = counted else { return Ok(false) };
     let distinct = distinct(&columns, &counted);
     let loads = distinct.iter().filter_map(|&at| counted[at].as_ref().ok());
     let estimate: Duration = links
@@ -125,13 +125,10 @@ pub(super) fn measure(
     for link in links {
         let all = distinct.len() as u64 * visits * options.blocks;
         host.begin(all, format!("loading pages in {} over {link}", browser.name))?;
-        let loaded = run.link(server, link, &distinct, options.blocks, kept)?;
+        run.link(server, link, &distinct, options.blocks, session)?;
         host.finish();
-        if loaded.is_none() {
-            return Ok(false);
-        }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The columns, by index, whose counts are not equal to those of another one of the same cache.
@@ -163,8 +160,8 @@ impl BrowserRun<'_> {
         link: &LinkProfile,
         columns: &[BrowserColumn],
         blocks: u64,
-        kept: &mut Kept<'_>,
-    ) -> anyhow::Result<Option<Vec<Measured>>> {
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<Vec<Measured>> {
         let seed = self.pages.run.seed;
         let mut turns = Turns::new(seed, 0, columns.len());
         let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
@@ -177,13 +174,13 @@ impl BrowserRun<'_> {
                 let watch = LoadWatch::begin();
                 let measured = match self.column(server, column, is_counting(link)) {
                     Ok(loads) => Ok(loads),
-                    Err(LoaderError::Interrupted) => return Ok(None),
+                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
                     Err(LoaderError::Failed(error)) => Err(error),
                 };
                 let load = Some(watch.end(None));
                 for sample in self.samples(link, column, &measured) {
                     let (position, load) = (position as u64, load.clone());
-                    kept.add(Sample { block, position, load, ..sample })?;
+                    session.keep(Sample { block, position, load, ..sample })?;
                 }
                 if block == 0 {
                     first[at] = Some(measured);
@@ -191,7 +188,7 @@ impl BrowserRun<'_> {
                 self.pages.host.advance(self.pages.visits.len() as u64);
             }
         }
-        Ok(Some(first.into_iter().flatten().collect()))
+        Ok(first.into_iter().flatten().collect())
     }
 
     /// Loads all visits with the cache of a column, empty at first, and verifies the counts.
@@ -206,9 +203,9 @@ impl BrowserRun<'_> {
         let disk = disks.iter().find(|disk| disk.name == column.medium).unwrap_or(&disks[0]);
         let places = Places::new(&disk.directory).map_err(failed)?;
         let place = places.next().map_err(failed)?;
-        let observer = Watched(self.pages.host);
+        let is_interrupted = || self.pages.host.is_interrupted();
         let start = |is_kept| {
-            BrowserProcess::start(self.settings, server, column, &place, is_kept, &observer)
+            BrowserProcess::start(self.settings, server, column, &place, is_kept, &is_interrupted)
         };
         let (site, visits) = (self.pages.site, self.pages.visits);
         let mut process = start(false)?;
@@ -216,7 +213,7 @@ impl BrowserRun<'_> {
         for visit in visits {
             loads.push(self.load(&mut process, server, column, visit.page)?);
         }
-        process.loader.end(&observer)?;
+        process.loader.end(&is_interrupted)?;
         let wrong = LoaderError::Failed;
         for pass in passes(visits.as_slice()) {
             verify_size(site, column, &loads[pass]).map_err(wrong)?;
@@ -226,7 +223,7 @@ impl BrowserRun<'_> {
         {
             let mut process = start(true)?;
             let after = self.load(&mut process, server, column, visit.page)?;
-            process.loader.end(&observer)?;
+            process.loader.end(&is_interrupted)?;
             verify_place(column, last, &after).map_err(wrong)?;
         }
         Ok(loads)
@@ -241,7 +238,8 @@ impl BrowserRun<'_> {
     ) -> Result<CountedLoad, LoaderError> {
         let site = self.pages.site;
         let before = server.requests_by_resource();
-        let (report, origin) = process.loader.load(page, server, &Watched(self.pages.host))?;
+        let (report, origin) =
+            process.loader.load(page, server, &|| self.pages.host.is_interrupted())?;
         let after = server.requests_by_resource();
         let loads = site.pages[page].loads.iter();
         let asked: Vec<u64> =
@@ -277,7 +275,7 @@ impl BrowserRun<'_> {
                 // As browsers are, whatever the option says for our loader.
                 ("partitioned", true.into()),
             ]);
-            Sample::blank(self.pages.run, self.pages.experiment, LOAD, parameters, subject.clone())
+            Sample::blank(&self.pages.run, self.pages.experiment, LOAD, parameters, subject.clone())
         };
         self.pages.rows(measured, row)
     }

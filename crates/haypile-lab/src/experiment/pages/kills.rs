@@ -5,8 +5,9 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::measure::{Kept, PageRun, Watched, subject};
+use super::measure::{PageRun, subject};
 use crate::experiment::parameters;
+use crate::experiment::session::{Interrupted, Session};
 use crate::measure::Places;
 use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
 use crate::result::Sample;
@@ -45,31 +46,31 @@ impl KilledWhen {
 
 impl PageRun<'_> {
     /// Kills the loader in each state this many times, and has another one load the same pages from
-    /// what is left; returns whether the user let it finish.
+    /// what is left.
     pub(super) fn kills(
         &self,
         server: &SiteServer,
         column: &Column,
         kills: u32,
-        kept: &mut Kept<'_>,
-    ) -> anyhow::Result<bool> {
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<()> {
         let mut random = ChaCha8Rng::seed_from_u64(self.run.seed ^ 0x6b69_6c6c);
         for block in 0..u64::from(kills) {
             for when in KilledWhen::ALL {
                 let parameters =
                     parameters([("site", self.site_name.into()), ("when", when.name().into())]);
                 let blank =
-                    Sample::blank(self.run, self.experiment, KILLED, parameters, subject(column));
+                    Sample::blank(&self.run, self.experiment, KILLED, parameters, subject(column));
                 let sample = match self.killed(server, column, when, &mut random, blank.clone()) {
                     Ok(sample) => sample,
-                    Err(LoaderError::Interrupted) => return Ok(false),
+                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
                     Err(LoaderError::Failed(error)) => Sample { error: Some(error), ..blank },
                 };
-                kept.add(Sample { block, ..sample })?;
+                session.keep(Sample { block, ..sample })?;
                 self.host.advance(1);
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Loads pages, kills the loader, and has another one load the pages that were loaded whole.
@@ -84,29 +85,29 @@ impl PageRun<'_> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
         let places = Places::new(self.directory(column)).map_err(failed)?;
         let place = places.next().map_err(failed)?;
-        let observer = Watched(self.host);
+        let is_interrupted = || self.host.is_interrupted();
         let pages = self.site.pages.len();
         let mut loader =
-            LoaderProcess::start(self.loader, server, column, &place, false, &observer)?;
+            LoaderProcess::start(self.loader, server, column, &place, false, &is_interrupted)?;
         // All but the last page are loaded whole.
         let whole = pages.saturating_sub(1).max(1);
         let mut longest_ns = 0;
         for page in 0..whole {
-            let (report, _) = loader.load(page, server, &observer)?;
+            let (report, _) = loader.load(page, server, &is_interrupted)?;
             longest_ns = longest_ns.max(report.wall_ns);
         }
         match when {
-            KilledWhen::Never => loader.end(&observer)?,
+            KilledWhen::Never => loader.end(&is_interrupted)?,
             KilledWhen::Loading => {
                 loader.begin_load(pages - 1);
                 let until = Duration::from_nanos(random.next_u64() % longest_ns.max(1));
                 // It may have ended before.
-                let _ = loader.report_within(until, &observer)?;
+                let _ = loader.report_within(until, &is_interrupted)?;
                 loader.kill();
             }
             KilledWhen::Paused => loader.kill(),
             KilledWhen::Flushed => {
-                let took = loader.flush(&observer)?;
+                let took = loader.flush(&is_interrupted)?;
                 let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
                 sample.counts.insert("flush_ns".to_owned(), took_ns);
                 loader.kill();
@@ -118,11 +119,11 @@ impl PageRun<'_> {
             column,
             &place,
             true,
-            &observer,
+            &is_interrupted,
         )?;
         let mut sum = LoadReport::default();
         for page in 0..pages {
-            let (report, _) = loader.load(page, server, &observer)?;
+            let (report, _) = loader.load(page, server, &is_interrupted)?;
             sum.wrong += report.wrong;
             sum.failed += report.failed;
             sum.wall_ns += report.wall_ns;
@@ -132,7 +133,7 @@ impl PageRun<'_> {
                 sum.hits += report.hits;
             }
         }
-        loader.end(&observer)?;
+        loader.end(&is_interrupted)?;
         if sum.wrong + sum.failed > 0 {
             return Err(LoaderError::Failed(format!(
                 "{} responses were not those of the site, and {} failed, after a kill {}",

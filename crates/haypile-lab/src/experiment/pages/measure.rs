@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 
 use super::improvement::{LOAD, UNSHAPED};
 use super::plan::Disk;
+use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
-use crate::measure::{Observer, Places, Turns};
+use crate::measure::{Places, Turns};
 use crate::meter::LoadWatch;
 use crate::pages::verify::{self, CountedLoad};
 use crate::pages::{
     Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, Protocol, SiteServer,
 };
-use crate::result::{ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::result::{Run, Sample, SubjectId};
 use crate::site::Site;
 use crate::site::manifest::{Visit, Visits};
 
@@ -34,7 +35,7 @@ pub(crate) struct PageRun<'a> {
     pub(crate) visits: &'a Visits,
     pub(crate) disks: &'a [Disk],
     pub(crate) loader: LoaderSettings<'a>,
-    pub(crate) run: &'a Run,
+    pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
 }
@@ -83,33 +84,6 @@ impl TimeLimit {
 /// The loads of one column over one link in one block, or why there are none.
 pub(super) type Measured = Result<Vec<CountedLoad>, String>;
 
-/// Sees Ctrl-C.
-pub(super) struct Watched<'a>(pub(super) &'a dyn Host);
-
-impl Observer for Watched<'_> {
-    fn finished(&mut self, _sample: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        self.0.is_interrupted()
-    }
-}
-
-/// Samples of a run, kept and written.
-pub(crate) struct Kept<'a> {
-    pub(crate) samples: Vec<Sample>,
-    pub(crate) results: Option<&'a mut ResultsWriter>,
-}
-
-impl Kept<'_> {
-    pub(super) fn add(&mut self, sample: Sample) -> anyhow::Result<()> {
-        if let Some(results) = &mut self.results {
-            results.write(&Row::Sample(sample.clone()))?;
-        }
-        self.samples.push(sample);
-        Ok(())
-    }
-}
-
 impl PageRun<'_> {
     /// Refuses to load the next column once the time that the user allows is over.
     pub(super) fn check_time(&self, link: &LinkProfile, done: (u64, u64)) -> anyhow::Result<()> {
@@ -117,19 +91,20 @@ impl PageRun<'_> {
     }
 
     /// Measures columns over a link, in blocks, each in random order; returns the loads of the first
-    /// block by column, `None` if the user interrupts.
+    /// block by column.
     ///
     /// # Errors
     ///
-    /// Results cannot be written, the link cannot be set up, or the time is over.
+    /// Results cannot be written, the link cannot be set up, the time is over, or the user has stopped
+    /// it.
     pub(crate) fn link(
         &self,
         server: &mut SiteServer,
         link: &LinkProfile,
         columns: &[Column],
         blocks: u64,
-        kept: &mut Kept<'_>,
-    ) -> anyhow::Result<Option<Vec<Measured>>> {
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<Vec<Measured>> {
         let seed = self.run.seed;
         let mut turns = Turns::new(seed, 0, columns.len());
         let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
@@ -143,13 +118,13 @@ impl PageRun<'_> {
                 let watch = LoadWatch::begin();
                 let measured = match self.column(server, column, *link == LinkProfile::unshaped()) {
                     Ok(loads) => Ok(loads),
-                    Err(LoaderError::Interrupted) => return Ok(None),
+                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
                     Err(LoaderError::Failed(error)) => Err(error),
                 };
                 let load = Some(watch.end(None));
                 for sample in self.samples(link, column, &measured) {
                     let (position, load) = (position as u64, load.clone());
-                    kept.add(Sample { block, position, load, ..sample })?;
+                    session.keep(Sample { block, position, load, ..sample })?;
                 }
                 if block == 0 {
                     first[at] = Some(measured);
@@ -157,7 +132,7 @@ impl PageRun<'_> {
                 self.host.advance(self.visits.len() as u64);
             }
         }
-        Ok(Some(first.into_iter().flatten().collect()))
+        Ok(first.into_iter().flatten().collect())
     }
 
     /// Loads all visits with the cache of a column, empty at first, and verifies the counts.
@@ -170,15 +145,16 @@ impl PageRun<'_> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
         let places = Places::new(self.directory(column)).map_err(failed)?;
         let place = places.next().map_err(failed)?;
-        let observer = Watched(self.host);
-        let start =
-            |is_kept| LoaderProcess::start(self.loader, server, column, &place, is_kept, &observer);
+        let is_interrupted = || self.host.is_interrupted();
+        let start = |is_kept| {
+            LoaderProcess::start(self.loader, server, column, &place, is_kept, &is_interrupted)
+        };
         let mut loader = start(false)?;
         let mut loads = Vec::with_capacity(self.visits.len());
         for visit in self.visits {
             loads.push(self.load(&mut loader, server, column, visit.page)?);
         }
-        loader.end(&observer)?;
+        loader.end(&is_interrupted)?;
         let wrong = LoaderError::Failed;
         for pass in passes(self.visits.as_slice()) {
             verify::size(self.site, column, &loads[pass]).map_err(wrong)?;
@@ -188,7 +164,7 @@ impl PageRun<'_> {
         {
             let mut loader = start(true)?;
             let after = self.load(&mut loader, server, column, visit.page)?;
-            loader.end(&observer)?;
+            loader.end(&is_interrupted)?;
             verify::place(self.site, column, last, &after).map_err(wrong)?;
         }
         Ok(loads)
@@ -203,7 +179,7 @@ impl PageRun<'_> {
         page: usize,
     ) -> Result<CountedLoad, LoaderError> {
         let before = server.requests_by_resource();
-        let (report, origin) = loader.load(page, server, &Watched(self.host))?;
+        let (report, origin) = loader.load(page, server, &|| self.host.is_interrupted())?;
         let after = server.requests_by_resource();
         let asked = |load: &crate::site::PageLoad| after[load.resource] > before[load.resource];
         let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
@@ -234,7 +210,7 @@ impl PageRun<'_> {
                 ("connections", self.loader.connections.into()),
                 ("partitioned", self.loader.is_partitioned.into()),
             ]);
-            Sample::blank(self.run, self.experiment, LOAD, parameters, subject(column))
+            Sample::blank(&self.run, self.experiment, LOAD, parameters, subject(column))
         };
         self.rows(measured, row)
     }

@@ -19,7 +19,6 @@ pub(crate) mod plan;
 pub(crate) mod printout;
 #[cfg(feature = "report")]
 mod section;
-pub(crate) mod session;
 mod source;
 
 use std::time::Duration;
@@ -32,13 +31,13 @@ use haypile_http::link::LinkProfile;
 pub use options::{DiskSize, Medium, PagesOptions};
 
 use super::fill::Filled;
+use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 use crate::result::{Asked, Sample};
-use measure::{Kept, PageRun, TimeLimit};
-use session::Session;
+use measure::{PageRun, TimeLimit};
 
 /// Name of the experiment.
 pub const NAME: &str = "pages";
@@ -81,11 +80,8 @@ impl Experiment for PagesExperiment {
 }
 
 fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
-    if let Some(path) = &options.out {
-        host.check_output(path)?;
-    }
-    let directory = options.directory.clone().unwrap_or_else(std::env::temp_dir);
-    let disks = plan::disks(&options.disk_at, &std::path::absolute(directory)?)?;
+    let mut session = Session::new(NAME, asked, &options.run, host)?;
+    let disks = plan::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (mut site, site_name) = plan::site(options, host)?;
     if options.no_waits {
         let loads = site.pages.iter_mut().flat_map(|page| &mut page.loads);
@@ -105,9 +101,8 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     sizes.dedup();
     let ByteSize(memory_bytes) = options.memory;
     let columns = plan::columns(memory_bytes, &sizes, &disks);
-    let asked = (NAME, asked, options.seed);
-    let session = Session::begin(asked, options.out.as_deref(), (&site, &visits), host)?;
-    let Session { run, mut results } = session;
+    session.begin(None)?;
+    host.note(&plan::description(&site, &visits));
     let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
@@ -122,36 +117,33 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
             protocol: options.protocol,
             connections: options.protocol.connections(options.connections.into()),
             is_partitioned: options.partition,
-            limit: options.timeout,
+            limit: options.run.timeout,
         },
-        run: &run,
+        run: session.run.clone(),
         host,
         time: options.time.map(TimeLimit::begin),
     };
-    let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
-    let mut measured = measure(options, &pages, &mut server, &columns, &mut kept);
-    if let (Ok(true), Some(browser)) = (&measured, &browser) {
-        measured = browser::measure(options, &pages, browser, &mut server, &sizes, &mut kept);
+    let mut measured = measure(options, &pages, &mut server, &columns, &mut session);
+    if let (Ok(()), Some(browser)) = (&measured, &browser) {
+        measured = browser::measure(options, &pages, browser, &mut server, &sizes, &mut session);
     }
-    host.finish();
-    let samples = kept.samples;
-    session::end(&run, &samples, measured, options.json, host, || {
-        let mut printout = printout::printout(&samples, memory_bytes, options.advise);
+    session.end(measured, no_fields, |samples| {
+        let mut printout = printout::printout(samples, memory_bytes, options.advise);
         if let Some(browser) = &browser {
-            printout.gap().append(browser::printout(browser, &samples));
+            printout.gap().append(browser::printout(browser, samples));
         }
         printout
     })
 }
 
-/// Measures all links, and kills; returns whether the user let it finish.
+/// Measures all links, and kills.
 fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
     server: &mut SiteServer,
     columns: &[Column],
-    kept: &mut Kept<'_>,
-) -> anyhow::Result<bool> {
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
     let (host, visits) = (pages.host, pages.visits.len() as u64);
     let unshaped = LinkProfile::unshaped();
     let is_shaped = |link: &&LinkProfile| !measure::is_counting(link);
@@ -160,9 +152,8 @@ fn measure(
     let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
     let all = columns.len() as u64 * visits;
     host.begin(all * blocks, "loading pages over no link".to_owned())?;
-    let counted = pages.link(server, &unshaped, columns, blocks, kept)?;
+    let counted = pages.link(server, &unshaped, columns, blocks, session)?;
     host.finish();
-    let Some(counted) = counted else { return Ok(false) };
     let distinct = measure::distinct(columns, &counted);
     let of = |column: &Column| {
         let at = columns.iter().position(|other| other == column);
@@ -188,23 +179,20 @@ fn measure(
     for link in links {
         let all = distinct.len() as u64 * visits * options.blocks;
         host.begin(all, format!("loading pages over {link}"))?;
-        let loaded = pages.link(server, link, &distinct, options.blocks, kept)?;
+        pages.link(server, link, &distinct, options.blocks, session)?;
         host.finish();
-        if loaded.is_none() {
-            return Ok(false);
-        }
     }
     if options.kills == 0 {
-        return Ok(true);
+        return Ok(());
     }
     let disk = columns.iter().filter(|column| column.kind == ColumnKind::Disk);
     let disk = disk.max_by_key(|column| column.disk_bytes).context("no column has a disk cache")?;
-    server.over(&unshaped, options.seed)?;
+    server.over(&unshaped, options.run.seed)?;
     let all = u64::from(options.kills) * kills::KilledWhen::ALL.len() as u64;
     host.begin(all, "killing loaders".to_owned())?;
-    let is_complete = pages.kills(server, disk, options.kills, kept)?;
+    pages.kills(server, disk, options.kills, session)?;
     host.finish();
-    Ok(is_complete)
+    Ok(())
 }
 
 /// The rows of kills.

@@ -10,7 +10,8 @@ use clap::Args;
 use haypile::ByteSize;
 use haypile_http::link::LinkProfile;
 
-use crate::experiment::value::{count, seconds, size};
+use crate::experiment::session::RunOptions;
+use crate::experiment::value::{count, size};
 use crate::pages::Protocol;
 use crate::site::generate::Percentile;
 
@@ -40,6 +41,7 @@ Examples:
   haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
   haypile lab pages --browser chromium --pages 4 --sizes 10MB --links wifi
   haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
+#[command(mut_arg("timeout", |arg| arg.default_value("300").help("Seconds after which a load is an error")))]
 pub struct PagesOptions {
     /// HAR files with pages, each after the other [default: a generated site]
     #[arg(value_name = "HAR")]
@@ -101,28 +103,9 @@ pub struct PagesOptions {
     /// Also print the smallest size within 2 % of the best, for each medium and link
     #[arg(long)]
     pub advise: bool,
-    /// File with the question and the options, like those that haypile lab experiments prints
-    /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
-    pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a brief run: a small site
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed of the generated site, the order within blocks, and the link's jitter
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Directory for the caches' files [default: the system's directory for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
-    /// Seconds after which a load is an error
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
-    pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 /// A link: in a list whose parts commas separate, its own properties are separated by semicolons.

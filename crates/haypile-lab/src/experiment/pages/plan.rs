@@ -25,7 +25,7 @@ pub(crate) struct Disk {
 pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(Site, String)> {
     let now = SystemTime::now();
     if options.hars.is_empty() {
-        let (seed, pages) = (options.seed, options.pages as usize);
+        let (seed, pages) = (options.run.seed, options.pages as usize);
         let generator = match options.weight {
             Some(ByteSize(weight)) => Generator::of_weight(seed, pages, weight),
             None => Generator::at_percentile(seed, pages, options.percentile),

@@ -74,9 +74,9 @@ impl OnCaches for PersistExperiment {
             sizes: sizes_below(total_bytes),
             wait_milliseconds: options.age.unwrap_or(0) * 1000,
             with_age: options.age.is_some(),
-            seed: measuring.seed,
+            seed: measuring.run.seed,
         })?;
-        let directory = measuring.absolute_directory()?;
+        let directory = measuring.run.absolute_directory()?;
         let places = Places::new(&directory, options.cold);
         let places =
             places.with_context(|| format!("cannot write into {}", directory.display()))?;

@@ -133,7 +133,7 @@ impl OnCaches for RatioExperiment {
             [] => &Ratio::ALL,
             ratios => ratios,
         };
-        Ok(Setup::new(cases(ratios, options.operations, measuring.seed), subjects))
+        Ok(Setup::new(cases(ratios, options.operations, measuring.run.seed), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -66,7 +66,7 @@ impl OnCaches for ReplayExperiment {
         for trace in &options.traces {
             let (name, trace) = open(trace, host)?;
             let replay = Replay::new(&trace, value_bytes).context(name.clone())?;
-            cases.extend(self::cases(&name, replay, &options.capacity, measuring.seed));
+            cases.extend(self::cases(&name, replay, &options.capacity, measuring.run.seed));
         }
         Ok(Setup::new(cases, subjects))
     }

@@ -15,9 +15,9 @@ use haypile::ByteSize;
 pub use options::ResourcesOptions;
 
 use super::fill::Filled;
-use super::pages::measure::{Kept, PageRun};
+use super::pages::measure::PageRun;
 use super::pages::plan;
-use super::pages::session::{self, Session};
+use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::measure::Runner;
 use crate::pages::{Column, LoaderSettings, SiteServer};
@@ -69,11 +69,8 @@ impl Experiment for ResourcesExperiment {
 }
 
 fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
-    if let Some(path) = &options.out {
-        host.check_output(path)?;
-    }
-    let directory = options.directory.clone().unwrap_or_else(std::env::temp_dir);
-    let disks = plan::disks(&options.disk_at, &std::path::absolute(directory)?)?;
+    let mut session = Session::new(NAME, asked, &options.run, host)?;
+    let disks = plan::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (source, site_name) = source(options.list.as_deref())?;
     for warning in &source.warnings {
         host.note(&format!("warning: {warning}"));
@@ -82,9 +79,8 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let visits = Visits::of_pages([0, 0]);
     let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
     let columns = plan::columns(memory_bytes, &[disk_bytes], &disks);
-    let asked = (NAME, asked, options.seed);
-    let session = Session::begin(asked, options.out.as_deref(), (&site, &visits), host)?;
-    let Session { run, mut results } = session;
+    session.begin(None)?;
+    host.note(&plan::description(&site, &visits));
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
@@ -98,37 +94,31 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
             protocol: options.protocol,
             connections: options.protocol.connections(options.connections.into()),
             is_partitioned: false,
-            limit: options.timeout,
+            limit: options.run.timeout,
         },
-        run: &run,
+        run: session.run.clone(),
         host,
         time: None,
     };
-    let mut kept = Kept { samples: Vec::new(), results: results.as_mut() };
-    let measured = measure(options, &pages, &mut server, &columns, &mut kept);
-    host.finish();
-    let samples = kept.samples;
-    session::end(&run, &samples, measured, options.json, host, || printout::printout(&samples))
+    let measured = measure(options, &pages, &mut server, &columns, &mut session);
+    session.end(measured, no_fields, printout::printout)
 }
 
-/// Measures all links; returns whether the user let it finish.
+/// Measures all links.
 fn measure(
     options: &ResourcesOptions,
     pages: &PageRun<'_>,
     server: &mut SiteServer,
     columns: &[Column],
-    kept: &mut Kept<'_>,
-) -> anyhow::Result<bool> {
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
     for link in &options.links {
         let all = columns.len() as u64 * pages.visits.len() as u64 * options.blocks;
         pages.host.begin(all, format!("loading resources over {link}"))?;
-        let loaded = pages.link(server, link, columns, options.blocks, kept)?;
+        pages.link(server, link, columns, options.blocks, session)?;
         pages.host.finish();
-        if loaded.is_none() {
-            return Ok(false);
-        }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Reads the resources, and returns what results call them as well.

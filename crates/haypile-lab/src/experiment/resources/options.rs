@@ -1,14 +1,14 @@
 //! Options of `haypile lab resources`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use haypile::ByteSize;
 use haypile_http::link::LinkProfile;
 
 use crate::experiment::pages::options::{Medium, link};
-use crate::experiment::value::{count, seconds, size};
+use crate::experiment::session::RunOptions;
+use crate::experiment::value::{count, size};
 use crate::pages::Protocol;
 
 /// Options of the experiment.
@@ -30,6 +30,7 @@ Examples:
   haypile lab resources
   haypile lab resources page.txt --links unshaped,wifi
   haypile lab resources visit.har --connections 2 --size 20MB")]
+#[command(mut_arg("timeout", |arg| arg.help("Seconds after which a load is an error")))]
 pub struct ResourcesOptions {
     /// List of resources, or a HAR file [default: a small page]
     #[arg(value_name = "LIST|HAR")]
@@ -55,26 +56,7 @@ pub struct ResourcesOptions {
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
     #[arg(long, value_name = "NAME=PATH")]
     pub disk_at: Vec<Medium>,
-    /// File with the question and the options, like those that haypile lab experiments prints
-    /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
-    pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a brief run
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed of the order within blocks and of the link's jitter
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Directory for the caches' files [default: the system's directory for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
-    /// Seconds after which a load is an error
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
-    pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }

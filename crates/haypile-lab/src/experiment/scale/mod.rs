@@ -36,7 +36,7 @@ impl OnCaches for ScaleExperiment {
     type Options = ScaleOptions;
 
     fn check(options: &ScaleOptions, measuring: &Measuring) -> anyhow::Result<()> {
-        cases(options, measuring.seed)?;
+        cases(options, measuring.run.seed)?;
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl OnCaches for ScaleExperiment {
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
-        Ok(Setup::new(cases(options, measuring.seed)?, subjects))
+        Ok(Setup::new(cases(options, measuring.run.seed)?, subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -40,7 +40,7 @@ impl OnCaches for SearchExperiment {
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
         let subjects = options.http.subjects(subjects)?;
-        Ok(Setup::new(cases(options, measuring.seed), subjects))
+        Ok(Setup::new(cases(options, measuring.run.seed), subjects))
     }
 
     #[cfg(feature = "report")]

@@ -47,7 +47,7 @@ impl OnCaches for StampedeExperiment {
         subjects: Vec<SubjectSpec>,
         _host: &dyn Host,
     ) -> anyhow::Result<Setup> {
-        Ok(Setup::new(cases(options, measuring.seed), subjects))
+        Ok(Setup::new(cases(options, measuring.run.seed), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

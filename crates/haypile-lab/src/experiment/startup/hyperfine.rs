@@ -134,7 +134,7 @@ pub(super) fn compare(
     let effect = |result: &HyperfineResult| Effect::unpaired(&baseline, &times(result)).ok();
     // As of our own starts: fewer runs have no interval, and no verdict.
     let is_enough = |effect: &&Effect| effect.samples() >= MIN_RUNS;
-    if options.json {
+    if options.run.json {
         let all = file.results.iter().map(|result| {
             let effect = effect(result);
             json!({

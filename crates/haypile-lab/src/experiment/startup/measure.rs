@@ -12,10 +12,11 @@ use super::evidence::{Evidence, Use};
 use super::hooks::{self, HookError};
 use super::options::{Cold, StartupOptions};
 use super::plan::StartPlan;
+use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
 use crate::measure::{OWN_LABEL, Runner, Turns};
 use crate::meter::{LoadWatch, Residency};
-use crate::result::{Load, Parameters, ResultsWriter, Row, Run, Sample, SubjectId};
+use crate::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
 
 use super::NAME;
@@ -23,23 +24,13 @@ use super::NAME;
 /// Between two looks at the processes of a start that is watched.
 const OBSERVE_MS: u64 = 10;
 
-/// Why a command has no more samples.
-pub(super) enum Ended {
-    /// Everything was measured.
-    Complete,
-    /// The user wants to stop.
-    Interrupted,
-}
-
 /// Measures one command.
-pub(super) struct Measuring<'a> {
+pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
     pub(super) options: &'a StartupOptions,
     pub(super) runner: &'a Runner,
-    pub(super) run: &'a Run,
-    pub(super) host: &'a dyn Host,
-    pub(super) results: Option<&'a mut ResultsWriter>,
-    pub(super) samples: Vec<Sample>,
+    session: &'a mut Session<'s>,
+    host: &'a dyn Host,
     /// Whether the cache is full.
     is_primed: bool,
     cold: ColdFiles,
@@ -76,28 +67,35 @@ impl From<HookError> for Failure {
     }
 }
 
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(format!("{error:#}"))
     }
 }
 
-impl<'a> Measuring<'a> {
+impl<'a, 's> Measuring<'a, 's> {
     pub(super) fn new(
         (plan, number): (&'a StartPlan, usize),
         options: &'a StartupOptions,
-        (runner, run): (&'a Runner, &'a Run),
-        host: &'a dyn Host,
-        results: Option<&'a mut ResultsWriter>,
-    ) -> Self {
+        runner: &'a Runner,
+        session: &'a mut Session<'s>,
+    ) -> Self
+    where
+        's: 'a,
+    {
+        let host = session.host;
         Self {
             plan,
             options,
             runner,
-            run,
+            session,
             host,
-            results,
-            samples: Vec::new(),
             is_primed: false,
             cold: ColdFiles::default(),
             number,
@@ -110,8 +108,8 @@ impl<'a> Measuring<'a> {
     ///
     /// # Errors
     ///
-    /// Results cannot be written.
-    pub(super) fn measure(&mut self) -> anyhow::Result<Ended> {
+    /// Results cannot be written, or the user has stopped it.
+    pub(super) fn measure(&mut self) -> anyhow::Result<()> {
         let conditions = self.plan.conditions();
         let caches: Vec<Option<Cold>> =
             [None].into_iter().chain(self.options.cold.map(Some)).collect();
@@ -119,31 +117,28 @@ impl<'a> Measuring<'a> {
         self.host.begin(steps, format!("starting {}", self.plan.name))?;
         let usable = match self.watch(&conditions) {
             Ok(usable) => usable,
-            Err(Failure::Interrupted) => return Ok(Ended::Interrupted),
-            Err(Failure::Failed(text)) => {
-                self.keep_error(Condition::With, &text)?;
-                return Ok(Ended::Complete);
-            }
+            Err(Failure::Interrupted) => return Err(Interrupted.into()),
+            Err(Failure::Failed(text)) => return Ok(self.keep_error(Condition::With, &text)?),
         };
         for (at, cold) in caches.into_iter().enumerate() {
-            let mut turns = Turns::new(self.options.seed, 2 * self.number + at, usable.len());
+            let mut turns = Turns::new(self.options.run.seed, 2 * self.number + at, usable.len());
             for block in 0..self.options.blocks {
                 for (position, turn) in turns.next_block().into_iter().enumerate() {
                     let condition = usable[turn];
                     let sample = match self.start(condition, cold, None) {
                         Ok(measured) => self.sample(condition, cold, &measured),
-                        Err(Failure::Interrupted) => return Ok(Ended::Interrupted),
+                        Err(Failure::Interrupted) => return Err(Interrupted.into()),
                         Err(Failure::Failed(text)) => {
                             let blank = self.blank(condition, self.parameters(cold));
                             Sample { error: Some(text), ..blank }
                         }
                     };
-                    self.keep(Sample { block, position: position as u64, ..sample })?;
+                    self.session.keep(Sample { block, position: position as u64, ..sample })?;
                     self.host.advance(1);
                 }
             }
         }
-        Ok(Ended::Complete)
+        Ok(())
     }
 
     /// Starts the command once under each condition, and looks closely. Returns the conditions that
@@ -243,7 +238,7 @@ impl<'a> Measuring<'a> {
         let mut sample = self.sample(condition, None, &measured);
         sample.parameters.insert("watched".to_owned(), Value::Bool(true));
         sample.timeline.clone_from(&measured.report.timeline);
-        self.keep(sample)?;
+        self.session.keep(sample)?;
         Ok(())
     }
 
@@ -329,7 +324,7 @@ impl<'a> Measuring<'a> {
             environment: self.plan.environment(condition),
             directory: self.plan.scratch.clone(),
             ready: self.plan.ready.clone(),
-            timeout_ms: ms(self.options.timeout).max(1),
+            timeout_ms: ms(self.options.run.timeout).max(1),
             settle_ms: self.options.settle.map_or(0, ms),
             observe_ms,
             group: None,
@@ -357,7 +352,7 @@ impl<'a> Measuring<'a> {
         command: (&str, &str),
         input: &str,
     ) -> Result<(), Failure> {
-        let limit = self.options.timeout;
+        let limit = self.options.run.timeout;
         let is_interrupted = || self.host.is_interrupted();
         Ok(hooks::run(self.plan, condition, command, input, limit, &is_interrupted)?)
     }
@@ -381,7 +376,7 @@ impl<'a> Measuring<'a> {
             language: String::new(),
             program: OWN_LABEL.to_owned(),
         };
-        Sample::blank(self.run, NAME, self.plan.name.clone(), parameters, subject)
+        Sample::blank(&self.session.run, NAME, self.plan.name.clone(), parameters, subject)
     }
 
     fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
@@ -419,17 +414,9 @@ impl<'a> Measuring<'a> {
         sample
     }
 
-    fn keep_error(&mut self, condition: Condition, text: &str) -> anyhow::Result<()> {
+    fn keep_error(&mut self, condition: Condition, text: &str) -> Result<(), ResultsError> {
         let blank = self.blank(condition, self.parameters(None));
-        self.keep(Sample { error: Some(text.to_owned()), ..blank })
-    }
-
-    fn keep(&mut self, sample: Sample) -> anyhow::Result<()> {
-        if let Some(results) = &mut self.results {
-            results.write(&Row::Sample(sample.clone()))?;
-        }
-        self.samples.push(sample);
-        Ok(())
+        self.session.keep(Sample { error: Some(text.to_owned()), ..blank })
     }
 }
 

@@ -20,14 +20,15 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub use options::{Cold, Preset, StartupOptions, Variable};
 
 use super::fill::Filled;
+use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, ExperimentFile, Host};
 use crate::measure::Runner;
-use crate::result::{Asked, ResultsWriter, Row, Run, Sample, command_line, disturbance_of};
+use crate::result::{Asked, Sample};
 use measure::Measuring;
 use plan::StartPlan;
 
@@ -126,82 +127,56 @@ fn missing(requires: &[String]) -> Option<String> {
 /// Measures commands one after the other. The first has the options that all have in common.
 fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     let first = all.first().context("there is no command")?;
-    for path in [&first.out, &first.timeline, &first.export_hyperfine].into_iter().flatten() {
+    let mut session = Session::new(NAME, asked, &first.run, host)?;
+    for path in [&first.timeline, &first.export_hyperfine].into_iter().flatten() {
         host.check_output(path)?;
     }
     if !cfg!(target_os = "linux") {
         bail!("starts are measured on Linux only");
     }
-    let mut results = first.out.as_deref().map(ResultsWriter::append).transpose()?;
-    let run = Run { asked, ..Run::begin(NAME, command_line(), first.seed) };
-    for warning in run.warnings() {
-        host.note(&format!("warning: {warning}"));
-    }
-    if let Some(results) = &mut results {
-        results.write(&Row::Run(run.clone()))?;
-    }
+    session.begin(None)?;
     let runner = Runner::own()?;
-    let mut samples: Vec<Sample> = Vec::new();
-    let mut outcome = Ok(true);
+    let mut measured = Ok(());
     for (number, options) in all.iter().enumerate() {
-        let of_one = one(options, number, (&runner, &run), host, results.as_mut());
+        let one = one(options, number, &runner, &mut session);
         host.finish();
-        let (own, is_complete) = match of_one {
-            Ok(measured) => measured,
+        match one {
+            Ok(()) => {}
+            Err(error) if error.is::<Interrupted>() => {
+                measured = Err(error);
+                break;
+            }
             Err(error) if all.len() == 1 => return Err(error),
             // One that cannot be measured keeps no other from being measured.
             Err(error) => {
-                host.note(&format!(
-                    "not measured: {}: {error:#}",
-                    options.name.as_deref().unwrap_or("")
-                ));
-                outcome = outcome.and(Err(error));
-                continue;
+                let name = options.name.as_deref().unwrap_or_default();
+                host.note(&format!("not measured: {name}: {error:#}"));
+                measured = measured.and(Err(error));
             }
-        };
-        samples.extend(own);
-        if !is_complete {
-            outcome = Ok(false);
-            break;
         }
     }
-    let is_complete = *outcome.as_ref().unwrap_or(&false);
-    if first.json {
-        host.print_json(&as_json(&run, &samples, is_complete))?;
-    } else if !samples.is_empty() {
-        host.print(&printout::printout(&samples))?;
-    }
-    if let Some(warning) = disturbance_of(&run, &samples) {
-        host.note(&format!("warning: {warning}"));
-    }
-    write_files(first, &samples, host)?;
-    if !outcome? {
-        bail!("interrupted; printed what {} starts came to", samples.len());
-    }
-    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+    write_files(first, session.samples(), host)?;
+    session.end(measured, differences, printout::printout)
 }
 
-/// Measures one command. Returns its samples, and whether the user let it finish.
+/// Measures one command.
 fn one(
     options: &StartupOptions,
     number: usize,
-    (runner, run): (&Runner, &Run),
-    host: &dyn Host,
-    results: Option<&mut ResultsWriter>,
-) -> anyhow::Result<(Vec<Sample>, bool)> {
+    runner: &Runner,
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
+    let host = session.host;
     if let Some(missing) = missing(&options.requires) {
         bail!("{missing}");
     }
-    let folder = options.directory.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = std::path::absolute(folder)?;
-    let scratch = tempfile::Builder::new().prefix("haypile-startup-").tempdir_in(&folder);
-    let scratch =
-        scratch.with_context(|| format!("no folder can be created in {}", folder.display()))?;
+    let scratch = options.run.scratch("haypile-startup-")?;
     let plan = StartPlan::new(options, scratch.path())?;
     for note in &plan.notes {
         host.note(note);
     }
     if options.cold.is_some() {
+        let folder = options.run.absolute_directory()?;
         match cold::read_latency(scratch.path())? {
             Some(latency) => host.note(&format!(
                 "reading 4 KiB at random from {} takes {:.3} ms",
@@ -214,12 +189,11 @@ fn one(
             )),
         }
     }
-    let mut measuring = Measuring::new((&plan, number), options, (runner, run), host, results);
-    let ended = measuring.measure()?;
-    Ok((measuring.samples, matches!(ended, measure::Ended::Complete)))
+    Measuring::new((&plan, number), options, runner, session).measure()
 }
 
-fn as_json(run: &Run, samples: &[Sample], is_complete: bool) -> Value {
+/// Returns the differences of each case, as fields of the JSON.
+fn differences(samples: &[Sample]) -> Map<String, Value> {
     let of_case = |case: &difference::StartCase<'_>| {
         let conditions: Vec<_> = case.conditions().collect();
         let figures = case.figures();
@@ -244,7 +218,7 @@ fn as_json(run: &Run, samples: &[Sample], is_complete: bool) -> Value {
         })
     };
     let cases: Vec<Value> = difference::cases(samples).iter().map(of_case).collect();
-    json!({ "run": run, "complete": is_complete, "samples": samples, "cases": cases })
+    [("cases".to_owned(), json!(cases))].into_iter().collect()
 }
 
 /// Writes the timelines and hyperfine's file, where asked for.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
 use crate::startup::Ready;
 
@@ -41,6 +42,11 @@ Examples:
       --cache {scratch}/pyc -- python3 -c 'import asyncio'
   haypile lab startup --preset ccache --blocks 10 --timeline ccache.svg
   haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server")]
+#[command(mut_arg("experiment", |arg| arg.conflicts_with("preset")))]
+#[command(mut_arg("directory", |arg| arg.help(
+    "Directory for the scratch folder [default: the system's directory for temporary files]"
+)))]
+#[command(mut_arg("timeout", |arg| arg.default_value("60").help("Seconds after which a start is an error")))]
 pub struct StartupOptions {
     /// Program and arguments to start
     #[arg(last = true, value_name = "COMMAND")]
@@ -106,9 +112,6 @@ pub struct StartupOptions {
     /// Number of blocks: in each, every condition once; below 6 there are no intervals
     #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
     pub blocks: u64,
-    /// Seconds after which a start is an error
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    pub timeout: Duration,
     /// Number of processes at the same time beyond which a start is an error
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
@@ -121,25 +124,9 @@ pub struct StartupOptions {
     /// Measure nothing; compare the commands in a file of hyperfine, each with the first
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["command", "preset"])]
     pub import_hyperfine: Option<PathBuf>,
-    /// File with the question and the options, like those that haypile lab experiments prints
-    /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "preset")]
-    pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a brief run
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed of the order within blocks
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Directory for the scratch folder [default: the system's directory for temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }
 
 impl StartupOptions {

@@ -22,9 +22,11 @@ use serde_json::json;
 pub use options::TortureOptions;
 
 use super::fill::Filled;
+use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, Host};
-use crate::result::{Asked, ResultsWriter, Run, Sample, command_line};
-use crate::torture::{self, NAME, TortureCase, Watcher, torture};
+use crate::result::{Asked, Sample};
+use crate::subject::SubjectSpec;
+use crate::torture::{self, NAME, TortureCase, torture};
 
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
@@ -65,46 +67,29 @@ impl Experiment for TortureExperiment {
 }
 
 fn run(options: &TortureOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
-    if let Some(path) = &options.out {
-        host.check_output(path)?;
-    }
+    let mut session = Session::new(NAME, asked, &options.run, host)?;
     let plan = plan(options)?;
     let contestants = contestants::contestants(options)?;
-    let mut results = options.out.as_ref().map(ResultsWriter::append).transpose()?;
-    let run = Run { asked, ..Run::begin(NAME, command_line(), plan.seed) };
-    for warning in run.warnings() {
-        host.note(&format!("warning: {warning}"));
-    }
+    session.begin(None)?;
     host.begin(plan.steps() * contestants.len() as u64, "torturing".to_owned())?;
-    let outcome = torture(&plan, &contestants, &run, results.as_mut(), &WatchedHost(host));
-    host.finish();
-    let outcome = outcome?;
-    let samples = &outcome.samples;
-    if options.json {
-        let unsupported: Vec<_> = outcome
-            .unsupported
-            .iter()
-            .map(|(subject, case)| json!({ "subject": subject.as_str(), "case": case.name() }))
-            .collect();
-        host.print_json(&json!({
-            "run": run,
-            "complete": outcome.is_complete,
-            "samples": samples,
-            "unsupported": unsupported,
-        }))?;
-    } else if !samples.is_empty() {
-        host.print(&printout::printout(samples, &outcome.unsupported))?;
-    }
-    if !outcome.is_complete {
-        let finished = samples.len();
-        bail!("interrupted; printed {finished} cases");
-    }
-    Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some())))
+    let run = session.run.clone();
+    let outcome = torture(&plan, &contestants, &run, host, &mut |sample| session.keep(sample));
+    let (unsupported, measured) = match outcome {
+        Ok(outcome) if outcome.is_complete => (outcome.unsupported, Ok(())),
+        Ok(outcome) => (outcome.unsupported, Err(Interrupted.into())),
+        Err(error) => (Vec::new(), Err(error.into())),
+    };
+    let as_json = |(subject, case): &(SubjectSpec, TortureCase)| json!({ "subject": subject.as_str(), "case": case.name() });
+    let fields = |_: &[Sample]| {
+        let unsupported: Vec<_> = unsupported.iter().map(as_json).collect();
+        [("unsupported".to_owned(), json!(unsupported))].into_iter().collect()
+    };
+    session.end(measured, fields, |samples| printout::printout(samples, &unsupported))
 }
 
 /// Returns what to do to each cache.
 fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
-    let quick = options.quick;
+    let quick = options.run.quick;
     if options.boots > 0 && !cfg!(feature = "test-hooks") {
         bail!(
             "--boots needs a build with test hooks; run: cargo build --release -p haypile-cli \
@@ -112,7 +97,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
         );
     }
     let pick = |full: u64, small: u64| if quick { small } else { full };
-    let directory = options.directory.clone().unwrap_or_else(|| {
+    let directory = options.run.directory.clone().unwrap_or_else(|| {
         let memory = Path::new(MEMORY);
         if memory.is_dir() { memory.to_owned() } else { env::temp_dir() }
     });
@@ -127,7 +112,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
         if options.case.is_empty() { TortureCase::ALL.to_vec() } else { options.case.clone() };
     Ok(torture::TorturePlan {
         cases,
-        seed: options.seed,
+        seed: options.run.seed,
         capacity_bytes: size.unwrap_or(pick(32, 4) << 20),
         writers: options.writers,
         readers: options.readers,
@@ -139,22 +124,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
         takeovers: pick(50, 3),
         tolerance: (!quick).then_some(0.01),
         boots: options.boots,
-        timeout: options.timeout,
+        timeout: options.run.timeout,
         directory,
     })
-}
-
-/// Watcher that shows progress and listens to Ctrl-C.
-struct WatchedHost<'a>(&'a dyn Host);
-
-impl Watcher for WatchedHost<'_> {
-    fn advance(&self, steps: u64) {
-        self.0.advance(steps);
-    }
-
-    fn finished(&self, _sample: &Sample) {}
-
-    fn is_interrupted(&self) -> bool {
-        self.0.is_interrupted()
-    }
 }

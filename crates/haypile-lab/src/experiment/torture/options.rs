@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use haypile::ByteSize;
 
+use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds, size};
 use crate::subject::SubjectSpec;
 use crate::torture::TortureCase;
@@ -32,18 +33,18 @@ Examples:
   haypile lab torture --quick
   haypile lab torture --kills 10000 --size 256MiB --out torture.jsonl
   haypile lab torture file lmdb --rivals target/rivals/rust/release/haypile-rivals")]
+#[command(mut_arg("quick", |arg| arg.help(
+    "Take seconds instead of minutes, with a small cache and without judging hit ratios"
+)))]
+#[command(mut_arg("directory", |arg| arg.help(
+    "Directory for the caches [default: /dev/shm if it exists, or the system's directory for temporary files]"
+)))]
+#[command(mut_arg("timeout", |arg| arg.default_value("30")))]
 pub struct TortureOptions {
     /// Caches: file, or file: with options other than path and size, or those of --rivals [default:
     /// file]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<SubjectSpec>,
-    /// File with the question and the options, like those that haypile lab experiments prints
-    /// [default: the experiment's own]
-    #[arg(long, value_name = "FILE.toml")]
-    pub experiment: Option<PathBuf>,
-    /// Take seconds instead of minutes, with a small cache and without judging hit ratios
-    #[arg(long)]
-    pub quick: bool,
     /// Number of kills in each of keep and evict [default: 1000; 40 with --quick]
     #[arg(long, value_name = "N", value_parser = count)]
     pub kills: Option<u64>,
@@ -66,23 +67,10 @@ pub struct TortureOptions {
     /// --features test-hooks
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
     pub boots: u64,
-    /// Directory for the caches [default: /dev/shm if it exists, or the system's directory for
-    /// temporary files]
-    #[arg(long, short, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
     /// Runners of further caches
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,
-    /// Seed of the keys and of the processes' runs
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub seed: u64,
-    /// Seconds after which a silent process is an error
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
-    #[arg(long, short, value_name = "FILE.jsonl")]
-    pub out: Option<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
 }

@@ -44,7 +44,7 @@ impl OnCaches for WorkloadExperiment {
             [] => &Workload::ALL,
             workloads => workloads,
         };
-        Ok(Setup::new(case::cases(workloads, measuring.seed), subjects))
+        Ok(Setup::new(case::cases(workloads, measuring.run.seed), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {

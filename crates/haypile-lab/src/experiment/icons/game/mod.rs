@@ -20,9 +20,10 @@ pub(super) use table::answer;
 pub(super) use table::{COLUMNS, game_table, is_game};
 
 use super::loader::{LoaderOrders, checksum};
-use super::measure::{IconRun, Kept};
+use super::measure::IconRun;
 use super::theme::drawing;
 use crate::experiment::parameters;
+use crate::experiment::session::{Interrupted, Session};
 use crate::measure::{Failure, Turns};
 use crate::result::Sample;
 use player::Window;
@@ -49,28 +50,26 @@ const STEPS: [(&str, Window, bool); 4] = [
 const AGEING: Duration = Duration::from_secs(10);
 
 impl IconRun<'_> {
-    /// Plays with and without a cache. Returns whether the user let it finish.
+    /// Plays with and without a cache.
     ///
     /// # Errors
     ///
-    /// Results cannot be written, or nothing can be drawn.
-    pub(super) fn game(&self, kept: &mut Kept<'_>) -> anyhow::Result<bool> {
+    /// Results cannot be written, nothing can be drawn, or the user has stopped it.
+    pub(super) fn game(&self, session: &mut Session<'_>) -> anyhow::Result<()> {
         let files = self.drawings()?;
         let of = |(_, window, _): (&str, Window, bool)| {
             let pictures = player::draw(&files, window, None)?;
             anyhow::Ok(checksum(pictures.iter().map(Pixmap::pixels)))
         };
         let expected = STEPS.into_iter().map(of).collect::<anyhow::Result<Vec<u64>>>()?;
-        if !self.age(&files)? {
-            return Ok(false);
-        }
-        let mut turns = Turns::new(self.options.seed, 0, 2);
+        self.age(&files)?;
+        let mut turns = Turns::new(self.options.run.seed, 0, 2);
         for block in 0..self.options.blocks {
             for (position, turn) in turns.next_block().into_iter().enumerate() {
                 let subject = [DRAWN, CACHED][turn];
                 let steps = match self.play_all(&files, subject) {
                     Ok(steps) => Ok(steps),
-                    Err(Failure::Interrupted) => return Ok(false),
+                    Err(Failure::Interrupted) => return Err(Interrupted.into()),
                     Err(Failure::Late(text) | Failure::Failed(text)) => Err(text),
                 };
                 for (at, (case, _, is_cached)) in STEPS.into_iter().enumerate() {
@@ -88,19 +87,19 @@ impl IconRun<'_> {
                         }
                         Err(error) => sample.error = Some(error.clone()),
                     }
-                    kept.add(sample)?;
+                    session.keep(sample)?;
                 }
                 self.host.advance(1);
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Writes the drawings of the game.
     fn drawings(&self) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.scratch.join("game");
         fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
+        let mut random = ChaCha8Rng::seed_from_u64(self.options.run.seed);
         let mut files = Vec::new();
         for number in 0..=ELEMENTS {
             let is_background = number == ELEMENTS;
@@ -113,13 +112,13 @@ impl IconRun<'_> {
     }
 
     /// Plays until the cache keeps the drawings: what was just written is too young for it.
-    fn age(&self, files: &[PathBuf]) -> anyhow::Result<bool> {
+    fn age(&self, files: &[PathBuf]) -> anyhow::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < AGEING {
             match self.play_all(files, CACHED) {
-                Ok(steps) if steps[1].rendered == 0 => return Ok(true),
+                Ok(steps) if steps[1].rendered == 0 => return Ok(()),
                 Ok(_) => {}
-                Err(Failure::Interrupted) => return Ok(false),
+                Err(Failure::Interrupted) => return Err(Interrupted.into()),
                 Err(Failure::Late(text) | Failure::Failed(text)) => bail!(text),
             }
         }

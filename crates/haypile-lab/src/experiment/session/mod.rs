@@ -1,0 +1,163 @@
+//! The life of a run, the same for all experiments.
+//!
+//! ```text
+//! Session::new ──> begin ──> keep, keep, ... ──> end
+//! checks --out     opens it, writes the run's   prints JSON or text, warns, and says how it ended
+//!                  row, warns of the machine
+//! ```
+
+mod options;
+
+use anyhow::bail;
+use serde_json::{Map, Value, json};
+
+pub use options::RunOptions;
+
+use super::{Ended, Host, Printout};
+use crate::measure::UNPROVEN;
+use crate::result::{
+    Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
+};
+
+/// A run of an experiment: its options, its results, and the program around it.
+pub(crate) struct Session<'a> {
+    pub(crate) run: Run,
+    pub(crate) host: &'a dyn Host,
+    options: &'a RunOptions,
+    results: Option<ResultsWriter>,
+    samples: Vec<Sample>,
+    /// Number of samples of a complete run, where it is known.
+    all: Option<u64>,
+}
+
+/// The end of a measurement that the user has stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(crate) struct Interrupted;
+
+impl<'a> Session<'a> {
+    /// Creates the session of an experiment, of which nothing is written yet. `asked` is the question
+    /// of a user's experiment file.
+    ///
+    /// # Errors
+    ///
+    /// The file of results cannot be written.
+    pub(crate) fn new(
+        experiment: &str,
+        asked: Option<Asked>,
+        options: &'a RunOptions,
+        host: &'a dyn Host,
+    ) -> anyhow::Result<Self> {
+        if let Some(path) = &options.out {
+            host.check_output(path)?;
+        }
+        let run = Run { asked, ..Run::begin(experiment, command_line(), options.seed) };
+        Ok(Self { run, host, options, results: None, samples: Vec::new(), all: None })
+    }
+
+    /// Begins the run: warns of what spoils measurements on this machine, and writes the row of the run.
+    /// `all` is the number of samples of a complete run, where it is known.
+    ///
+    /// # Errors
+    ///
+    /// The file of results cannot be written.
+    pub(crate) fn begin(&mut self, all: Option<u64>) -> Result<(), ResultsError> {
+        self.all = all;
+        self.results = self.options.out.as_ref().map(ResultsWriter::append).transpose()?;
+        self.warn(self.run.warnings());
+        self.results.as_mut().map_or(Ok(()), |results| results.write(&Row::Run(self.run.clone())))
+    }
+
+    /// Keeps a finished sample, in the file of results as well.
+    ///
+    /// # Errors
+    ///
+    /// The file of results cannot be written.
+    pub(crate) fn keep(&mut self, sample: Sample) -> Result<(), ResultsError> {
+        let row = Row::Sample(sample);
+        if let Some(results) = &mut self.results {
+            results.write(&row)?;
+        }
+        if let Row::Sample(sample) = row {
+            self.samples.push(sample);
+        }
+        Ok(())
+    }
+
+    /// The samples that are kept, in their order.
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// Ends the run: prints what was measured, even after an error, and returns how the run ended.
+    /// `measured` is an error of type [`Interrupted`] if the user has stopped it. `fields` are further
+    /// ones of the JSON.
+    ///
+    /// # Errors
+    ///
+    /// The error of the measurement, its interruption, or results that cannot be printed.
+    pub(crate) fn end(
+        self,
+        measured: anyhow::Result<()>,
+        fields: impl FnOnce(&[Sample]) -> Map<String, Value>,
+        printout: impl FnOnce(&[Sample]) -> Printout,
+    ) -> anyhow::Result<Ended> {
+        self.host.finish();
+        let (host, samples) = (self.host, &self.samples);
+        if self.options.json {
+            let is_complete = measured.is_ok();
+            let mut printed = fields(samples);
+            for (name, value) in [
+                ("run", json!(self.run)),
+                ("complete", json!(is_complete)),
+                ("samples", json!(samples)),
+            ] {
+                printed.insert(name.to_owned(), value);
+            }
+            host.print_json(&Value::Object(printed))?;
+        } else if !samples.is_empty() {
+            host.print(&printout(samples))?;
+        }
+        self.warn(unproven(samples));
+        self.warn(disturbance_of(&self.run, samples));
+        match measured {
+            Ok(()) => Ok(Ended::with_errors(samples.iter().any(|sample| sample.error.is_some()))),
+            Err(error) if error.is::<Interrupted>() => {
+                let kept = if self.results.is_some() { "printed and kept" } else { "printed" };
+                let of = self.all.map_or_else(String::new, |all| format!(" of {all}"));
+                bail!("interrupted; {kept} {}{of} measurements", samples.len())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn warn(&self, warnings: impl IntoIterator<Item = String>) {
+        for warning in warnings {
+            self.host.note(&format!("warning: {warning}"));
+        }
+    }
+}
+
+/// Returns no fields in addition to those that the JSON of all experiments has.
+pub(crate) fn no_fields(_: &[Sample]) -> Map<String, Value> {
+    Map::new()
+}
+
+/// Warnings about subjects of which nothing shows that they did their writes, once for each case.
+fn unproven(samples: &[Sample]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for sample in samples.iter().filter(|sample| sample.counts.contains_key(UNPROVEN)) {
+        let warning = format!(
+            "nothing shows that {} wrote in {}: none of the keys that only the timed part writes was there \
+             afterwards, so that its policy declines them, or it did not write",
+            sample.subject.name, sample.case
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;
