@@ -87,7 +87,7 @@ impl Watcher for StopAfter {
     }
 }
 
-/// What a measurement came to.
+/// The samples of a measurement, and whether the user let it finish.
 pub(crate) struct Outcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) is_complete: bool,

@@ -16,7 +16,6 @@ use crate::pages::Protocol;
 use crate::site::generate::Percentile;
 
 /// Options of the experiment.
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[derive(Clone, Debug, Args)]
 #[command(about = "Load pages through an HTTP cache: memory, disk and both, by size and network")]
 #[command(after_help = "\

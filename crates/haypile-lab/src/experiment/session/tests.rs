@@ -34,7 +34,10 @@ impl Host for Recorder {
     fn note(&self, _: &str) {}
 
     fn check_output(&self, path: &Path) -> anyhow::Result<()> {
-        if path.is_dir() { bail!("{} is a directory", path.display()) } else { Ok(()) }
+        if path.is_dir() {
+            bail!("{} is a directory", path.display());
+        }
+        Ok(())
     }
 
     fn print(&self, printout: &Printout) -> anyhow::Result<()> {
