@@ -1,40 +1,21 @@
-//! The one way in which Haypile measures caches, its own and those of others.
+//! Experiments that measure what caches win, and the reports and tables of their results.
 //!
-//! A cache under test is a *subject*, told from others by its name alone. What it has to do is a
-//! [`job`]: a directory of keys, values and operations, written once per case and shared by all
-//! subjects of the case. A [`runner`] does a job in a process of its own, so that no subject
-//! pollutes another's heap, memory can be told per subject, and caches of other languages take part
-//! by the same protocol. [`measure`](mod@measure) starts runners, subjects in turns and in random order within
-//! blocks, and judges what they say; what it finds are rows of a [`result`](mod@result).
+//! [`haypile_measure`] measures caches, all in the same way. What it measures comes from an experiment,
+//! and what it finds are rows, of which reports, rankings and the tables of documents are views.
 //!
 //! ```text
-//! experiment ──> job ──> measure ──(process)──> runner ──> subject
-//!                            └──> result ──> compare, splice (statistics)
+//! experiment ──> haypile_measure ──> rows ──> ranking, report, splice
+//!      └──> pages (site, http), startup
 //! ```
 
-pub mod compare;
-#[cfg(feature = "experiments")]
 pub mod experiment;
-#[cfg(feature = "experiments")]
 mod http;
-pub mod job;
-pub mod measure;
-pub mod meter;
-#[cfg(feature = "experiments")]
 pub mod pages;
-pub mod parameters;
 pub mod ranking;
-#[cfg(feature = "report")]
 pub mod report;
-pub mod result;
-pub mod rival;
-pub mod runner;
-#[cfg(feature = "experiments")]
 pub mod site;
-#[cfg(feature = "experiments")]
 pub mod splice;
-#[cfg(feature = "experiments")]
 pub mod startup;
-pub mod statistics;
-pub mod subject;
-pub mod torture;
+mod subjects;
+
+pub use subjects::subjects;

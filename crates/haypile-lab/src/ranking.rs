@@ -1,8 +1,8 @@
 //! The ranking of the subjects of a run.
 
-use crate::compare::Metric;
-use crate::result::{Identity, Parameters, Sample, Samples, SubjectId};
-use crate::statistics::{Effect, Summary};
+use haypile_measure::compare::Metric;
+use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
+use haypile_measure::statistics::{Effect, Summary};
 
 /// One case of a run, with everybody who did it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use std::fs;
 
 use haypile_lab::ranking::rankings;
 use haypile_lab::report::{self, Report};
-use haypile_lab::result::{Row, Run, Sample, Samples, read};
 use haypile_lab::splice::splice;
+use haypile_measure::result::{Row, Run, Sample, Samples, read};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use haypile_lab::experiment::workload::{Groups, LIMIT_BYTES, Workload, case};
-use haypile_lab::measure::Expected;
-use haypile_lab::runner::{self, Assignment};
-use haypile_lab::subject::Subjects;
+use haypile_measure::measure::Expected;
+use haypile_measure::runner::{self, Assignment};
+use haypile_measure::subject::Subjects;
 
 /// The results of a runner in this process for a workload.
 fn results(workload: Workload, subject: &str) -> (Expected, BTreeMap<String, u64>) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haypile_lab::ranking::rankings;
-use haypile_lab::result::{Parameters, SCHEMA, Sample, SubjectId};
+use haypile_measure::result::{Parameters, SCHEMA, Sample, SubjectId};
 
 fn sample(case: &str, name: &str, program: &str, block: u64, cpu_ns: u64) -> Sample {
     Sample {

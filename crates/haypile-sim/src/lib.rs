@@ -5,12 +5,10 @@
 
 pub mod advise;
 pub mod curve;
-pub mod number;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod reuse;
 pub mod simulate;
-pub mod splitmix;
 pub mod trace;
 mod whole_file;
 

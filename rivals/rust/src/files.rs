@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
+use haypile_measure::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
 use rustix::fs::syncfs;
 
 /// The directory of all entries, in the working directory.

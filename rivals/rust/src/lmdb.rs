@@ -1,6 +1,6 @@
 //! LMDB by `heed`: a tree in a mapped file, which processes share. It evicts nothing.
 
-use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
+use haypile_measure::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, MdbError, lmdb_version};
 

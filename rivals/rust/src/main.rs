@@ -22,5 +22,5 @@ mod tinyufo;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    haypile_lab::runner::main(&subjects::rivals())
+    haypile_measure::runner::main(&subjects::rivals())
 }

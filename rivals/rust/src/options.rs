@@ -1,6 +1,6 @@
 //! Options of a rival: the settings after its name, and its size.
 
-use haypile_lab::subject::{Room, SubjectError, SubjectSpec};
+use haypile_measure::subject::{Room, SubjectError, SubjectSpec};
 
 /// Names and values that may follow a rival's name: `foyer:policy=lru,shards=1`.
 #[derive(Clone, Debug, PartialEq, Eq)]

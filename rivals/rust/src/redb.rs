@@ -1,6 +1,6 @@
 //! redb: a tree in a file, of one process. It evicts nothing.
 
-use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
+use haypile_measure::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
 use redb::{
     AccessGuard, Builder, Database, Durability, ReadableDatabase, ReadableTableMetadata,
     TableDefinition, WriteTransaction,

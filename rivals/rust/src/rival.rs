@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use haypile_lab::subject::{Cause, Subject, SubjectError, Worker};
+use haypile_measure::subject::{Cause, Subject, SubjectError, Worker};
 
 use crate::map::PlainMap;
 use crate::shared::SharedCache;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile_lab::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
+use haypile_measure::subject::{Cause, Found, Room, Subject, SubjectError, Worker};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
 use crate::leftover;

@@ -4,7 +4,9 @@ use std::collections::hash_map::RandomState as SipHash;
 
 use foldhash::fast::RandomState as FoldHash;
 use foyer_memory::{EvictionConfig, FifoConfig, LfuConfig, LruConfig, S3FifoConfig, SieveConfig};
-use haypile_lab::subject::{Kind, Room, Subject, SubjectError, SubjectSpec, Subjects};
+use haypile_measure::subject::{
+    Kind, Room, Subject, SubjectError, SubjectSpec, Subjects, UNCHECKED,
+};
 
 use crate::files::Files;
 use crate::foyer::Foyer;
@@ -142,6 +144,7 @@ const KIND: Kind = Kind {
     hidden: false,
     shared: false,
     open: hashmap,
+    check: UNCHECKED,
 };
 
 fn quick_cache(spec: &SubjectSpec, room: &Room, _: &Subjects) -> Opened {

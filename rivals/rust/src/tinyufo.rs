@@ -74,7 +74,7 @@ impl SharedCache for TinyUfo {
 
 #[cfg(test)]
 mod tests {
-    use haypile_lab::subject::Room;
+    use haypile_measure::subject::Room;
 
     use super::*;
 

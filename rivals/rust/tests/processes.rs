@@ -4,14 +4,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haypile_lab::experiment::micro::{self, Capacity, Distribution, MicroOptions};
-use haypile_lab::measure::{Contender, Observer, Places, Plan, Runner, RunnerLimits, measure};
-use haypile_lab::result::{Run, Sample};
+use haypile_measure::measure::{Contender, Places, Plan, Runner, RunnerLimits, Watcher, measure};
+use haypile_measure::result::{Run, Sample};
 
 /// Sees nothing.
 struct Blind;
 
-impl Observer for Blind {
-    fn finished(&mut self, _sample: &Sample) {}
+impl Watcher for Blind {
+    fn advance(&self, _steps: u64) {}
 
     fn is_interrupted(&self) -> bool {
         false
@@ -48,11 +48,16 @@ fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
         surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
     };
     let run = Run::begin(micro::NAME, "test".to_owned(), 1);
-    let outcome = measure(&plan, &run, None, &mut Blind).expect("it is measured");
+    let mut samples = Vec::new();
+    let mut keep = |sample| {
+        samples.push(sample);
+        Ok(())
+    };
+    measure(&plan, &run, &Blind, &mut keep).expect("it is measured");
     drop(plan);
     let left = directory.path().read_dir().expect("it is there").count();
     assert_eq!(left, 0, "nothing is left behind");
-    outcome.samples
+    samples
 }
 
 /// Those that keep files which processes share. They evict nothing.

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haypile_lab::job::{self, Ops, Population, Settings, Timing};
-use haypile_lab::rival::Rivals;
+use haypile_measure::job::{self, Ops, Population, Settings, Timing};
+use haypile_measure::rival::Rivals;
 
 /// All subjects, some of them with what may follow their names.
 const SUBJECTS: [&str; 20] = [

@@ -7,8 +7,8 @@ mod report;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use haypile_lab::compare::Metric;
-use haypile_lab::subject::SubjectSpec;
+use haypile_measure::compare::Metric;
+use haypile_measure::subject::SubjectSpec;
 
 pub(crate) use all::All;
 pub(crate) use experiment::ExperimentCommand;

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 
 use anyhow::bail;
+use haypile_number::printed_bytes;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Question, advise};
-use haypile_sim::number::printed_bytes;
 use haypile_sim::simulate::{Accounting, footprint};
 
 use crate::args::{Advise, CapacityArgument};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use haypile_sim::number::{bytes, grouped, percent};
+pub(crate) use haypile_number::{bytes, grouped, percent};
 
 /// Returns a ratio with three decimals, as the literature prints hit ratios.
 pub(crate) fn ratio(ratio: f64) -> String {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use haypile_lab::job::{self, Ops, Population, Settings};
+use haypile_measure::job::{self, Ops, Population, Settings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

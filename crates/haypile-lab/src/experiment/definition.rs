@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::Known;
-use crate::result::Asked;
+use haypile_measure::result::Asked;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use haypile_sim::trace::format::Format;
 use serde_json::Value;
 
 use super::Printout;
-use crate::measure::Watcher;
+use haypile_measure::measure::Watcher;
 
 /// The program around an experiment: its terminal, its signals, and its reader of traces.
 pub trait Host: Watcher {

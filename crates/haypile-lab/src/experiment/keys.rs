@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use haypile_sim::splitmix::first as mix;
+use haypile_number::splitmix::first as mix;
 
-use crate::job::{JobError, Population};
+use haypile_measure::job::{JobError, Population};
 
 /// The length of a UUID in text, which gets its dashes.
 const UUID_BYTES: usize = 36;

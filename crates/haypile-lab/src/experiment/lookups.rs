@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::keys;
-use crate::job::{self, JobError, Ops, Settings};
-use crate::measure::Expected;
+use haypile_measure::job::{self, JobError, Ops, Settings};
+use haypile_measure::measure::Expected;
 
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;

@@ -44,13 +44,10 @@ pub use definition::{ExperimentFile, ExperimentFileError, Setting, Settings};
 pub use host::{Ended, Host};
 pub use printout::{Block, Printout};
 
-#[cfg(feature = "report")]
 use crate::report::case::Case;
-#[cfg(feature = "report")]
 use crate::report::section::Body;
-use crate::result::Parameters;
-#[cfg(feature = "report")]
-use crate::result::Samples;
+use haypile_measure::result::Parameters;
+use haypile_measure::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
 static EXPERIMENTS: [&dyn Experiment; 16] = [
@@ -97,7 +94,6 @@ pub(crate) trait Experiment: Sync {
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended>;
 
     /// Returns the body of its section in a report.
-    #[cfg(feature = "report")]
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
 }
 
@@ -152,7 +148,6 @@ impl Known {
     }
 
     /// Returns the body of its section in a report.
-    #[cfg(feature = "report")]
     pub(crate) fn body(self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         self.0.body(samples, cases)
     }

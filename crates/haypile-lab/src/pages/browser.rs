@@ -22,9 +22,9 @@ use super::orders::PageOrders;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::CountedLoad;
-use crate::measure::{MeasureError, Runner};
-use crate::rival::Rivals;
 use crate::site::Site;
+use haypile_measure::measure::{MeasureError, Runner};
+use haypile_measure::rival::Rivals;
 
 /// The browser that a checkout has a loader for.
 pub(crate) const CHROMIUM: &str = "chromium";

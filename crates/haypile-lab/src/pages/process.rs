@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::column::Column;
 use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
 use super::site_server::{LoadCounts, SiteServer};
-use crate::measure::{Child, Deadline, Failure, Runner};
+use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 
 /// A loader that has opened its cache.
 pub(crate) struct LoaderProcess {
@@ -87,7 +87,7 @@ impl LoaderProcess {
             LoaderError::Failed(format!("{}: {error}", directory.display()))
         };
         fs::create_dir_all(directory).map_err(failed)?;
-        let mut command: Command = settings.runner.pages();
+        let mut command: Command = settings.runner.command("run-pages");
         command.current_dir(directory);
         let child = Child::spawn(command, &settings.runner.label)?;
         let mut loader = Self { child, limit: settings.limit };

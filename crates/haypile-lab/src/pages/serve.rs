@@ -14,9 +14,9 @@ use tokio::runtime::Builder;
 use super::loader::{Hosts, Loader};
 use super::orders::{FlushReport, Order, PageOrders};
 use super::wire::WireNames;
-use crate::meter::{Meter, SystemMeter};
 use crate::site::Site;
-use crate::subject::{Found, Room, StoreSubject, complete};
+use haypile_measure::meter::{Meter, SystemMeter};
+use haypile_measure::subject::{Found, Room, StoreSubject, complete};
 
 /// The longest line of an order, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 10;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use haypile_sim::plot::PlotError;
 
-use crate::compare::CompareError;
-use crate::result::ResultsError;
+use haypile_measure::compare::CompareError;
+use haypile_measure::result::ResultsError;
 
 /// Results of which no report can be made.
 #[derive(Debug, thiserror::Error)]

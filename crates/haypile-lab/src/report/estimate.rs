@@ -1,7 +1,7 @@
 //! A value and how sure it is.
 
-use crate::result::{Sample, Values};
-use crate::statistics::Effect;
+use haypile_measure::result::{Sample, Values};
+use haypile_measure::statistics::Effect;
 
 /// The quantity measured: a value above 0 of a sample, or `None` where it has none.
 pub(crate) type Cost = fn(&Sample) -> Option<f64>;

@@ -8,8 +8,8 @@ use haypile_sim::plot::drawing::text::printable;
 
 use super::error::ReportError;
 use super::simulation::Simulations;
-use crate::compare::{CompareError, read_each};
-use crate::result::{self, Results};
+use haypile_measure::compare::{CompareError, read_each};
+use haypile_measure::result::{self, Results};
 
 /// The largest file that is read: about 300,000 rows.
 const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
 use super::about::{About, about};
@@ -13,8 +13,8 @@ use super::host::{Host, Machines, hosts};
 use super::number::{bounded, count};
 use super::part::ReportPart;
 use super::table::Table;
-use crate::parameters;
-use crate::result::Sample;
+use haypile_measure::parameters;
+use haypile_measure::result::Sample;
 
 /// Most different errors that are listed for an experiment.
 const MAX_FAILURES: usize = 40;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::chart::Chart;
 use super::{Report, ReportError, body, read};
 use crate::experiment::Known;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 /// Rows of one experiment, as a file has them.
 struct Rows {

@@ -4,7 +4,7 @@ use haypile_sim::plot::drawing::text::one_line;
 
 use super::number::bounded;
 use crate::experiment::ExperimentFile;
-use crate::result::Run;
+use haypile_measure::result::Run;
 
 /// Longest question, method and source that are shown, in characters. Files that are measured with
 /// have at most as many bytes.

@@ -2,12 +2,12 @@
 
 use std::ops::Neg;
 
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 
 use super::marker::{Figure, Marker};
-use crate::compare::Metric;
-use crate::result::Samples;
-use crate::statistics::{Effect, Summary};
+use haypile_measure::compare::Metric;
+use haypile_measure::result::Samples;
+use haypile_measure::statistics::{Effect, Summary};
 
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::compare::CompareError;
+use haypile_measure::compare::CompareError;
 
 /// A document whose tables cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ pub enum MarkerProblem {
     },
     /// The metric of `times` does not exist.
     #[error(transparent)]
-    UnknownMetric(#[from] crate::compare::UnknownMetric),
+    UnknownMetric(#[from] haypile_measure::compare::UnknownMetric),
     /// The filters leave nothing.
     #[error("no sample has {filter}; there are {}", known.join(", "))]
     NothingLeft {

@@ -1,7 +1,7 @@
 //! The comment of a table, which asks for it.
 
 use super::error::MarkerProblem;
-use crate::compare::Metric;
+use haypile_measure::compare::Metric;
 
 /// The figure that a table shows of samples.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,8 +26,8 @@ use marker::Marker;
 
 pub use error::{MarkerProblem, SpliceError};
 
-use crate::compare;
-use crate::result::Sample;
+use haypile_measure::compare;
+use haypile_measure::result::Sample;
 
 /// A document with its tables renewed.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use super::cell::{self, Cell};
 use super::error::MarkerProblem;
 use super::marker::{Figure, Marker, SpliceColumn};
 use super::select::{names, value};
-use crate::result::{CaseKey, Sample, Samples};
+use haypile_measure::result::{CaseKey, Sample, Samples};
 
 /// Values of names, in the names' order. They sort as people count: numbers by their value.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -209,7 +209,7 @@ fn header(marker: &Marker, across: &[&Values]) -> String {
 
 /// The name of a figure, with its unit.
 fn title(figure: &Figure, marker: &Marker) -> String {
-    use crate::compare::Metric;
+    use haypile_measure::compare::Metric;
     match figure {
         Figure::Cost(Metric::Cpu) => "CPU ns (MAD)".to_owned(),
         Figure::Cost(Metric::Wall) => "wall ns (MAD)".to_owned(),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::orders::StartReport;
 use super::tally::Tally;
 use super::tree::{self, Process};
-use crate::meter::process_clock_ns;
-use crate::result::{ProcessBar, Tick, Timeline};
+use haypile_measure::meter::process_clock_ns;
+use haypile_measure::result::{ProcessBar, Tick, Timeline};
 
 /// The most files that are remembered.
 const MAX_FILES: usize = 20_000;

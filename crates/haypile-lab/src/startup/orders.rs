@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
-use crate::result::Timeline;
+use haypile_measure::result::Timeline;
 
 /// One start of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::orders::{StartOrders, StartReport};
 use super::orphans::Orphanage;
 use super::supervise::supervise;
 use super::tree::Process;
-use crate::measure::{Child, Deadline, Failure, Runner};
+use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 
 /// Beyond the time-outs of a start: its end, and that of its processes.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(30);
@@ -37,8 +37,7 @@ pub fn start(
     orders: &StartOrders,
     is_interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<Option<StartReport>> {
-    let mut command = Command::new(&runner.program);
-    command.args(&runner.arguments).arg("run-start");
+    let command = runner.command("run-start");
     let group = ControlGroup::create();
     if let Some(group) = &group {
         // The supervisor counts processes; this stops those that multiply faster than it counts.

@@ -6,7 +6,7 @@ use super::cgroup::ControlGroup;
 use super::orders::{CpuSource, MemorySource, StartReport};
 use super::reap::Usage;
 use super::tree::{self, Process};
-use crate::meter::{Meter, SystemMeter, process_clock_ns};
+use haypile_measure::meter::{Meter, SystemMeter, process_clock_ns};
 
 /// Adds up what a tree used since it was made.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 
 use std::fs;
 
-use haypile_lab::result::{Asked, Row, Run};
 use haypile_lab::splice::{Spliced, splice};
+use haypile_measure::result::{Asked, Row, Run};
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;

@@ -8,8 +8,8 @@ use super::lru::{LruSearch, Stopped};
 use super::{AdviceTable, Choice, Lead, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
-use crate::number::ratio;
 use crate::simulate::{Accounting, Contender, Monitor, Options, Outcome, SimulateError, simulate};
+use haypile_number::ratio;
 
 /// Number of sizes to try, each twice the previous one.
 const SIZES: usize = 12;

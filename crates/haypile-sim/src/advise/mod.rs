@@ -9,12 +9,12 @@ use haypile::policy::{PolicyError, PolicySpec};
 
 use crate::Trace;
 use crate::curve::{LruCurve, Sampling};
-use crate::number::ratio;
 use crate::simulate::{
     Accounting, Cell, Contender, Monitor, Operations, Options, OtherReading, Outcome,
     SimulateError, SizeRule, Sweep, Warmup, other_reading,
 };
 use choose::{Grid, check_budget, size_range};
+use haypile_number::ratio;
 use lru::{LruSearch, Stopped};
 
 /// Parts of the trace in each of which the choice is compared with LRU.

@@ -16,8 +16,8 @@ use histogram::Histogram;
 
 use crate::Trace;
 use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError};
-use crate::splitmix;
 use crate::trace::Op;
+use haypile_number::splitmix;
 
 /// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;

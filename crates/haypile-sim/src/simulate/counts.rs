@@ -2,7 +2,7 @@
 
 use std::ops::Sub;
 
-use crate::number::ratio;
+use haypile_number::ratio;
 
 /// Exact counts of a simulation, or of the part of it that came after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

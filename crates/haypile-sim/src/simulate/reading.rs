@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{Contender, Counts, Options, SimulateError, SizeRule, changed_reads, simulate};
 use crate::Trace;
-use crate::number::ratio;
+use haypile_number::ratio;
 
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;

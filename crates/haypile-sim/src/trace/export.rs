@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceError};
-use crate::number::grouped;
+use haypile_number::grouped;
 
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;

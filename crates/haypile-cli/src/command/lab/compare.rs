@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use haypile_lab::compare::{Comparison, Outcome, Pairing, Question, Row, Selector, compare, read};
-use haypile_lab::parameters;
-use haypile_lab::result::Identity;
-use haypile_lab::statistics::{Interval, Rule, Verdict};
+use haypile_measure::compare::{
+    Comparison, Outcome, Pairing, Question, Row, Selector, compare, read,
+};
+use haypile_measure::parameters;
+use haypile_measure::result::Identity;
+use haypile_measure::statistics::{Interval, Rule, Verdict};
 use serde_json::json;
 
 use crate::args::lab::Compare;
@@ -111,7 +113,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
             let value = |name| row.parameters.get(name).map(parameters::text);
             cells.extend(varying.iter().map(|name| value(name).unwrap_or_default()));
             cells.push(subject(row, has_programs));
-            let median = |side: &haypile_lab::compare::Side| {
+            let median = |side: &haypile_measure::compare::Side| {
                 let summary = side.summary.as_ref();
                 summary.map_or_else(
                     || "-".to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use haypile_lab::experiment::{Block, Ended, Host, Printout};
-use haypile_lab::measure::Watcher;
+use haypile_measure::measure::Watcher;
 use haypile_sim::Trace;
 use haypile_sim::trace::format::Format;
 use parking_lot::Mutex;

@@ -4,10 +4,9 @@ use std::io;
 
 use haypile_lab::experiment;
 use haypile_lab::pages;
-use haypile_lab::runner::{self, Assignment};
 use haypile_lab::startup;
-use haypile_lab::subject::Subjects;
-use haypile_lab::torture::role;
+use haypile_measure::runner::{self, Assignment};
+use haypile_measure::torture::role;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::args::lab::{RunJob, RunTorture};
@@ -16,7 +15,7 @@ use crate::output;
 /// Executes a job and prints its results.
 pub(crate) fn run(arguments: &RunJob) -> anyhow::Result<()> {
     let RunJob { directory, subject, process } = arguments;
-    runner::run(&Subjects::ours(), &Assignment { directory, subject, process: *process })?;
+    runner::run(&haypile_lab::subjects(), &Assignment { directory, subject, process: *process })?;
     Ok(())
 }
 
@@ -46,6 +45,6 @@ pub(crate) fn torture(arguments: &RunTorture) -> anyhow::Result<()> {
 
 /// Lists the subjects of this runner.
 pub(crate) fn list() -> anyhow::Result<()> {
-    output::text(&runner::list(&Subjects::ours()))?;
+    output::text(&runner::list(&haypile_lab::subjects()))?;
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! `haypile lab subjects`
 
 use haypile_lab::experiment::on_caches::listings;
-use haypile_lab::measure::OWN_LABEL;
-use haypile_lab::subject::Subjects as Table;
+use haypile_measure::measure::OWN_LABEL;
 use serde_json::json;
 
 use crate::args::lab::Subjects;
@@ -12,7 +11,7 @@ use crate::output::table::table;
 /// Lists the subjects that can be measured.
 pub(crate) fn run(arguments: &Subjects) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    for kind in Table::ours().kinds().filter(|kind| !kind.hidden) {
+    for kind in haypile_lab::subjects().kinds().filter(|kind| !kind.hidden) {
         let row = [kind.usage, kind.language, kind.version, OWN_LABEL, kind.help];
         rows.push(row.map(str::to_owned).to_vec());
     }

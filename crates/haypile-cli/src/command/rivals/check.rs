@@ -8,9 +8,9 @@ use anyhow::{Context, anyhow, bail};
 use haypile::ByteSize;
 use haypile_lab::experiment::Host;
 use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
-use haypile_lab::measure::{Case, Contender, Places, Plan, RunnerLimits, measure};
-use haypile_lab::result::{Run, Sample, command_line};
-use haypile_lab::rival::{Rival, Rivals, State};
+use haypile_measure::measure::{Case, Contender, Places, Plan, RunnerLimits, measure};
+use haypile_measure::result::{Run, Sample, command_line};
+use haypile_measure::rival::{Rival, Rivals, State};
 use serde::Serialize;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
-use haypile_lab::rival::{Rival, Rivals};
+use haypile_measure::rival::{Rival, Rivals};
 
 use crate::args::rivals::Install;
 use crate::{NEGATIVE, output};

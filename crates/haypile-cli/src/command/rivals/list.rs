@@ -1,6 +1,6 @@
 //! `haypile rivals list`
 
-use haypile_lab::rival::{Rival, Rivals, State};
+use haypile_measure::rival::{Rival, Rivals, State};
 use serde_json::{Value, json};
 
 use crate::args::rivals::List;

@@ -7,7 +7,7 @@ mod list;
 use std::process::ExitCode;
 
 use haypile_lab::experiment::on_caches::LIST_LIMIT;
-use haypile_lab::rival::{Rival, State};
+use haypile_measure::rival::{Rival, State};
 
 use crate::args::rivals::RivalsCommand;
 use crate::output::progress::Progress;

@@ -50,7 +50,7 @@ fn origin(recording: &RecordingSummary) -> String {
     let mut text = format!(
         "Recorded            {} operations, {} of reads hit; {} {}",
         grouped(operations),
-        percent(haypile_sim::number::ratio(hits, hits + misses)),
+        percent(haypile_number::ratio(hits, hits + misses)),
         grouped(files),
         if files == 1 { "file" } else { "files" },
     );

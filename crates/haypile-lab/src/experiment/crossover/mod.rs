@@ -11,7 +11,6 @@
 mod find;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 
 pub use find::{Crossover, FoundCrossovers, case, find, first_sizes, next};
@@ -22,9 +21,9 @@ use haypile::ByteSize;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "crossover";
@@ -103,9 +102,8 @@ impl OnCaches for CrossoverExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

@@ -3,9 +3,9 @@
 use super::find;
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::statistics::Effect;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Effect;
 
 /// Returns the answer for each cache with its effects, then the tables of every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -7,7 +7,7 @@ use crate::report::case::{Case, varying};
 use crate::report::chart::Spot;
 use crate::report::number::Quantity;
 use crate::report::section::Body;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 /// The section, with what the experiment itself finds in its samples.
 pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {

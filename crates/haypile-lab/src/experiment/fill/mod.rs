@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 
 use super::{Experiment, ExperimentFile, Setting};
-use crate::result::Asked;
+use haypile_measure::result::Asked;
 
 /// Arguments of an experiment from its file and from the command line.
 pub(crate) struct Filled {

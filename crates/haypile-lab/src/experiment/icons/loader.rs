@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::game::{GameOrders, play};
 use super::gtk::GtkTheme;
 use super::way::Way;
-use crate::meter::{Meter, SystemMeter};
+use haypile_measure::meter::{Meter, SystemMeter};
 
 /// The orders of a loader.
 #[derive(Clone, Debug, Serialize, Deserialize)]

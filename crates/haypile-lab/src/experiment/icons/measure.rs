@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -19,9 +18,9 @@ use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::startup::Cold;
 use crate::experiment::startup::cold::ColdFiles;
 use crate::experiment::{Host, parameters};
-use crate::measure::{Child, Deadline, Failure, OWN_LABEL, Runner, Turns};
-use crate::meter::{LoadWatch, Residency};
-use crate::result::{Load, Parameters, Run, Sample, SubjectId};
+use haypile_measure::measure::{Child, Deadline, Failure, OWN_LABEL, Runner, Turns};
+use haypile_measure::meter::{LoadWatch, Residency};
+use haypile_measure::result::{Load, Parameters, Run, Sample, SubjectId};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.
@@ -148,8 +147,7 @@ impl IconRun<'_> {
         let limit = Deadline::after(self.options.run.timeout);
         let mut loaders = Vec::new();
         for _ in 0..processes {
-            let mut command = Command::new(&self.runner.program);
-            command.args(&self.runner.arguments).arg("run-icons");
+            let command = self.runner.command("run-icons");
             loaders.push(Child::spawn(command, "the loader of icons")?);
         }
         for loader in &mut loaders {

@@ -6,7 +6,6 @@ mod loader;
 mod measure;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod theme;
 mod way;
@@ -20,8 +19,8 @@ pub use options::{IconSet, IconsOptions};
 use super::fill::Filled;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::measure::Runner;
-use crate::result::Asked;
+use haypile_measure::measure::Runner;
+use haypile_measure::result::Asked;
 use measure::IconRun;
 use theme::Theme;
 
@@ -60,10 +59,9 @@ impl Experiment for IconsExperiment {
         run(&options, filled.asked, host)
     }
 
-    #[cfg(feature = "report")]
     fn body(
         &self,
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

@@ -1,9 +1,9 @@
 //! The results for people, and their figures.
 
 use crate::experiment::Printout;
-use crate::parameters;
-use crate::result::{Sample, Samples};
-use crate::statistics::Summary;
+use haypile_measure::parameters;
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::Summary;
 
 use super::game::{self, game_table, is_game};
 use super::way::Way;

@@ -9,7 +9,7 @@ use crate::report::case::{Case, varying};
 use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::Table;
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let icons: Samples<'_> = samples.iter().copied().filter(|sample| !is_game(sample)).collect();

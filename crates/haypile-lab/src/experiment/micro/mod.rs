@@ -40,16 +40,15 @@ mod case;
 mod distribution;
 mod mount;
 mod options;
-#[cfg(feature = "report")]
 mod section;
 mod stream;
 
 use crate::experiment::Host;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
-use crate::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
-use crate::measure::{Case, Expected};
-use crate::result::Parameters;
-use crate::subject::SubjectSpec;
+use haypile_measure::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
+use haypile_measure::measure::{Case, Expected};
+use haypile_measure::result::Parameters;
+use haypile_measure::subject::SubjectSpec;
 
 pub(in crate::experiment) use capacity::roomy;
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
@@ -86,9 +85,8 @@ impl OnCaches for MicroExperiment {
         Ok(Setup::new(cases(options, measuring.run.seed, file_system.as_deref())?, subjects))
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

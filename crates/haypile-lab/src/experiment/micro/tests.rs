@@ -6,7 +6,7 @@ use std::fs;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
-use crate::job::{Job, Op};
+use haypile_measure::job::{Job, Op};
 
 fn setup(kind: &str) -> MicroPoint {
     MicroPoint {

@@ -21,7 +21,6 @@ pub mod looped;
 mod options;
 mod over_http;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 pub mod sequence;
 mod served;
@@ -38,9 +37,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::experiment::on_caches::{Measuring, OverHttp, Setup};
-use crate::job::Settings;
-use crate::measure::{Case, Places};
-use crate::subject::SubjectSpec;
+use haypile_measure::job::Settings;
+use haypile_measure::measure::{Case, Places};
+use haypile_measure::subject::SubjectSpec;
 use options::OriginDelay;
 use over_http::Requests;
 use served::{CaseOrigin, CountedPlaces};

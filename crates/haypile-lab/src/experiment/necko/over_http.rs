@@ -19,8 +19,8 @@ use std::time::Duration;
 use super::served::{CaseOrigin, Served};
 use super::{NOT_NONE, key, settings};
 use crate::experiment::parameters;
-use crate::job::{self, JobError, JobOrigin, Ops, Population};
-use crate::measure::{Case, Expected};
+use haypile_measure::job::{self, JobError, JobOrigin, Ops, Population};
+use haypile_measure::measure::{Case, Expected};
 
 /// Behind the name of a case over HTTP.
 pub(super) const SUFFIX: &str = " over HTTP";

@@ -3,9 +3,9 @@
 use super::{Line, lines};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
-use crate::measure::Contender;
 use crate::ranking::rankings;
-use crate::result::Sample;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

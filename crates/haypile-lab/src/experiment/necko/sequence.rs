@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::job::{self, JobError, Ops, Population};
-use crate::measure::{Case, Expected};
+use haypile_measure::job::{self, JobError, Ops, Population};
+use haypile_measure::measure::{Case, Expected};
 
 use super::super::parameters;
 use super::over_http::{Requests, sequence_cases};
@@ -12,9 +12,9 @@ use super::{
 };
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "sequence";
@@ -56,9 +56,8 @@ impl OnCaches for SequenceExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         super::section::body(cases)

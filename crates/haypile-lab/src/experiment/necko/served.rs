@@ -10,8 +10,8 @@ use std::time::Duration;
 use haypile_http::origin_server::{BodySource, Reply, Script, ScriptedOrigin};
 use http::{Response, StatusCode, Uri, header};
 
-use crate::job::{Job, JobError, JobOrigin};
-use crate::measure::{Case, Contender, Places, Surroundings};
+use haypile_measure::job::{Job, JobError, JobOrigin};
+use haypile_measure::measure::{Case, Contender, Places, Surroundings};
 
 /// The path of the response to every request, where a case has one URL for each run.
 const ANY: &str = "any";

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::ranking::{Figures, Ranking};
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 use super::over_http::SUFFIX;
 use super::source::SourceMachine;

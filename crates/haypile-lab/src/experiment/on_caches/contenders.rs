@@ -9,8 +9,8 @@ use anyhow::{anyhow, bail};
 use super::installed::Installed;
 use super::{Filled, Measuring, SubjectList};
 use crate::experiment::{ExperimentFile, Host};
-use crate::measure::{Contender, Listed, Runner};
-use crate::subject::{SubjectSpec, Subjects};
+use haypile_measure::measure::{Contender, Listed, Runner};
+use haypile_measure::subject::SubjectSpec;
 
 /// Longest time that a program may take to list its subjects.
 pub const LIST_LIMIT: Duration = Duration::from_secs(20);
@@ -82,8 +82,8 @@ fn available(
     let mut installed = Installed::default();
     let mut kept = Vec::new();
     for subject in subjects {
-        let why_not = if Subjects::ours().has(&subject) {
-            Subjects::ours().missing(&subject)
+        let why_not = if crate::subjects().has(&subject) {
+            crate::subjects().missing(&subject)
         } else if measuring.embedded {
             continue;
         } else if given.iter().any(|rival| rival.find(&subject).is_some()) {
@@ -117,8 +117,8 @@ pub(super) fn contenders(
     let mut installed = Installed::default();
     let mut contenders: Vec<Contender> = Vec::new();
     for subject in subjects {
-        Subjects::ours().check(subject)?;
-        let runners = if Subjects::ours().has(subject) {
+        crate::subjects().check(subject)?;
+        let runners = if crate::subjects().has(subject) {
             against.iter().chain([&own]).cloned().collect()
         } else {
             vec![rival(subject, &rivals, &mut installed)?]
@@ -149,7 +149,7 @@ fn rival(
             .runner(subject)
             .map_err(|why| anyhow!("'{name}' does not run here: {why}"));
     }
-    let mut allowed = Subjects::ours().names();
+    let mut allowed = crate::subjects().names();
     for listed in rivals.iter().flat_map(|rival| &rival.subjects) {
         allowed = format!("{allowed}, {}", listed.usage);
     }

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 
-use crate::subject::SubjectSpec;
+use haypile_measure::subject::SubjectSpec;
 
 /// The option of experiments that measure caches themselves, or HTTP caches on them.
 #[derive(Clone, Copy, Debug, Default, Args)]

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::measure::Runner;
-use crate::rival::{Rival, RivalError, Rivals, State};
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Runner;
+use haypile_measure::rival::{Rival, RivalError, Rivals, State};
+use haypile_measure::subject::SubjectSpec;
 
 use super::LIST_LIMIT;
 

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use crate::experiment::Printout;
-use crate::parameters;
-use crate::result::{Latency, Sample, Samples};
-use crate::statistics::Summary;
+use haypile_measure::parameters;
+use haypile_measure::result::{Latency, Sample, Samples};
+use haypile_measure::statistics::Summary;
 
 /// The names of the columns behind the subject and the operation.
 const COLUMNS: [&str; 6] = ["Subject", "Operation", "p50 ns", "p99 ns", "p99.9 ns", "Longest ns"];

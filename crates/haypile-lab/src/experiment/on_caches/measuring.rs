@@ -8,8 +8,8 @@ use clap::Args;
 
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::count;
-use crate::measure::OWN_LABEL;
-use crate::subject::{SubjectSpec, split_list};
+use haypile_measure::measure::OWN_LABEL;
+use haypile_measure::subject::{SubjectSpec, split_list};
 
 /// Options for the subjects, the number of samples, and the place of the results.
 #[derive(Clone, Debug, Args)]

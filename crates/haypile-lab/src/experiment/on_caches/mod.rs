@@ -17,13 +17,11 @@ pub use measuring::{Build, Measuring, SubjectList};
 use super::fill::Filled;
 use super::session::Session;
 use super::{Ended, Experiment, Host, Printout};
-use crate::measure::{Case, Contender, NextCase, Surroundings};
-#[cfg(feature = "report")]
 use crate::report::{body, case::Case as ReportCase, section::Body};
-use crate::result::Sample;
-#[cfg(feature = "report")]
-use crate::result::Samples;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::{Case, Contender, NextCase, Surroundings};
+use haypile_measure::result::Sample;
+use haypile_measure::result::Samples;
+use haypile_measure::subject::SubjectSpec;
 
 /// An experiment that measures caches by jobs, all in turn.
 pub(crate) trait OnCaches: Sync {
@@ -65,7 +63,6 @@ pub(crate) trait OnCaches: Sync {
     }
 
     /// Returns the body of its section in a report.
-    #[cfg(feature = "report")]
     fn body(samples: &Samples<'_>, cases: &[ReportCase<'_>]) -> Body {
         let _ = samples;
         body::plain::body(cases)
@@ -119,7 +116,6 @@ impl<E: OnCaches> Experiment for E {
         run::run::<E>(session, setup, &measuring)
     }
 
-    #[cfg(feature = "report")]
     fn body(&self, samples: &Samples<'_>, cases: &[ReportCase<'_>]) -> Body {
         E::body(samples, cases)
     }

@@ -5,7 +5,7 @@ use anyhow::Context;
 use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::Ended;
 use crate::experiment::session::{Interrupted, RunOptions, Session, no_fields};
-use crate::measure::{Places, Plan, RunnerLimits, Surroundings, measure};
+use haypile_measure::measure::{Places, Plan, RunnerLimits, Surroundings, measure};
 
 /// Measures, prints the results, and returns whether some of them are errors.
 pub(super) fn run<E: OnCaches>(

@@ -1,15 +1,15 @@
 //! Results for people.
 
-use haypile_sim::number::bytes;
+use haypile_number::bytes;
 
 use super::latency::latencies;
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
-use crate::measure::Contender;
-use crate::parameters;
 use crate::ranking::{Figures, Ranking, rankings};
-use crate::result::Sample;
-use crate::statistics::{Effect, Summary};
+use haypile_measure::measure::Contender;
+use haypile_measure::parameters;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::{Effect, Summary};
 
 const NOTHING: &str = "-";
 

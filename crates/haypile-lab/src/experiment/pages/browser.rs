@@ -14,16 +14,16 @@ use super::plan::Disk;
 use super::printout::{cell, requests};
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, Printout, parameters};
-use crate::measure::{Places, Turns};
-use crate::meter::LoadWatch;
 use crate::pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
     verify_size, verify_warm,
 };
 use crate::pages::verify::CountedLoad;
 use crate::pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
-use crate::result::{Sample, SubjectId};
 use crate::site::{Site, SiteBody};
+use haypile_measure::measure::{Places, Turns};
+use haypile_measure::meter::LoadWatch;
+use haypile_measure::result::{Sample, SubjectId};
 
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";

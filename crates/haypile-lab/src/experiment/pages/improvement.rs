@@ -5,8 +5,8 @@ use std::fmt;
 
 use haypile::ByteSize;
 
-use crate::result::Sample;
-use crate::statistics::Effect;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Effect;
 
 /// Name of the rows of loads.
 pub(crate) const LOAD: &str = "load";

@@ -8,9 +8,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::measure::{PageRun, subject};
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
-use crate::measure::Places;
 use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
-use crate::result::Sample;
+use haypile_measure::measure::Places;
+use haypile_measure::result::Sample;
 
 /// Name of the rows of kills.
 pub(super) const KILLED: &str = "killed";

@@ -11,15 +11,15 @@ use super::improvement::{LOAD, UNSHAPED};
 use super::plan::Disk;
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
-use crate::measure::{Places, Turns};
-use crate::meter::LoadWatch;
 use crate::pages::verify::{self, CountedLoad};
 use crate::pages::{
     Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, Protocol, SiteServer,
 };
-use crate::result::{Run, Sample, SubjectId};
 use crate::site::Site;
 use crate::site::manifest::{Visit, Visits};
+use haypile_measure::measure::{Places, Turns};
+use haypile_measure::meter::LoadWatch;
+use haypile_measure::result::{Run, Sample, SubjectId};
 
 /// Bytes of a packet, the shortest wait before it is sent again, and how often it is lost at most, as
 /// links are emulated.
@@ -244,7 +244,7 @@ pub(super) fn subject(column: &Column) -> SubjectId {
         name: format!("{}{medium}", column.subject()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         language: "rust".to_owned(),
-        program: crate::measure::OWN_LABEL.to_owned(),
+        program: haypile_measure::measure::OWN_LABEL.to_owned(),
     }
 }
 

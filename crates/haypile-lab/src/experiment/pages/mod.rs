@@ -17,7 +17,6 @@ pub(crate) mod measure;
 pub(crate) mod options;
 pub(crate) mod plan;
 pub(crate) mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod source;
 
@@ -33,10 +32,10 @@ pub use options::{DiskSize, Medium, PagesOptions};
 use super::fill::Filled;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::measure::Runner;
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
-use crate::result::{Asked, Sample};
+use haypile_measure::measure::Runner;
+use haypile_measure::result::{Asked, Sample};
 use measure::{PageRun, TimeLimit};
 
 /// Name of the experiment.
@@ -69,10 +68,9 @@ impl Experiment for PagesExperiment {
         run(&options, filled.asked, host)
     }
 
-    #[cfg(feature = "report")]
     fn body(
         &self,
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

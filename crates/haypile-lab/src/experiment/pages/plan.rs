@@ -5,15 +5,15 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use haypile::ByteSize;
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 
 use super::options::{Medium, PagesOptions};
 use crate::experiment::Host;
-use crate::measure::Places;
 use crate::pages::{Column, ColumnKind};
 use crate::site::generate::Generator;
 use crate::site::manifest::{Manifest, Visits};
 use crate::site::{Site, har};
+use haypile_measure::measure::Places;
 
 /// A directory, and the name of the medium that it lies on.
 pub(crate) struct Disk {

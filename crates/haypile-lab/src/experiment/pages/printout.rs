@@ -1,14 +1,14 @@
 //! The results for people.
 
 use haypile::ByteSize;
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 
 use super::advice::advice;
 use super::improvement::{ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, percent};
 use super::killed;
 use super::source;
 use crate::experiment::Printout;
-use crate::result::{Sample, Samples};
+use haypile_measure::result::{Sample, Samples};
 
 const NOTHING: &str = "-";
 

@@ -15,7 +15,7 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{NBSP, Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 /// The size of the disk cache, along which lines go.
 const SIZE: Over =
@@ -222,7 +222,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::result::Sample;
+    use haypile_measure::result::Sample;
 
     /// Two visits to each of eight pages, without a cache and with one on disk, which takes a number of
     /// thousandths of the time of a page.

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::job::{self, JobError, Ops, Population, Settings, Timing};
-use crate::measure::{Case, Expected};
-use crate::result::Parameters;
+use haypile_measure::job::{self, JobError, Ops, Population, Settings, Timing};
+use haypile_measure::measure::{Case, Expected};
+use haypile_measure::result::Parameters;
 
 use super::entries::total_bytes;
 
@@ -216,8 +216,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::runner::{self, Assignment};
-    use crate::subject::Subjects;
+    use haypile_measure::runner::{self, Assignment};
 
     fn options() -> Sizes {
         Sizes {
@@ -234,7 +233,7 @@ mod tests {
         let (mut input, mut output) = (Cursor::new(b"go\nverify\n"), Vec::new());
         let subject = "memory:policy=lru".parse().unwrap();
         let assignment = Assignment::new(directory.path(), &subject);
-        runner::serve(&Subjects::ours(), &assignment, &mut input, &mut output).unwrap();
+        runner::serve(&crate::subjects(), &assignment, &mut input, &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
         let pair = |line: &str| {
             let (name, value) = line.split_once(' ')?;

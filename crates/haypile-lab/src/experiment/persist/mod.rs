@@ -30,7 +30,6 @@ mod files;
 mod options;
 mod places;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 
 pub use case::{PersistPart, Sizes, USED_EVERY, cases};
@@ -46,9 +45,9 @@ use haypile::url::CacheUrl;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "persist";
@@ -88,9 +87,8 @@ impl OnCaches for PersistExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::case::PersistPart;
 use super::files::{copy_all, size_of_all};
-use crate::measure::{Case, Contender, Surroundings, no_place};
-use crate::result::Identity;
+use haypile_measure::measure::{Case, Contender, Surroundings, no_place};
+use haypile_measure::result::Identity;
 
 /// The length of the part of a path that comes from the name of a subject.
 const NAME_CHARS: usize = 80;
@@ -113,7 +113,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::measure::Runner;
+    use haypile_measure::measure::Runner;
 
     #[test]
     fn contenders_whose_names_look_alike_have_their_own_places() {

@@ -6,8 +6,8 @@ use crate::report::case::{Case, Entrant, varying};
 use crate::report::number::Quantity;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Sample;
-use crate::statistics::Summary;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Summary;
 
 const WHOLE: [Measure; 2] = [
     Measure { name: "wall time", of: |entrant| entrant.estimate(cost::whole_wall) },

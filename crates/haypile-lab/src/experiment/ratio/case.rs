@@ -1,7 +1,7 @@
 //! The cases and their jobs.
 
-use crate::job::{self, JobError, Ops, Settings};
-use crate::measure::{Case, Expected};
+use haypile_measure::job::{self, JobError, Ops, Settings};
+use haypile_measure::measure::{Case, Expected};
 
 use super::super::{keys, parameters};
 use super::{CAPACITY_BYTES, KEY_BYTES, KEYS, NAME, Ratio};
@@ -75,7 +75,7 @@ mod tests {
 
     use super::super::Size;
     use super::*;
-    use crate::job::Op;
+    use haypile_measure::job::Op;
 
     fn keys_of(ops: &Ops, kind: Op) -> Vec<u32> {
         let decoded = ops.words().iter().map(|&word| Op::decode(word).unwrap());

@@ -14,7 +14,6 @@ mod case;
 mod cmpthese;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod source;
 
@@ -28,9 +27,9 @@ pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "ratio";
@@ -140,9 +139,8 @@ impl OnCaches for RatioExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

@@ -3,9 +3,9 @@
 use super::{Agreement, SUBJECTS, abbreviation, cmpthese, source_tables};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
-use crate::measure::Contender;
 use crate::ranking::{Figures, Ranking, rankings};
-use crate::result::Sample;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
 
 /// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

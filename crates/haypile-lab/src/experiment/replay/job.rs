@@ -3,7 +3,7 @@
 use haypile_sim::Trace;
 use haypile_sim::trace::Op;
 
-use crate::job::{JobError, Ops, Population};
+use haypile_measure::job::{JobError, Ops, Population};
 
 /// A trace as a job: cache-aside, one request after the other.
 ///

@@ -7,7 +7,6 @@ mod case;
 mod job;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod source;
 mod table;
@@ -24,10 +23,10 @@ use haypile_sim::Trace;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-pub use crate::result::REQUESTED_BYTES;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+pub use haypile_measure::result::REQUESTED_BYTES;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "replay";
@@ -76,9 +75,8 @@ impl OnCaches for ReplayExperiment {
         printout::printout(samples)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

@@ -3,7 +3,7 @@
 use super::{Ratios, ReplayRow, ratios};
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 /// Returns byte hit ratios, then errors.
 pub(super) fn printout(samples: &[Sample]) -> Printout {

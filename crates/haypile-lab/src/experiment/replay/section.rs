@@ -11,7 +11,7 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 /// Most capacities that a chart can keep apart.
 const MAX_MEASURES: usize = 3;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::CAPACITY_PERCENT;
-use crate::result::{Sample, Samples};
+use haypile_measure::result::{Sample, Samples};
 
 /// Hit ratios of a trace and capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,7 +68,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::result::{REQUESTED_BYTES, SCHEMA, SubjectId};
+    use haypile_measure::result::{REQUESTED_BYTES, SCHEMA, SubjectId};
 
     fn sample(subject: &str, case: &str, percent: f64, hits: u64, hit_bytes: u64) -> Sample {
         let parameters = [(CAPACITY_PERCENT, percent), (REQUESTED_BYTES, 1_024.0)];

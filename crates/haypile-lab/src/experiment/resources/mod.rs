@@ -3,7 +3,6 @@
 
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 
 use std::path::Path;
@@ -19,11 +18,11 @@ use super::pages::measure::PageRun;
 use super::pages::plan;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::measure::Runner;
 use crate::pages::{Column, LoaderSettings, SiteServer};
-use crate::result::Asked;
 use crate::site::manifest::Visits;
 use crate::site::{SiteSource, har, list};
+use haypile_measure::measure::Runner;
+use haypile_measure::result::Asked;
 
 /// Name of the experiment.
 pub const NAME: &str = "resources";
@@ -58,10 +57,9 @@ impl Experiment for ResourcesExperiment {
         run(&options, filled.asked, host)
     }
 
-    #[cfg(feature = "report")]
     fn body(
         &self,
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

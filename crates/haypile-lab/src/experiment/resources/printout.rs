@@ -2,7 +2,7 @@
 
 use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
 use crate::experiment::Printout;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

@@ -6,7 +6,7 @@ use crate::report::case::{Case, varying};
 use crate::report::number::Quantity;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());

@@ -4,7 +4,7 @@ use std::thread;
 
 use super::super::micro::{self, Capacity, Distribution, MicroError};
 use super::{NAME, ScaleOptions};
-use crate::measure::Case;
+use haypile_measure::measure::Case;
 
 /// Zipf's exponent of the requested keys.
 const EXPONENT: f64 = 0.99;
@@ -56,7 +56,8 @@ fn or_powers_of_two(numbers: &[u32]) -> Vec<u32> {
         return numbers.to_vec();
     }
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let processors = u32::try_from(processors).unwrap_or(u32::MAX).min(crate::job::MAX_PROCESSES);
+    let processors =
+        u32::try_from(processors).unwrap_or(u32::MAX).min(haypile_measure::job::MAX_PROCESSES);
     let mut numbers = vec![1];
     while let Some(next) = numbers.last().map(|last| last * 2).filter(|next| *next < processors) {
         numbers.push(next);

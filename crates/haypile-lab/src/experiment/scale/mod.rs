@@ -9,7 +9,6 @@
 mod case;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod speedup;
 
@@ -18,9 +17,9 @@ pub use options::ScaleOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "scale";
@@ -53,9 +52,8 @@ impl OnCaches for ScaleExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

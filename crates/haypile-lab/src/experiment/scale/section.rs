@@ -12,7 +12,7 @@ use crate::report::chart::Series;
 use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 const THREADS: Over = Over { parameter: "threads", label: "threads", unit: Unit::Objects };
 const PROCESSES: Over = Over { parameter: "processes", label: "processes", unit: Unit::Objects };

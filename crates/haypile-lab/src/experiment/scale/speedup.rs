@@ -1,7 +1,7 @@
 //! Rates by number of workers, and what more workers bring.
 
-use crate::result::{Sample, Samples};
-use crate::statistics::{Effect, Interval};
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::{Effect, Interval};
 
 /// The unit of the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

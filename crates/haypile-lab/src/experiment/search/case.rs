@@ -4,7 +4,7 @@ use super::super::lookups::{KEY_BYTES, Lookups};
 use super::super::micro::roomy;
 use super::super::parameters;
 use super::{NAME, SearchOptions};
-use crate::measure::Case;
+use haypile_measure::measure::Case;
 
 /// The cases, in the order of the lists.
 pub fn cases(options: &SearchOptions, seed: u64) -> Vec<Case> {
@@ -64,7 +64,7 @@ impl SearchSize {
 mod tests {
     use super::*;
     use crate::experiment::on_caches::OverHttp;
-    use crate::job::{Job, Op};
+    use haypile_measure::job::{Job, Op};
 
     #[test]
     fn what_is_looked_up_was_never_set() {

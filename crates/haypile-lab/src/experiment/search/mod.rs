@@ -7,7 +7,6 @@
 
 mod case;
 mod options;
-#[cfg(feature = "report")]
 mod section;
 
 pub use case::cases;
@@ -15,7 +14,7 @@ pub use options::SearchOptions;
 
 use crate::experiment::Host;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
-use crate::subject::SubjectSpec;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "search";
@@ -43,9 +42,8 @@ impl OnCaches for SearchExperiment {
         Ok(Setup::new(cases(options, measuring.run.seed), subjects))
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 pub use options::RunOptions;
 
 use super::{Ended, Host, Printout};
-use crate::measure::UNPROVEN;
-use crate::result::{
+use haypile_measure::measure::UNPROVEN;
+use haypile_measure::result::{
     Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
 };
 

@@ -6,8 +6,8 @@ use haypile_sim::trace::format::Format;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::measure::Watcher;
-use crate::result::{Parameters, SubjectId, read};
+use haypile_measure::measure::Watcher;
+use haypile_measure::result::{Parameters, SubjectId, read};
 
 /// Keeps everything that it is given.
 #[derive(Default)]

@@ -13,7 +13,6 @@
 mod case;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 
 pub use case::cases;
@@ -21,9 +20,9 @@ pub use options::StampedeOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::subject::SubjectSpec;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "stampede";
@@ -54,9 +53,8 @@ impl OnCaches for StampedeExperiment {
         printout::printout(samples, contenders)
     }
 
-    #[cfg(feature = "report")]
     fn body(
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

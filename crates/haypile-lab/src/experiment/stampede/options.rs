@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::MAX_KEYS;
-use crate::job::MAX_PROCESSES;
+use haypile_measure::job::MAX_PROCESSES;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

@@ -2,9 +2,9 @@
 
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::is_of;
-use crate::measure::Contender;
-use crate::result::Sample;
-use crate::statistics::Summary;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Summary;
 
 /// Returns how often a key was computed, by number of processes.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

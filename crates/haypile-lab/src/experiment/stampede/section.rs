@@ -7,7 +7,7 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, count};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);

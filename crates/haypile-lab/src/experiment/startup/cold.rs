@@ -13,7 +13,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
 use super::options::Cold;
-use crate::meter::{Residency, drop_from_memory};
+use haypile_measure::meter::{Residency, drop_from_memory};
 
 /// The most files that are dropped.
 const MAX_FILES: usize = 50_000;

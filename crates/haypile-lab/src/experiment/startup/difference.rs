@@ -1,8 +1,8 @@
 //! The differences between conditions.
 
 use super::condition::Condition;
-use crate::result::{Sample, Samples};
-use crate::statistics::{MedianInterval, Summary};
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::{MedianInterval, Summary};
 
 /// A figure of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::cold::ColdFiles;
 use super::options::Cold;
-use crate::meter::Residency;
+use haypile_measure::meter::Residency;
 
 /// The files of a cache.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use super::condition::Condition;
 use super::difference::cases;
 use super::options::StartupOptions;
 use crate::experiment::{Ended, Host, Printout};
-use crate::result::{Sample, Samples};
-use crate::statistics::{Effect, Rule, Summary};
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::{Effect, Rule, Summary};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

@@ -14,10 +14,10 @@ use super::options::{Cold, StartupOptions};
 use super::plan::StartPlan;
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
-use crate::measure::{OWN_LABEL, Runner, Turns};
-use crate::meter::{LoadWatch, Residency};
-use crate::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
+use haypile_measure::measure::{OWN_LABEL, Runner, Turns};
+use haypile_measure::meter::{LoadWatch, Residency};
+use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 
 use super::NAME;
 

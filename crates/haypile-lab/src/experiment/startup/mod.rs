@@ -10,10 +10,8 @@ mod measure;
 mod options;
 mod plan;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 mod source;
-#[cfg(feature = "report")]
 mod timelines;
 
 use std::path::Path;
@@ -27,8 +25,8 @@ pub use options::{Cold, Preset, StartupOptions, Variable};
 use super::fill::Filled;
 use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, ExperimentFile, Host};
-use crate::measure::Runner;
-use crate::result::{Asked, Sample};
+use haypile_measure::measure::Runner;
+use haypile_measure::result::{Asked, Sample};
 use measure::Measuring;
 use plan::StartPlan;
 
@@ -97,10 +95,9 @@ impl Experiment for StartupExperiment {
         run(&all, asked, host)
     }
 
-    #[cfg(feature = "report")]
     fn body(
         &self,
-        samples: &crate::result::Samples<'_>,
+        samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)
@@ -240,7 +237,6 @@ fn write_files(
             std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
         }
     }
-    #[cfg(feature = "report")]
     if let Some(path) = &options.timeline {
         let svg = timelines::svg(samples)?;
         std::fs::write(path, svg).with_context(|| path.display().to_string())?;

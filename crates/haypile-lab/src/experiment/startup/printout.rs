@@ -4,7 +4,7 @@ use super::condition::Condition;
 use super::difference::{Difference, StartCase, StartFigure, cases, verdict};
 use super::source;
 use crate::experiment::Printout;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

@@ -11,7 +11,7 @@ use crate::report::case::{Case, varying};
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let starts = start_cases(samples.iter().copied());

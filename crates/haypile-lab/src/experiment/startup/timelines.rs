@@ -4,7 +4,7 @@ use anyhow::bail;
 
 use super::condition::Condition;
 use crate::report::chart::{Chart, Figure, Form, Timelines, slug};
-use crate::result::{Sample, Samples};
+use haypile_measure::result::{Sample, Samples};
 
 /// Returns a figure for each command that was watched under two conditions.
 pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Figure> {

@@ -6,9 +6,9 @@ use anyhow::bail;
 
 use super::TortureOptions;
 use crate::experiment::on_caches::listings;
-use crate::measure::Runner;
-use crate::subject::SubjectSpec;
-use crate::torture::{Contestant, role};
+use haypile_measure::measure::Runner;
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::{Contestant, role};
 
 /// Returns every subject with its runner.
 pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contestant>> {

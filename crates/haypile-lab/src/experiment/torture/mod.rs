@@ -1,13 +1,12 @@
 //! `torture`: what is lost or wrong when the processes that share a cache are killed and stopped.
 //!
-//! [`crate::torture`] defines the cases and what is counted. The experiment measures no times of
+//! [`haypile_measure::torture`] defines the cases and what is counted. The experiment measures no times of
 //! its own, so it takes no blocks and no seeds of jobs; its subjects are caches that processes
 //! share.
 
 mod contestants;
 mod options;
 mod printout;
-#[cfg(feature = "report")]
 mod section;
 
 use std::path::Path;
@@ -24,9 +23,9 @@ pub use options::TortureOptions;
 use super::fill::Filled;
 use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, Host};
-use crate::result::{Asked, Sample};
-use crate::subject::SubjectSpec;
-use crate::torture::{self, NAME, TortureCase, torture};
+use haypile_measure::result::{Asked, Sample};
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::{self, NAME, TortureCase, torture};
 
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
@@ -56,10 +55,9 @@ impl Experiment for TortureExperiment {
         run(&filled.get()?, filled.asked, host)
     }
 
-    #[cfg(feature = "report")]
     fn body(
         &self,
-        _samples: &crate::result::Samples<'_>,
+        _samples: &haypile_measure::result::Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

@@ -8,8 +8,8 @@ use haypile::ByteSize;
 
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds, size};
-use crate::subject::SubjectSpec;
-use crate::torture::TortureCase;
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::TortureCase;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

@@ -1,6 +1,6 @@
 //! `torture`: what was lost, wrong and slow.
 
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 
 use crate::report::case::{Case, Entrant, labels, varying};
 use crate::report::number::{Quantity, count, list};

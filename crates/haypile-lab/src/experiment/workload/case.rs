@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::job::{self, JobError, Ops, Settings};
-use crate::measure::{Case, Expected};
-use crate::result::Parameters;
+use haypile_measure::job::{self, JobError, Ops, Settings};
+use haypile_measure::measure::{Case, Expected};
+use haypile_measure::result::Parameters;
 
 use super::groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 use super::kind::{Workload, population};

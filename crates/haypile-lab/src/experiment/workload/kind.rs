@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::job::{JobError, Ops, Population};
+use haypile_measure::job::{JobError, Ops, Population};
 
 use super::groups::{Groups, VALUE_BYTES};
 

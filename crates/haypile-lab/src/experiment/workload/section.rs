@@ -7,7 +7,7 @@ use crate::report::chart::Bar;
 use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
-use crate::result::Sample;
+use haypile_measure::result::Sample;
 
 /// The case that is about hits and not about time.
 const PROOF: &str = "proof";

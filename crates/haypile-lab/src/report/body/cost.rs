@@ -1,8 +1,8 @@
 //! The cost of operations.
 
 use super::super::case::Case;
-use crate::compare::Metric;
-use crate::result::Sample;
+use haypile_measure::compare::Metric;
+use haypile_measure::result::Sample;
 
 /// Processor time per operation, in nanoseconds.
 pub(crate) fn cpu(sample: &Sample) -> Option<f64> {

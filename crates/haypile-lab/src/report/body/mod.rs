@@ -12,7 +12,7 @@ pub(crate) mod simulate;
 use super::case::cases;
 use super::section::Body;
 use crate::experiment::Known;
-use crate::result::Samples;
+use haypile_measure::result::Samples;
 
 /// Returns the body of an experiment's section. An unknown experiment has a plain table.
 pub(super) fn body(experiment: &str, samples: &Samples<'_>) -> Body {

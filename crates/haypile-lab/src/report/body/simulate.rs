@@ -1,6 +1,6 @@
 //! `simulate`: miss-ratio curves.
 
-use haypile_sim::number::grouped;
+use haypile_number::grouped;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
 use haypile_sim::plot::drawing::text::printable;

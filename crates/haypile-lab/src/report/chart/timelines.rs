@@ -11,7 +11,7 @@ use super::super::estimate::Estimate;
 use super::super::number::Quantity;
 use super::scale::Scale;
 use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
-use crate::result::{ProcessBar, Timeline};
+use haypile_measure::result::{ProcessBar, Timeline};
 
 const GRAPH_PX: f64 = 46.0;
 const GRAPH_GAP_PX: f64 = 20.0;
@@ -213,7 +213,7 @@ fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Tick;
+    use haypile_measure::result::Tick;
 
     fn timeline(processes: u64) -> Timeline {
         let tick = |at: u64| Tick {

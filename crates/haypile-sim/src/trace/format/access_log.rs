@@ -20,7 +20,7 @@ use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::entry::{LineParser, Parsed};
 use super::field;
-use crate::number::grouped;
+use haypile_number::grouped;
 
 #[derive(Default)]
 pub(super) struct AccessLog {

@@ -20,7 +20,7 @@ use super::read::ReadReport;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::{Format, recognise};
-use crate::number::grouped;
+use haypile_number::grouped;
 
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::fields::{Fields, SpecError, Usage, bad_value};
 use super::random::{Random, below, unit};
-use crate::splitmix::SplitMix64;
 use crate::trace::Key;
+use haypile_number::splitmix::SplitMix64;
 
 /// Distribution of the sizes of values in bytes. A size is rounded, and from 1 to 2^32 - 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

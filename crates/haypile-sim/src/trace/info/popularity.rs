@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::number::ratio;
 use crate::trace::Trace;
+use haypile_number::ratio;
 
 /// Returns the number of requests of each key, in descending order.
 pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::rank;
-use crate::number::ratio;
 use crate::trace::{Op, Trace};
+use haypile_number::ratio;
 
 /// Sizes of values. Deletions are left out: what they remove is not transferred.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -15,7 +15,6 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 
 pub(super) use player::{DrawnWindow, GameOrders, play};
-#[cfg(feature = "report")]
 pub(super) use table::answer;
 pub(super) use table::{COLUMNS, game_table, is_game};
 
@@ -24,8 +23,8 @@ use super::measure::IconRun;
 use super::theme::drawing;
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
-use crate::measure::{Failure, Turns};
-use crate::result::Sample;
+use haypile_measure::measure::{Failure, Turns};
+use haypile_measure::result::Sample;
 use player::Window;
 
 /// The value of the parameter `set` of its samples.

@@ -9,7 +9,7 @@ use haypile_icons::{Pixmap, PixmapCache, render_file};
 use serde::{Deserialize, Serialize};
 
 use super::super::loader::checksum;
-use crate::meter::{Meter, SystemMeter};
+use haypile_measure::meter::{Meter, SystemMeter};
 
 /// A size of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The times of a game, for people.
 
-use crate::result::{Sample, Samples};
-use crate::statistics::Summary;
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::Summary;
 
 use super::{CACHED, DRAWN, GAME, STEPS};
 
@@ -56,7 +56,6 @@ pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
 }
 
 /// Answers a reader's question: does the cache help when a window is resized?
-#[cfg(feature = "report")]
 pub(in super::super) fn answer(samples: &Samples<'_>) -> Option<String> {
     let factor = |case| {
         let (drawn, cached) = (median_ms(samples, case, DRAWN)?, median_ms(samples, case, CACHED)?);

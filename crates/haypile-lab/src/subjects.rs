@@ -1,0 +1,10 @@
+//! The subjects of this program.
+
+use haypile_measure::subject::Subjects;
+
+/// Returns the caches of the engine, the HTTP cache on them, and the hidden subjects.
+pub fn subjects() -> Subjects {
+    let mut subjects = Subjects::ours();
+    subjects.register(crate::http::subject::KIND);
+    subjects
+}

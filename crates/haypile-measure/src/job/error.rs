@@ -1,0 +1,67 @@
+//! Errors of jobs.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A job that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// A file cannot be written or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The I/O error.
+        source: io::Error,
+    },
+    /// A job of a later version.
+    #[error(
+        "{}: the job has schema {schema}, and this runner knows {known}; take a runner of the \
+         version of the haypile that wrote it", path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The schema that it has.
+        schema: u64,
+        /// The latest schema that is known here.
+        known: u64,
+    },
+    /// A file is not what the format says.
+    #[error("{}: {wrong}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        wrong: String,
+    },
+    /// The job has no such process.
+    #[error("the job is of {processes} processes from 0, and process {process} is not among them")]
+    NoProcess {
+        /// The process asked for.
+        process: u32,
+        /// The number of processes of the job.
+        processes: u32,
+    },
+    /// The job exceeds a limit of the format.
+    #[error("a job cannot have {what}; at most {limit} are allowed")]
+    TooLarge {
+        /// The quantity that is too large, with its number.
+        what: String,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl JobError {
+    /// Returns what makes an error of this file or directory from one of the system.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+
+    pub(super) fn damaged(path: impl Into<PathBuf>, wrong: impl Into<String>) -> Self {
+        Self::Damaged { path: path.into(), wrong: wrong.into() }
+    }
+}

@@ -1,0 +1,319 @@
+//! `job.txt`: lines of a name and a value.
+
+use std::fmt::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::error::JobError;
+
+/// The latest version of the format. A job is written in the first version that can say it, so that
+/// runners of earlier versions do whatever they can do right, and refuse the rest.
+pub const SCHEMA: u64 = SCHEMA_OF_COMPUTING;
+
+/// The version of a job for one process.
+const SCHEMA_OF_ONE: u64 = 1;
+
+/// The version of a job for several processes. A runner that knows only one would do the part of
+/// the first process and nothing else.
+const SCHEMA_OF_SEVERAL: u64 = 2;
+
+/// The version of a job that clears, loads, expires or computes, which earlier runners do not know.
+pub(super) const SCHEMA_OF_COMPUTING: u64 = 3;
+
+/// The longest time that computing a value may take, in milliseconds: a minute.
+const MAX_COMPUTE_MS: u64 = 60_000;
+
+/// The most executions of any kind of the timed operations.
+const MAX_EXECUTIONS: u64 = 1_000_000;
+
+/// The most processes of a job.
+pub const MAX_PROCESSES: u32 = 64;
+
+/// The timed part of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Timing {
+    /// The timed operations as a whole.
+    #[default]
+    Total,
+    /// The same, and then once more with each operation timed by itself.
+    Each,
+    /// Opening the cache and then the timed operations, until the first hit and to the end: how
+    /// long a cache takes that has something to load. There is nothing before the timed part.
+    Open,
+}
+
+impl Timing {
+    /// As it is written in `job.txt`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Each => "each",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl FromStr for Timing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "total" => Ok(Self::Total),
+            "each" => Ok(Self::Each),
+            "open" => Ok(Self::Open),
+            _ => Err(format!("timing is total, each or open, not {text}")),
+        }
+    }
+}
+
+/// The server that subjects over HTTP ask for what they lack. Other subjects have no use for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOrigin {
+    /// A service within the runner that answers at once, with an empty response that is not stored:
+    /// the cost of the layer.
+    Inner,
+    /// A server at this address, for whatever host a URL names.
+    Server(SocketAddr),
+}
+
+impl fmt::Display for JobOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inner => f.write_str("inner"),
+            Self::Server(address) => address.fmt(f),
+        }
+    }
+}
+
+impl FromStr for JobOrigin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "inner" {
+            return Ok(Self::Inner);
+        }
+        let server = text.parse().map(Self::Server);
+        server.map_err(|_| format!("origin is inner, or an address with a port, not '{text}'"))
+    }
+}
+
+/// Everything that a runner is told except keys, values and operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The seed of the random bytes of values. Operations and keys were drawn from it too.
+    pub seed: u64,
+    /// The cache's capacity in bytes, as the subject understands them.
+    pub capacity_bytes: u64,
+    /// The cache's capacity in entries, for subjects that count entries.
+    pub capacity_entries: u64,
+    /// The timed part.
+    pub timing: Timing,
+    /// The number of executions of the timed operations; all together they are one measurement.
+    pub executions: u64,
+    /// The number of executions of the timed operations before anything else, on a cache of its own:
+    /// a language that compiles while it runs has compiled by then.
+    pub warm_up: u64,
+    /// Whether every key is read and compared before the timed part. It is a use of each entry,
+    /// which a job that is about the order of uses has to do without.
+    pub verify_before: bool,
+    /// Whether every key is read and compared after the timed part.
+    pub verify_after: bool,
+    /// The number of processes that do the timed operations on one cache, from 1 to
+    /// [`MAX_PROCESSES`].
+    pub processes: u32,
+    /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
+    /// it waits that long, as for a database.
+    pub compute_ms: u64,
+    /// Whether the subject closes its files before the timed part, drops them from the system's
+    /// memory and opens them again: what is read comes from the disk then.
+    pub is_cold: bool,
+    /// The server that subjects over HTTP ask for what they lack; `None` if that is nobody.
+    pub origin: Option<JobOrigin>,
+}
+
+impl Settings {
+    /// One execution by one process, timed as a whole, verified before and after.
+    pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
+        Self {
+            seed,
+            capacity_bytes,
+            capacity_entries,
+            timing: Timing::Total,
+            executions: 1,
+            warm_up: 0,
+            verify_before: true,
+            verify_after: true,
+            processes: 1,
+            compute_ms: 0,
+            is_cold: false,
+            origin: None,
+        }
+    }
+
+    /// The same with this timing.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// The same with this number of executions, at least one.
+    #[must_use]
+    pub fn with_executions(self, executions: u64) -> Self {
+        Self { executions: executions.max(1), ..self }
+    }
+
+    /// The same, verified before and after the timed part or not.
+    #[must_use]
+    pub fn with_verification(self, before: bool, after: bool) -> Self {
+        Self { verify_before: before, verify_after: after, ..self }
+    }
+
+    /// The same where computing a value takes this number of milliseconds, at most a minute.
+    #[must_use]
+    pub fn with_compute_ms(self, compute_ms: u64) -> Self {
+        Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
+    }
+
+    /// The same with its files dropped from the system's memory before the timed part.
+    #[must_use]
+    pub fn cold(self) -> Self {
+        Self { is_cold: true, ..self }
+    }
+
+    /// The same with an origin for subjects over HTTP.
+    #[must_use]
+    pub fn with_origin(self, origin: JobOrigin) -> Self {
+        Self { origin: Some(origin), ..self }
+    }
+
+    /// Whether its operations can be done before on another cache: not if the timed part is the
+    /// opening of one that is there.
+    pub(super) fn can_warm_up(&self) -> bool {
+        self.timing != Timing::Open
+    }
+
+    /// The same for this number of processes, at least one.
+    #[must_use]
+    pub fn with_processes(self, processes: u32) -> Self {
+        Self { processes: processes.max(1), ..self }
+    }
+}
+
+/// The lines of `job.txt`: the settings, and the sizes of the other files.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) settings: Settings,
+    pub(super) keys: u32,
+    pub(super) pool_span: u64,
+    /// Of each process.
+    pub(super) threads: usize,
+    /// Whether there are operations that runners of the schemas 1 and 2 do not know.
+    pub(super) is_of_schema_3: bool,
+}
+
+impl Lines {
+    pub(super) fn text(&self) -> String {
+        let Settings { seed, capacity_bytes, capacity_entries, timing, .. } = self.settings;
+        let processes = self.settings.processes;
+        let schema = match processes {
+            _ if self.is_of_schema_3 => SCHEMA_OF_COMPUTING,
+            1 => SCHEMA_OF_ONE,
+            _ => SCHEMA_OF_SEVERAL,
+        };
+        let lines = [
+            ("schema", schema),
+            ("seed", seed),
+            ("keys", u64::from(self.keys)),
+            ("pool_span", self.pool_span),
+            ("capacity_bytes", capacity_bytes),
+            ("capacity_entries", capacity_entries),
+            ("threads", self.threads as u64),
+            ("processes", u64::from(processes)),
+            ("executions", self.settings.executions),
+            ("verify_before", u64::from(self.settings.verify_before)),
+            ("verify_after", u64::from(self.settings.verify_after)),
+        ];
+        let mut text = String::new();
+        for (name, value) in lines {
+            writeln!(text, "{name} {value}").expect("a string can be written");
+        }
+        for (name, value) in
+            [("warm_up", self.settings.warm_up), ("compute_ms", self.settings.compute_ms)]
+        {
+            if value > 0 {
+                writeln!(text, "{name} {value}").expect("a string can be written");
+            }
+        }
+        if let Some(origin) = self.settings.origin {
+            writeln!(text, "origin {origin}").expect("a string can be written");
+        }
+        if self.settings.is_cold {
+            text.push_str("cold 1\n");
+        }
+        writeln!(text, "timing {}", timing.name()).expect("a string can be written");
+        text
+    }
+
+    /// Names that are not known are of later versions that added something, and are passed over.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
+        let damaged = |wrong: String| JobError::damaged(path, wrong);
+        let optional = |name: &str| {
+            let mut values = text.lines().filter_map(|line| match line.split_once(' ') {
+                Some((found, value)) if found == name => Some(value),
+                _ => None,
+            });
+            match (values.next(), values.next()) {
+                (value, None) => Ok(value),
+                _ => Err(damaged(format!("the line '{name}' comes twice"))),
+            }
+        };
+        let value = |name: &str| {
+            optional(name)?.ok_or_else(|| damaged(format!("the line '{name}' is missing")))
+        };
+        let within = |name: &str, value: &str, min: u64, max: u64| {
+            let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+            number.ok_or_else(|| {
+                damaged(format!("{name} is {value}; it is a number from {min} to {max}"))
+            })
+        };
+        let number = |name: &str, min: u64, max: u64| within(name, value(name)?, min, max);
+        let schema = number("schema", 1, u64::MAX)?;
+        if schema > SCHEMA {
+            return Err(JobError::Newer { path: path.into(), schema, known: SCHEMA });
+        }
+        // Without this line there is one process.
+        let processes = optional("processes")?.unwrap_or("1");
+        let most = if schema < SCHEMA_OF_SEVERAL { 1 } else { u64::from(MAX_PROCESSES) };
+        let processes = within("processes", processes, 1, most)?;
+        let compute_ms = optional("compute_ms")?.unwrap_or("0");
+        let warm_up = optional("warm_up")?.unwrap_or("0");
+        let settings = Settings {
+            seed: number("seed", 0, u64::MAX)?,
+            capacity_bytes: number("capacity_bytes", 0, u64::MAX)?,
+            capacity_entries: number("capacity_entries", 0, u64::MAX)?,
+            timing: value("timing")?.parse().map_err(damaged)?,
+            executions: number("executions", 1, MAX_EXECUTIONS)?,
+            warm_up: within("warm_up", warm_up, 0, MAX_EXECUTIONS)?,
+            verify_before: number("verify_before", 0, 1)? == 1,
+            verify_after: number("verify_after", 0, 1)? == 1,
+            processes: u32::try_from(processes).expect("at most 64"),
+            compute_ms: within("compute_ms", compute_ms, 0, MAX_COMPUTE_MS)?,
+            is_cold: within("cold", optional("cold")?.unwrap_or("0"), 0, 1)? == 1,
+            origin: optional("origin")?.map(str::parse).transpose().map_err(damaged)?,
+        };
+        if settings.warm_up > 0 && !settings.can_warm_up() {
+            let timing = settings.timing.name();
+            return Err(damaged(format!("a job with the timing {timing} has no warm_up")));
+        }
+        Ok(Self {
+            settings,
+            keys: u32::try_from(number("keys", 0, 1 << 28)?).expect("at most 2^28"),
+            pool_span: number("pool_span", 1, u64::from(u32::MAX))?,
+            threads: usize::try_from(number("threads", 1, 1024)?).expect("at most 1024"),
+            is_of_schema_3: schema >= SCHEMA_OF_COMPUTING,
+        })
+    }
+}

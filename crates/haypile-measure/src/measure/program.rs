@@ -1,0 +1,156 @@
+//! Programs that run subjects.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::child::{Child, Deadline, Failure};
+use super::plan::MeasureError;
+use super::protocol::Work;
+use crate::subject::SubjectSpec;
+
+/// The most subjects of a runner.
+const MAX_LISTED: usize = 1000;
+
+/// Name of this program in results.
+pub const OWN_LABEL: &str = "haypile";
+
+/// A program that speaks the protocol of `docs/job.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments before those of the protocol.
+    pub arguments: Vec<OsString>,
+    /// Its name in results.
+    pub label: String,
+}
+
+/// A subject as a runner lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The name: the part before the first colon.
+    pub name: String,
+    /// The syntax of the whole.
+    pub usage: String,
+    /// The language that it is used from.
+    pub language: String,
+    /// Its version.
+    pub version: String,
+    /// A description.
+    pub help: String,
+}
+
+impl Runner {
+    /// A `haypile` program as the runner of its own caches.
+    pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
+        Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
+    }
+
+    /// Returns this program as the runner of its own caches.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell the path of this program.
+    pub fn own() -> io::Result<Self> {
+        let program = env::current_exe().map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot find this program's own file: {error}"))
+        })?;
+        Ok(Self::haypile(program, OWN_LABEL))
+    }
+
+    /// Any other runner. Results call it by the name of its file.
+    pub fn rival(program: impl Into<PathBuf>) -> Self {
+        let program = program.into();
+        let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let label = label.unwrap_or_else(|| program.display().to_string());
+        Self { program, arguments: Vec::new(), label }
+    }
+
+    /// The command that starts it for a job, as the process of this number.
+    pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
+        let mut command = self.command("run-job");
+        command.arg(absolute(work.job)).arg(subject.as_str());
+        // A runner that knows nothing of several processes can still be one.
+        if work.processes > 1 {
+            command.arg("--process").arg(process.to_string());
+        }
+        if let Some(place) = work.place {
+            command.current_dir(place);
+        }
+        command
+    }
+
+    /// The command that starts it for a verb of the protocol, as `run-job`; its orders are to be added.
+    pub fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(self.absolute_program());
+        command.args(&self.arguments).arg(verb).stdin(Stdio::piped());
+        command
+    }
+
+    /// The program for a process that works elsewhere. One without a directory is looked for where
+    /// programs are.
+    fn absolute_program(&self) -> PathBuf {
+        let has_directory = self.program.parent().is_some_and(|parent| parent != Path::new(""));
+        if has_directory { absolute(&self.program) } else { self.program.clone() }
+    }
+
+    /// Asks the program for its subjects.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::Refused`] if it says that it cannot run; [`MeasureError::NoRunner`] if it does
+    /// not answer as a runner does, within `limit`.
+    pub fn subjects(&self, limit: Duration) -> Result<Vec<Listed>, MeasureError> {
+        let command = self.command("list-subjects");
+        let program = self.program.display().to_string();
+        match self.read_subjects(command, limit) {
+            Ok(Ok(listed)) => Ok(listed),
+            Ok(Err(RunnerRefusal(why))) => Err(MeasureError::Refused { program, why }),
+            Err(wrong) => Err(MeasureError::NoRunner { program, wrong }),
+        }
+    }
+
+    fn read_subjects(
+        &self,
+        command: Command,
+        limit: Duration,
+    ) -> Result<Result<Vec<Listed>, RunnerRefusal>, String> {
+        let failed = |failure| match failure {
+            Failure::Late(error) | Failure::Failed(error) => error,
+            Failure::Interrupted => unreachable!("nobody interrupts it"),
+        };
+        let mut child = Child::spawn(command, &self.label).map_err(failed)?;
+        let deadline = Deadline::after(limit);
+        let mut listed = Vec::new();
+        while let Some(line) = child.line_or_end(deadline, &|| false).map_err(failed)? {
+            if let Some(why) = line.strip_prefix("error ") {
+                return Ok(Err(RunnerRefusal(why.to_owned())));
+            }
+            let fields: Vec<_> = line.split('\t').map(str::to_owned).collect();
+            let Ok([name, usage, language, version, help]) = <[String; 5]>::try_from(fields) else {
+                return Err(format!("it said '{line}', and not five fields parted by tabs"));
+            };
+            listed.push(Listed { name, usage, language, version, help });
+            if listed.len() > MAX_LISTED {
+                return Err(format!("it lists more than {MAX_LISTED} subjects"));
+            }
+        }
+        child.finish(deadline, &|| false).map_err(failed)?;
+        if listed.is_empty() {
+            return Err("it lists no subjects".to_owned());
+        }
+        Ok(Ok(listed))
+    }
+}
+
+/// Why a runner says that it cannot run.
+struct RunnerRefusal(String);
+
+/// The path from the root on; where there is no working directory, as it is.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

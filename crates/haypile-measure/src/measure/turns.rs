@@ -1,0 +1,67 @@
+//! Whose turn it is.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Streams of random numbers below this are for other purposes.
+const STREAMS: u64 = 1 << 33;
+
+/// Orders of contenders, each as probable as the others, the same for the same seed, in every
+/// version.
+#[derive(Debug)]
+pub struct Turns {
+    random: ChaCha8Rng,
+    order: Vec<usize>,
+}
+
+impl Turns {
+    /// Creates the orders of a case, of this number of contenders.
+    pub fn new(seed: u64, case: usize, contenders: usize) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        let mut random = ChaCha8Rng::from_seed(key);
+        random.set_stream(STREAMS + case as u64);
+        Self { random, order: (0..contenders).collect() }
+    }
+
+    /// The order within the next block.
+    pub fn next_block(&mut self) -> Vec<usize> {
+        for last in (1..self.order.len()).rev() {
+            // Scaled to 0..=last; the error is far below what blocks can show.
+            let drawn = u128::from(self.random.next_u64()) * (last as u128 + 1);
+            let drawn = usize::try_from(drawn >> 64).expect("at most last");
+            self.order.swap(last, drawn);
+        }
+        self.order.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_comes_and_each_contender_once() {
+        let mut turns = Turns::new(1, 0, 3);
+        let mut seen: Vec<Vec<usize>> = (0..200).map(|_| turns.next_block()).collect();
+        for order in &seen {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2]);
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 6);
+    }
+
+    #[test]
+    fn seeds_and_cases_have_their_own() {
+        let orders = |seed, case| {
+            let mut turns = Turns::new(seed, case, 5);
+            [turns.next_block(), turns.next_block()]
+        };
+        assert_eq!(orders(1, 0), orders(1, 0));
+        assert_ne!(orders(1, 0), orders(2, 0));
+        assert_ne!(orders(1, 0), orders(1, 1));
+    }
+}

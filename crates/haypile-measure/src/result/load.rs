@@ -1,0 +1,147 @@
+//! The load of a machine while a sample was taken.
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{Run, Sample};
+
+/// A share of the time above which other work has disturbed a sample.
+const DISTURBED: f64 = 0.05;
+
+/// A sample that is shorter than a slice of the scheduler was disturbed or was not: its share says nothing.
+const MIN_SEEN_NS: u64 = 5_000_000;
+
+/// Other work on the machine, from `go` to `timed`. Fields are `None` where the system does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// The length of that time, by the laboratory's clock.
+    pub seen_ns: u64,
+    /// For how long the first thread of the runner waited for a processor; of several processes the
+    /// longest.
+    #[serde(default)]
+    pub waited_ns: Option<u64>,
+    /// Time of all processors that the host of a virtual machine gave to others, in ticks of some 10 ms.
+    #[serde(default)]
+    pub steal_ns: Option<u64>,
+    /// For how long some task of the machine waited for a processor.
+    #[serde(default)]
+    pub cpu_pressure_ns: Option<u64>,
+    /// The same for its disks.
+    #[serde(default)]
+    pub io_pressure_ns: Option<u64>,
+    /// The same for memory.
+    #[serde(default)]
+    pub memory_pressure_ns: Option<u64>,
+}
+
+impl Sample {
+    /// The share of the time in which other work kept this sample from a processor, where it is enough
+    /// to disturb it. The first thread of a runner is the one that measures, if there is one; of several
+    /// threads that have a processor each, the pressure of the machine tells. Of more threads than
+    /// processors nothing does: they wait for each other.
+    pub fn disturbance(&self, cores: u64) -> Option<f64> {
+        let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
+        let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
+        let threads = number("threads")
+            .map(|threads| threads.saturating_mul(number("processes").unwrap_or(1)));
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = |ns: Option<u64>, of: u64| {
+            // A wait that began before counts as a whole.
+            (ns.unwrap_or(0) as f64 / (load.seen_ns.saturating_mul(of)) as f64).min(1.0)
+        };
+        let waited = match threads {
+            Some(1) | None => share(load.waited_ns, 1),
+            Some(threads) if threads <= cores => share(load.cpu_pressure_ns, 1),
+            Some(_) => 0.0,
+        };
+        let most = waited.max(share(load.steal_ns, cores.max(1)));
+        Some(most).filter(|most| *most > DISTURBED)
+    }
+}
+
+/// The warning about the samples of a run. A build for tests has times that mean nothing, and says so.
+pub fn disturbance_of(run: &Run, samples: &[Sample]) -> Option<String> {
+    if run.program.debug { None } else { disturbance(samples, run.machine.cores) }
+}
+
+/// A warning about samples that other work has disturbed, if there are some.
+pub fn disturbance<'a>(
+    samples: impl IntoIterator<Item = &'a Sample>,
+    cores: u64,
+) -> Option<String> {
+    let (mut all, mut disturbed, mut most) = (0_u64, 0_u64, (0.0, None));
+    for sample in samples {
+        all += 1;
+        if let Some(share) = sample.disturbance(cores) {
+            disturbed += 1;
+            if share > most.0 {
+                most = (share, Some(sample));
+            }
+        }
+    }
+    let sample = most.1?;
+    Some(format!(
+        "other work disturbed {disturbed} of {all} samples: they waited for a processor for more than 5 % of \
+         their time, {} of {} for {:.0} %",
+        sample.case,
+        sample.subject.name,
+        most.0 * 100.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{Parameters, SubjectId};
+
+    fn sample(threads: Option<u64>, load: Load) -> Sample {
+        let subject = SubjectId {
+            name: "memory".to_owned(),
+            version: String::new(),
+            language: String::new(),
+            program: String::new(),
+        };
+        let mut parameters = Parameters::new();
+        parameters.extend(threads.map(|threads| ("threads".to_owned(), threads.into())));
+        let run = Run::begin("micro", String::new(), 1);
+        Sample { load: Some(load), ..Sample::blank(&run, "micro", "get-hit", parameters, subject) }
+    }
+
+    #[test]
+    fn a_thread_that_waited_was_disturbed() {
+        let load = |waited: u64, steal: u64, pressure: u64| Load {
+            seen_ns: 1000 * 10_000,
+            waited_ns: Some(waited * 10_000),
+            steal_ns: Some(steal * 10_000),
+            cpu_pressure_ns: Some(pressure * 10_000),
+            ..Load::default()
+        };
+        assert_eq!(sample(Some(1), load(50, 100, 900)).disturbance(2), None);
+        assert_eq!(sample(Some(1), load(60, 0, 0)).disturbance(2), Some(0.06));
+        assert_eq!(sample(Some(1), load(0, 120, 0)).disturbance(2), Some(0.06));
+        assert_eq!(
+            sample(Some(2), load(60, 0, 0)).disturbance(2),
+            None,
+            "the first one only waits"
+        );
+        assert_eq!(sample(Some(2), load(0, 0, 300)).disturbance(2), Some(0.3));
+        assert_eq!(
+            sample(Some(3), load(0, 0, 300)).disturbance(2),
+            None,
+            "they are too many themselves"
+        );
+        assert_eq!(sample(None, load(70, 0, 300)).disturbance(2), Some(0.07));
+        assert_eq!(sample(None, load(7000, 0, 0)).disturbance(2), Some(1.0));
+        assert_eq!(sample(Some(1), Load::default()).disturbance(2), None);
+        let short = Load { seen_ns: 100_000, waited_ns: Some(100_000), ..Load::default() };
+        assert_eq!(sample(Some(1), short).disturbance(2), None);
+        let samples = [
+            sample(Some(1), load(60, 0, 0)),
+            sample(Some(1), load(400, 0, 0)),
+            sample(Some(1), load(0, 0, 0)),
+        ];
+        let warning = disturbance(&samples, 2).unwrap();
+        assert!(warning.starts_with("other work disturbed 2 of 3 samples"), "{warning}");
+        assert!(warning.ends_with("get-hit of memory for 40 %"), "{warning}");
+        assert_eq!(disturbance(&samples[2..], 2), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! The subjects that a runner has.
+
+use super::error::SubjectError;
+use super::spec::SubjectSpec;
+use super::{Room, Subject, again, copy, mock, noop, store};
+
+/// The names of a kind of subject, and how to open it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The part of the subject before the first colon.
+    pub name: &'static str,
+    /// The syntax of the whole: `memory:OPTIONS`.
+    pub usage: &'static str,
+    /// A description, in some words.
+    pub help: &'static str,
+    /// The language that the cache is used from.
+    pub language: &'static str,
+    /// The version of the cache.
+    pub version: &'static str,
+    /// Whether lists leave it out.
+    pub hidden: bool,
+    /// Whether several processes can use one cache of it, which lies in the working directory.
+    pub shared: bool,
+    /// Opens one.
+    pub open: Open,
+    /// Finds mistakes in its name.
+    pub check: Check,
+}
+
+/// Finds mistakes in the name of a subject; nothing is opened.
+pub type Check = fn(&SubjectSpec) -> Result<(), SubjectError>;
+
+/// Knows nothing of a name before its subject is opened.
+pub const UNCHECKED: Check = |_| Ok(());
+
+/// Opens a subject. The table is for subjects that wrap others.
+pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, SubjectError>;
+
+/// The subjects of a runner, by name.
+///
+/// ```
+/// use haypile_measure::subject::{Room, Subjects};
+///
+/// let room = Room::new(1 << 20, 1000);
+/// let subject = Subjects::ours().open(&"memory:policy=lru".parse().unwrap(), &room).unwrap();
+/// assert_eq!(subject.language(), "rust");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Subjects {
+    kinds: Vec<Kind>,
+}
+
+impl Subjects {
+    /// None but those that every runner in Rust has: `noop`, `mock`, `again` and `copy`,
+    /// which are hidden.
+    pub fn new() -> Self {
+        Self { kinds: vec![noop::KIND, mock::KIND, again::KIND, copy::KIND] }
+    }
+
+    /// The caches of the engine, named by their URLs, and the hidden ones.
+    pub fn ours() -> Self {
+        let mut subjects = Self { kinds: store::kinds() };
+        subjects.kinds.extend(Self::new().kinds);
+        subjects
+    }
+
+    /// Adds a kind, or replaces the one of its name.
+    pub fn register(&mut self, kind: Kind) {
+        self.kinds.retain(|other| other.name != kind.name);
+        self.kinds.push(kind);
+    }
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter()
+    }
+
+    /// Opens a subject by its name.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError::Unknown`], [`SubjectError::Processes`], and what the kind's own [`Open`]
+    /// says.
+    pub fn open(&self, spec: &SubjectSpec, room: &Room) -> Result<Box<dyn Subject>, SubjectError> {
+        let kind = self.kinds().find(|kind| kind.name == spec.name());
+        let kind = kind.ok_or_else(|| SubjectError::Unknown {
+            name: spec.name().to_owned(),
+            allowed: self.names(),
+        })?;
+        if room.processes > 1 && !kind.shared {
+            let (subject, processes) = (spec.redacted(), room.processes);
+            return Err(SubjectError::Processes { subject, processes });
+        }
+        (kind.open)(spec, room, self)
+    }
+
+    /// Whether there is a kind of the subject's name.
+    pub fn has(&self, spec: &SubjectSpec) -> bool {
+        self.kinds().any(|kind| kind.name == spec.name())
+    }
+
+    /// Finds mistakes in the name of a subject before it is measured, by the [`Check`] of its kind.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the name.
+    pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
+        let kind = self.kinds().find(|kind| kind.name == spec.name());
+        kind.map_or(Ok(()), |kind| (kind.check)(spec))
+    }
+
+    /// Why a cache of the engine cannot be measured here: a program that it needs is not installed.
+    /// The text says how to get it.
+    pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
+        if is_of_engine(spec) && self.has(spec) { store::missing(spec) } else { None }
+    }
+
+    /// The names of those that are not hidden, with commas between them.
+    pub fn names(&self) -> String {
+        let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether it is a cache of the engine.
+pub fn is_of_engine(spec: &SubjectSpec) -> bool {
+    store::kinds().iter().any(|kind| kind.name == spec.name())
+}
+
+impl Default for Subjects {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,134 @@
+//! The pairing of samples.
+
+use haypile_measure::compare::{CompareError, Metric, Outcome, Pairing, compare};
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Verdict;
+use serde_json::json;
+
+use crate::samples::{failed, question, sample};
+
+fn outcome(old: &[Sample], new: &[Sample]) -> (f64, Pairing, Verdict) {
+    let comparison = compare(old, new, &question()).unwrap();
+    let [row] = comparison.rows.as_slice() else { panic!("{:?}", comparison.rows) };
+    let Outcome::Judged { effect, pairing, verdict } = row.outcome else { panic!("{row:?}") };
+    ((effect.change() * 1e6).round() / 1e6, pairing, verdict)
+}
+
+/// The machine is ten times slower from block to block; within a block new costs 5 % more.
+#[test]
+fn the_same_run_and_block_make_a_pair() {
+    let drift = [1_u64, 10, 100, 1000];
+    let of = |block: u64, cost: u64| {
+        sample("a", "r", block, cost * drift[usize::try_from(block).unwrap()])
+    };
+    let old: Vec<Sample> = (0..4).map(|block| of(block, 100)).collect();
+    let new: Vec<Sample> = (0..4).rev().map(|block| of(block, 105)).collect();
+    assert_eq!(outcome(&old, &new), (0.05, Pairing::Paired { blocks: 4 }, Verdict::Slower));
+}
+
+#[test]
+fn the_same_block_of_another_run_is_no_pair() {
+    let of = |run, cost| -> Vec<Sample> { (0..4).map(|it| sample("a", run, it, cost)).collect() };
+    assert_eq!(outcome(&of("r", 100), &of("s", 50)), (-0.5, Pairing::Unpaired, Verdict::Faster));
+}
+
+#[test]
+fn samples_without_a_partner_are_left_out_and_told_of() {
+    let old = [sample("a", "r", 0, 100), sample("a", "r", 1, 100), sample("a", "r", 2, 9)];
+    let new = [sample("a", "r", 0, 110), sample("a", "r", 1, 110), sample("a", "s", 2, 9)];
+    let (change, pairing, _) = outcome(&old, &new);
+    assert_eq!((change, pairing), (0.1, Pairing::Paired { blocks: 2 }));
+    let warnings = compare(&old, &new, &question()).unwrap().warnings;
+    assert!(warnings[0].contains("2 samples have no partner"), "{warnings:?}");
+}
+
+#[test]
+fn a_subject_measured_twice_in_a_block_counts_once_by_its_median() {
+    let old = [sample("a", "r", 0, 100), sample("a", "r", 0, 100), sample("a", "r", 0, 900)];
+    let new = [sample("a", "r", 0, 200)];
+    assert_eq!(outcome(&old, &new), (1.0, Pairing::Paired { blocks: 1 }, Verdict::TooFew));
+}
+
+#[test]
+fn cases_parameters_and_subjects_are_rows_of_their_own() {
+    let mut other_case = sample("a", "r", 0, 1);
+    other_case.case = "set-evict".to_owned();
+    let mut other_parameter = sample("a", "r", 0, 1);
+    other_parameter.parameters.insert("threads".to_owned(), json!(2));
+    let samples = [sample("a", "r", 0, 1), other_case, other_parameter, sample("b", "r", 0, 1)];
+    let comparison = compare(&samples, &samples, &question()).unwrap();
+    assert_eq!(comparison.rows.len(), 4);
+    let comparison = compare(&samples[..1], &samples, &question()).unwrap();
+    assert_eq!(comparison.rows.len(), 1);
+    let warning = &comparison.warnings[0];
+    assert!(warning.starts_with("only new has micro set-evict"), "{warning}");
+    assert!(warning.contains("threads=2 of a; ") && warning.contains(" of b"), "{warning}");
+    assert!(comparison.missing.is_empty(), "new lacks nothing");
+    let comparison = compare(&samples, &samples[..1], &question()).unwrap();
+    let [case, parameter, subject] = &comparison.missing[..] else { panic!("three are missing") };
+    assert!(case.starts_with("micro set-evict") && case.ends_with(" of a"), "{case}");
+    assert!(parameter.contains("threads=2"), "{parameter}");
+    assert!(subject.ends_with(" of b"), "{subject}");
+}
+
+#[test]
+fn errors_are_no_figures() {
+    let good = [sample("a", "r", 0, 100), sample("a", "r", 1, 100)];
+    let one_bad = [sample("a", "r", 0, 100), failed(sample("a", "r", 1, 1))];
+    let all_bad = [failed(sample("a", "r", 0, 1)), failed(sample("a", "r", 1, 1))];
+
+    let comparison = compare(&good, &one_bad, &question()).unwrap();
+    assert_eq!(comparison.beyond(0.03).count(), 0);
+    assert!(comparison.warnings[0].contains("1 of 2 new samples are errors, such as: the runner"));
+
+    let comparison = compare(&good, &all_bad, &question()).unwrap();
+    assert_eq!(comparison.rows[0].outcome, Outcome::Failed);
+    assert_eq!(comparison.beyond(0.03).count(), 1, "what fails is beyond every limit");
+
+    let nothing = compare(&all_bad, &good, &question());
+    assert!(matches!(nothing, Err(CompareError::NotMeasured { metric: Metric::Cpu })));
+}
+
+#[test]
+fn a_metric_that_was_not_measured_is_no_figure() {
+    let mut question = question();
+    question.metric = Metric::Server;
+    let samples = [sample("a", "r", 0, 100)];
+    assert!(matches!(
+        compare(&samples, &samples, &question),
+        Err(CompareError::NotMeasured { metric: Metric::Server })
+    ));
+}
+
+#[test]
+fn beyond_is_slower_by_more_than_the_part() {
+    let of = |cost| -> Vec<Sample> { (0..5).map(|it| sample("a", "r", it, cost)).collect() };
+    let beyond =
+        |cost, part| compare(&of(100), &of(cost), &question()).unwrap().beyond(part).count();
+    assert_eq!([beyond(104, 0.03), beyond(104, 0.05), beyond(80, 0.0)], [1, 0, 0]);
+}
+
+/// Three blocks, however different, and blocks that are over before anything can disturb them.
+#[test]
+fn few_and_short_blocks_have_no_verdict() {
+    let of = |blocks: u64, cost| -> Vec<Sample> {
+        (0..blocks).map(|block| sample("a", "r", block, cost)).collect()
+    };
+    assert_eq!(outcome(&of(3, 100), &of(3, 900)).2, Verdict::TooFew);
+    assert_eq!(outcome(&of(4, 100), &of(4, 900)).2, Verdict::Slower);
+    // A million operations of 9 ns of processor time take 18 ms here.
+    assert_eq!(outcome(&of(4, 9), &of(4, 90)).2, Verdict::TooShort);
+    let (old, new) = (of(3, 100), of(3, 900));
+    assert_eq!(compare(&old, &new, &question()).unwrap().beyond(0.0).count(), 0);
+    let mut memory = question();
+    memory.metric = Metric::Memory;
+    let with = |cost: u64, bytes: u64| -> Vec<Sample> {
+        let each = of(4, cost).into_iter();
+        each.map(|sample| Sample { memory_bytes: Some(bytes), ..sample }).collect()
+    };
+    let comparison = compare(&with(1, 100), &with(1, 200), &memory).unwrap();
+    let Outcome::Judged { verdict, .. } = comparison.rows[0].outcome else {
+        panic!("it is judged")
+    };
+    assert_eq!(verdict, Verdict::Slower, "of memory, time says nothing");
+}

@@ -1,0 +1,180 @@
+//! Runners whose answers have the right form and are not true: each of the lies that a review tried.
+
+use std::path::Path;
+
+use haypile_measure::job::{Ops, Population, Settings, write};
+use haypile_measure::measure::{Case, Expected};
+use haypile_measure::result::{Parameters, Sample};
+
+use crate::scripted::{contender, measured, plan};
+
+const KEYS: u32 = 8;
+const BYTES: u32 = 20;
+
+/// Reads of keys that are all there; then of one that is not, which is written.
+fn case(capacity_bytes: u64, timed: impl Fn(&mut Ops) + 'static) -> Case {
+    let write = move |directory: &Path| {
+        let mut population = Population::new();
+        for number in 0..KEYS {
+            population.push(format!("key {number}").as_bytes(), BYTES).unwrap();
+        }
+        let (mut prepare, mut ops) = (Ops::new(), Ops::new());
+        (0..4).for_each(|key| prepare.set(key));
+        timed(&mut ops);
+        let settings = Settings::new(7, capacity_bytes, 1000);
+        write(directory, &settings, &population, &prepare, std::slice::from_ref(&ops)).unwrap();
+        Ok(Expected { operations: ops.operations(), reads: ops.reads(), ..Expected::default() })
+    };
+    Case {
+        experiment: "test",
+        name: "lies".to_owned(),
+        parameters: Parameters::new(),
+        processes: 1,
+        skips: &[],
+        write: Box::new(write),
+    }
+}
+
+/// Hits of a prepared key and of no other.
+fn hits() -> Case {
+    case(1 << 20, |ops| (0..4).for_each(|key| ops.get(key)))
+}
+
+/// The sample of a runner that says `lines` after it did `work` in its timed part.
+fn sample(case: Case, work: &str, lines: &str) -> Sample {
+    let mut plan = plan(vec![contender(&script(work, lines))]);
+    plan.cases = vec![case];
+    measured(&plan).samples.remove(0)
+}
+
+/// The runner.
+fn script(work: &str, lines: &str) -> String {
+    let said: Vec<String> =
+        lines.split(';').map(|line| format!("echo {}\n", line.trim())).collect();
+    let said = said.concat();
+    format!(
+        "echo ready; read go; {work}\necho timed; read verify\n{said}echo errors 0; echo wrong 0; echo \
+         version 1; echo language sh; echo end"
+    )
+}
+
+#[track_caller]
+fn assert_error(sample: &Sample, part: &str) {
+    let error = sample.error.as_deref().unwrap_or_else(|| panic!("no error: {sample:?}"));
+    assert!(error.contains(part), "{error}");
+}
+
+/// The checksum of the four values.
+fn words() -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    (hits().write)(directory.path()).unwrap();
+    let job = haypile_measure::job::Job::read(directory.path()).unwrap();
+    let mut pool = job.pool().to_vec();
+    (0..4).fold(0_u64, |sum, key| {
+        job.entry(key).value(key, &mut pool, |value| {
+            let words = value[..16].chunks(8).map(|it| u64::from_le_bytes(it.try_into().unwrap()));
+            let rest = value[16..].iter().map(|byte| u64::from(*byte));
+            words.chain(rest).fold(sum, u64::wrapping_add)
+        })
+    })
+}
+
+const COUNTS: &str = "operations 4; wall_ns 1000; cpu_ns 900; hits 4; misses 0; verified_before 4; \
+                      verified_after 4; verified_new 0";
+
+#[test]
+fn an_honest_runner_is_believed() {
+    let honest = sample(hits(), ":", &format!("{COUNTS}; read_words {}", words()));
+    assert_eq!(honest.error, None);
+    assert!(!honest.counts.contains_key("read_words"), "{:?}", honest.counts);
+}
+
+#[test]
+fn reads_that_were_not_done_and_values_that_were_not_read() {
+    assert_error(&sample(hits(), ":", &format!("{COUNTS}; read_words 0")), "did not read");
+    let some = format!("{COUNTS}; read_words {}", words().wrapping_sub(1));
+    assert_error(&sample(hits(), ":", &some), "did not read what it counts as hits");
+    assert_error(&sample(hits(), ":", &format!("{COUNTS}; read_crc32 1")), "read_crc32 is 1");
+    assert_error(&sample(hits(), ":", COUNTS), "neither read_words nor read_crc32");
+}
+
+#[test]
+fn a_runner_that_does_not_warm_up_is_not_measured_cold() {
+    let warm_up = |lines: &str| {
+        let mut plan = plan(vec![contender(&script(":", lines))]);
+        plan.cases = vec![hits()];
+        plan.warm_up = 3;
+        measured(&plan).samples.remove(0)
+    };
+    let honest = format!("{COUNTS}; read_words {}", words());
+    assert_error(&warm_up(&honest), "warm_up of 3 executions, and the runner said that it did 0");
+    assert_error(&warm_up(&format!("{honest}; warm_up 2")), "did 2");
+    let warmed = warm_up(&format!("{honest}; warm_up 3"));
+    assert_eq!(warmed.error, None);
+    assert_eq!(warmed.parameters["warm_up"], 3);
+    assert!(!warmed.counts.contains_key("warm_up"), "{:?}", warmed.counts);
+    // And one that has warmed up where nobody asked for it.
+    assert_error(&sample(hits(), ":", &format!("{honest}; warm_up 3")), "warm_up of 0");
+}
+
+#[test]
+fn writes_that_were_not_done() {
+    let writes = || case(1 << 20, |ops| (4..KEYS).for_each(|key| ops.set(key)));
+    let said = |after: u32, new: u32| {
+        format!(
+            "operations 4; wall_ns 1000; cpu_ns 900; hits 0; misses 0; verified_before 4; \
+             verified_after {after}; verified_new {new}"
+        )
+    };
+    assert_eq!(sample(writes(), ":", &said(8, 4)).error, None);
+    assert_eq!(sample(writes(), ":", &said(5, 1)).error, None, "a cache may evict");
+    assert_error(&sample(writes(), ":", &said(4, 0)), "none of the keys");
+    // With less room a policy may decline all that is new: the row says so, without an error.
+    let bounded = || case(8 * 60, |ops| (4..KEYS).for_each(|key| ops.set(key)));
+    let declined = sample(bounded(), ":", &said(4, 0));
+    assert_eq!((declined.error, declined.counts.get("writes_unproven")), (None, Some(&1)));
+    let kept = sample(bounded(), ":", &said(5, 1));
+    assert_eq!((kept.error, kept.counts.get("writes_unproven")), (None, None));
+}
+
+#[test]
+fn more_hits_than_a_cache_of_this_size_can_have() {
+    // Room for two of eight, which are read in turns.
+    let turns = || {
+        case(2 * u64::from(BYTES), |ops| {
+            for key in (0..KEYS).chain(0..KEYS) {
+                ops.get_set(key);
+            }
+        })
+    };
+    let said = |hits: u32| {
+        format!(
+            "operations 16; wall_ns 1000; cpu_ns 900; hits {hits}; misses {}; verified_before 2; \
+             verified_after 2; verified_new 1; read_words 1",
+            16 - hits
+        )
+    };
+    // Two of the prepared ones, and two that are kept over the turn.
+    assert_eq!(sample(turns(), ":", &said(4)).error, None);
+    assert_error(&sample(turns(), ":", &said(5)), "5 hits, and Belady's optimum");
+    let free = format!("{}; levels 2", said(5));
+    assert_eq!(sample(turns(), ":", &free).error, None);
+    assert_error(&sample(turns(), ":", &said(13)), "Belady");
+    let free = format!("{}; levels 2", said(13));
+    assert_error(&sample(turns(), ":", &free), "a cache without a bound has 12");
+}
+
+#[test]
+fn times_that_are_too_short() {
+    // About half a second of work.
+    let work = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
+    let said = |wall_ns: u64, cpu_ns: u64| {
+        let counts = COUNTS.replace("wall_ns 1000", &format!("wall_ns {wall_ns}"));
+        let counts = counts.replace("cpu_ns 900", &format!("cpu_ns {cpu_ns}"));
+        format!("{counts}; read_words {}", words())
+    };
+    let hour = 3_600_000_000_000;
+    assert_eq!(sample(hits(), work, &said(hour, hour)).error, None);
+    assert_error(&sample(hits(), work, &said(1000, hour)), "a wall time of 1000 ns");
+    assert_error(&sample(hits(), work, &said(hour, 0)), "a processor time of 0 ns");
+}
