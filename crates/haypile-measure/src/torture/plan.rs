@@ -121,7 +121,7 @@ impl TorturePlan {
         }
     }
 
-    /// The number of steps for each cache, of which [`Watcher::advance`] tells.
+    /// The number of steps for each cache, of which [`Watcher::advance`](crate::measure::Watcher::advance) tells.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
             TortureCase::Keep | TortureCase::Evict => (1 + self.controls(*case)) * self.kills,
