@@ -6,7 +6,7 @@
 #![no_main]
 
 use haypile_http::fuzzing::converse;
-use haypile_http::origin_server::ReceivedRequest;
+use haypile_origin::server::ReceivedRequest;
 use libfuzzer_sys::fuzz_target;
 
 const MOST_BYTES: usize = 16 << 10;

@@ -5,24 +5,17 @@
 //! clients of reqwest. [`semantics`] has the rules: it is pure, and knows no store, no
 //! connection and no clock.
 //!
-//! The feature `proxy` adds a reverse proxy, `origin-server` an origin server, and `link` an emulator
-//! of a network link between clients and an origin, both for tests and experiments.
+//! The feature `proxy` adds a reverse proxy.
 
 mod cache;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 mod layer;
-#[cfg(feature = "link")]
-pub mod link;
-#[cfg(feature = "origin-server")]
-pub mod origin_server;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
-#[cfg(any(feature = "link", feature = "origin-server"))]
-mod running;
 pub mod semantics;
 mod storage;
 

@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::{Bytes, BytesMut};
 use haypile::Cache;
+use haypile_origin::server::ReceivedRequest;
+use haypile_origin::server::request::{BodyPart, BodyReader, RequestHead};
 use http::header::HOST;
 use http::{Request, Response, Uri};
 use hyper::client::conn::http1;
@@ -19,8 +21,6 @@ use tokio::runtime::Builder;
 use super::request::Client;
 use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
-use crate::origin_server::ReceivedRequest;
-use crate::origin_server::request::{BodyPart, BodyReader, RequestHead};
 
 /// Both ends of a conversation of a client with an origin, each as a strict reader sees it.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::origin_server::{Kept, Reply, Script, ScriptedOrigin};
 use haypile_http::proxy::{AccessLog, Limits, Proxy, Settings};
+use haypile_origin::server::{Kept, Reply, Script, ScriptedOrigin};
 use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

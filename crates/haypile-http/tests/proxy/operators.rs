@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use haypile_http::origin_server::Ending;
 use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits};
+use haypile_origin::server::Ending;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;

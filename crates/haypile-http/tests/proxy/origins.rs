@@ -1,6 +1,6 @@
 //! Responses that are wrong, late or broken off.
 
-use haypile_http::origin_server::{Ending, Framing, Reply};
+use haypile_origin::server::{Ending, Framing, Reply};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 

@@ -98,7 +98,7 @@ async fn an_asterisk_is_not_a_path() {
 /// A client that asked for one protocol is not given another.
 #[tokio::test]
 async fn an_origin_that_switches_unasked_is_a_failure() {
-    use haypile_http::origin_server::{Ending, Reply};
+    use haypile_origin::server::{Ending, Reply};
     let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
     let origin = origin([Reply::raw(switching).ending(Ending::Close), fields(&[], "x")]);
     let proxy = proxy(&[origin.url()]).await;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use bytes::Bytes;
-use haypile_http::link::{LinkEmulator, LinkProfile};
-use haypile_http::origin_server::{BodySource, OriginCounts, Reply, Script, ScriptedOrigin};
+use haypile_origin::link::{LinkEmulator, LinkProfile};
+use haypile_origin::server::{BodySource, OriginCounts, Reply, Script, ScriptedOrigin};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;

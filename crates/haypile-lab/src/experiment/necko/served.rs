@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use haypile_http::origin_server::{BodySource, Reply, Script, ScriptedOrigin};
+use haypile_origin::server::{BodySource, Reply, Script, ScriptedOrigin};
 use http::{Response, StatusCode, Uri, header};
 
 use haypile_measure::job::{Job, JobError, JobOrigin};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use haypile::ByteSize;
-use haypile_http::link::LinkProfile;
+use haypile_origin::link::LinkProfile;
 use serde_json::Value;
 
 use super::improvement::{ColumnName, LOAD, LinkLoads, UNSHAPED, View, links_of};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use haypile_http::link::LinkProfile;
+use haypile_origin::link::LinkProfile;
 use serde_json::{Value, json};
 
 use super::improvement::{LOAD, UNSHAPED};

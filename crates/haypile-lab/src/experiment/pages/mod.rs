@@ -25,7 +25,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
-use haypile_http::link::LinkProfile;
+use haypile_origin::link::LinkProfile;
 
 pub use options::{DiskSize, Medium, PagesOptions};
 

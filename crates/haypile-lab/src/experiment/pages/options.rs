@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use haypile::ByteSize;
-use haypile_http::link::LinkProfile;
+use haypile_origin::link::LinkProfile;
 
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use haypile::ByteSize;
-use haypile_http::link::LinkProfile;
+use haypile_origin::link::LinkProfile;
 
 use crate::experiment::pages::options::{Medium, link};
 use crate::experiment::session::RunOptions;

@@ -6,7 +6,7 @@
 //! connection and is counted as unreadable, so that a test of what stands in front of it sees that.
 //!
 //! ```
-//! use haypile_http::origin_server::{Kept, Reply, Script, ScriptedOrigin};
+//! use haypile_origin::server::{Kept, Reply, Script, ScriptedOrigin};
 //! use http::{Response, StatusCode};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -24,7 +24,7 @@
 //! Several hosts can lead to one server, as the resources of a page do in an experiment:
 //!
 //! ```
-//! use haypile_http::origin_server::{BodySource, Script};
+//! use haypile_origin::server::{BodySource, Script};
 //! use http::Response;
 //!
 //! let picture = Response::new(BodySource::generated(48 << 10, 7));
@@ -34,12 +34,13 @@
 //! ```
 
 mod body;
+mod conditions;
 mod connection;
 mod counts;
 mod http2;
 mod records;
 mod reply;
-pub(crate) mod request;
+pub mod request;
 mod script;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haypile_http::link::{Link, LinkEmulator, LinkProfile};
+use haypile_origin::link::{Link, LinkEmulator, LinkProfile};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> LinkProfile {

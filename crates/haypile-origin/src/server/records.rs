@@ -13,7 +13,6 @@ use super::script::{Kept, ListId, Script};
 
 /// A request as it came over its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ReceivedRequest {
     /// The head, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
     pub head: Bytes,

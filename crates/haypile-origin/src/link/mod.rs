@@ -30,8 +30,8 @@
 //! in the same order.
 //!
 //! ```
-//! use haypile_http::link::{LinkEmulator, LinkProfile};
-//! # use haypile_http::origin_server::{Script, ScriptedOrigin};
+//! use haypile_origin::link::{LinkEmulator, LinkProfile};
+//! # use haypile_origin::server::{Script, ScriptedOrigin};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let origin = ScriptedOrigin::start_in_thread(Script::new([http::Response::new("a page")]))?;

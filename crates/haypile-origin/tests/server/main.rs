@@ -8,9 +8,7 @@ use std::net::TcpStream as StdStream;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use haypile_http::origin_server::{
-    BodySource, Ending, Framing, Kept, Reply, Script, ScriptedOrigin,
-};
+use haypile_origin::server::{BodySource, Ending, Framing, Kept, Reply, Script, ScriptedOrigin};
 use http::{Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use haypile_http::origin_server::{
-    BodySource, Framing, OriginCounts, Reply, Script, ScriptedOrigin,
-};
+use haypile_origin::server::{BodySource, Framing, OriginCounts, Reply, Script, ScriptedOrigin};
 use http::StatusCode;
 
 use crate::{Client, End, GET, fields, ok, start, talk, until, whole};

@@ -13,33 +13,39 @@ const MOST_FIELDS: usize = 256;
 
 /// The head of a request.
 #[derive(Debug)]
-pub(crate) struct RequestHead {
+pub struct RequestHead {
     /// As it came, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
-    pub(crate) bytes: Bytes,
-    pub(crate) is_head: bool,
-    pub(crate) is_get: bool,
+    pub bytes: Bytes,
+    /// Whether the method is HEAD.
+    pub is_head: bool,
+    /// Whether the method is GET.
+    pub is_get: bool,
     /// Path and query.
-    pub(crate) path: String,
+    pub path: String,
     /// The host, as [`host_of`] returns it.
-    pub(crate) host: Option<String>,
-    pub(crate) body: BodyLength,
+    pub host: Option<String>,
+    /// Where the body ends.
+    pub body: BodyLength,
     /// Whether the client may send another request after this one.
-    pub(crate) is_kept_alive: bool,
+    pub is_kept_alive: bool,
 }
 
+/// The mark of a body's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodyLength {
+pub enum BodyLength {
+    /// After this number of bytes.
     Bytes(u64),
+    /// After the last chunk.
     Chunked,
 }
 
 /// The bytes that came are not a request, are too long, or have more than one meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable;
+pub struct Unreadable;
 
 impl RequestHead {
     /// Takes a head from the bytes that have come; `None` if its end has not.
-    pub(crate) fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
+    pub fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let parsed = ParserConfig::default().parse_request(&mut request, buffer);
@@ -88,7 +94,7 @@ impl RequestHead {
     }
 
     /// Returns the fields, for the few replies that depend on them.
-    pub(crate) fn fields(&self) -> HeaderMap {
+    pub fn fields(&self) -> HeaderMap {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let mut map = HeaderMap::new();
@@ -172,7 +178,7 @@ fn says(fields: &[Header<'_>], token: &str) -> bool {
 
 /// A body whose end has not come.
 #[derive(Debug)]
-pub(crate) enum BodyReader {
+pub enum BodyReader {
     /// This many bytes are missing.
     Bytes(u64),
     /// The next line says how long the next chunk is.
@@ -187,15 +193,18 @@ pub(crate) enum BodyReader {
 
 /// The next part of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum BodyPart {
+pub enum BodyPart {
+    /// Bytes of it.
     Content(BytesMut),
     /// More bytes have to come first.
     Missing,
+    /// It is whole.
     End,
 }
 
 impl BodyReader {
-    pub(crate) fn new(length: BodyLength) -> Self {
+    /// Creates the reader of a body that ends there.
+    pub fn new(length: BodyLength) -> Self {
         match length {
             BodyLength::Bytes(bytes) => Self::Bytes(bytes),
             BodyLength::Chunked => Self::ChunkLine,
@@ -203,7 +212,7 @@ impl BodyReader {
     }
 
     /// Takes the next part of the body from the bytes that have come.
-    pub(crate) fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
+    pub fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPart, Unreadable> {
         loop {
             match self {
                 Self::End | Self::Bytes(0) => return Ok(BodyPart::End),

@@ -2,24 +2,22 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, Response, StatusCode};
 
 use super::body::BodySource;
+use super::conditions::{Part, is_not_modified, part};
 use super::request::RequestHead;
-use crate::cache::range::{Part, part};
-use crate::semantics::Stored;
-use crate::semantics::validation::{Answer, answer};
 
 /// The answer to a request: a [`Response`] with its faults, or bytes that are not one.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: ReplyHead,
-    /// The response. That its times are not right does not matter to conditions and ranges.
-    response: Stored,
+    status: StatusCode,
+    headers: HeaderMap,
     body: BodySource,
     framing: Framing,
     answers_conditions: bool,
@@ -76,11 +74,10 @@ impl<B: Into<BodySource>> From<Response<B>> for Reply {
         let mut headers = parts.headers;
         headers.remove(CONTENT_LENGTH);
         headers.remove(TRANSFER_ENCODING);
-        let (requested, received) = (UNIX_EPOCH, UNIX_EPOCH);
-        let response = Stored { status: parts.status, headers, variant: None, requested, received };
         Self {
             head: ReplyHead::Response(Bytes::new()),
-            response,
+            status: parts.status,
+            headers,
             body: body.into(),
             framing: Framing::default(),
             answers_conditions: false,
@@ -155,13 +152,12 @@ impl Reply {
         if let ReplyHead::Response(head) = &mut self.head {
             let mark = match self.framing {
                 Framing::Close => String::new(),
-                _ if !may_have_body(self.response.status) => String::new(),
+                _ if !may_have_body(self.status) => String::new(),
                 Framing::Length => length_line(self.body.bytes()),
                 Framing::WrongLength(bytes) => length_line(bytes),
                 Framing::Chunked => "transfer-encoding: chunked\r\n".to_owned(),
             };
-            let response = &self.response;
-            *head = head_bytes(response.status, &response.headers, &mark);
+            *head = head_bytes(self.status, &self.headers, &mark);
         }
         self
     }
@@ -188,7 +184,7 @@ impl Reply {
         let is_read = request.is_get || request.is_head;
         if is_read && self.answers_conditions {
             let fields = request.fields();
-            if answer(&fields, &self.response) == Answer::NotModified {
+            if is_not_modified(&fields, self.status, &self.headers) {
                 return sent(Some(StatusCode::NOT_MODIFIED), self.not_modified(), 0..0);
             }
         }
@@ -198,7 +194,7 @@ impl Reply {
             range.start..range.end.min(range.start.saturating_add(most))
         };
         if request.is_get && self.answers_ranges {
-            match part(&request.fields(), &self.response, bytes) {
+            match part(&request.fields(), self.status, &self.headers, bytes) {
                 Part::Whole => {}
                 Part::Bytes(range) => {
                     let (first, last) = (range.start, range.end - 1);
@@ -219,10 +215,10 @@ impl Reply {
             Ending::KeepAlive if ends_with_connection => Ending::Close,
             ending => ending,
         };
-        let has_body = may_have_body(self.response.status) && !request.is_head;
+        let has_body = may_have_body(self.status) && !request.is_head;
         let is_chunked = has_body && self.framing == Framing::Chunked;
         let body = if has_body { cut(0..bytes) } else { 0..0 };
-        Transmission { is_chunked, ending, ..sent(Some(self.response.status), whole.clone(), body) }
+        Transmission { is_chunked, ending, ..sent(Some(self.status), whole.clone(), body) }
     }
 
     pub(super) fn body(&self) -> &BodySource {
@@ -230,12 +226,12 @@ impl Reply {
     }
 
     fn head_with(&self, status: StatusCode, lines: &str) -> Bytes {
-        head_bytes(status, &self.response.headers, lines)
+        head_bytes(status, &self.headers, lines)
     }
 
     /// Returns a 304 with the fields of the response, but for those that are about a body.
     fn not_modified(&self) -> Bytes {
-        let fields = self.response.headers.iter();
+        let fields = self.headers.iter();
         let fields = fields.filter(|(name, _)| {
             !name.as_str().starts_with("content-") || **name == CONTENT_LOCATION
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haypile_http::link::RelayEnd;
+use haypile_origin::link::RelayEnd;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::runtime::Builder;

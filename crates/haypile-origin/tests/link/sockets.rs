@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use haypile_http::link::{LinkEmulator, LinkProfile};
-use haypile_http::origin_server::{BodySource, Ending, Reply, Script, ScriptedOrigin};
+use haypile_origin::link::{LinkEmulator, LinkProfile};
+use haypile_origin::server::{BodySource, Ending, Reply, Script, ScriptedOrigin};
 use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

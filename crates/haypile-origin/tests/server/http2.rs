@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use haypile_http::origin_server::{BodySource, Ending, Kept, Reply, Script, ScriptedOrigin};
+use haypile_origin::server::{BodySource, Ending, Kept, Reply, Script, ScriptedOrigin};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http2::{SendRequest, handshake};

@@ -19,7 +19,7 @@ use super::profile::{LinkProfile, quantum, queue_bytes};
 /// time that it would take, and no time of the machine:
 ///
 /// ```
-/// use haypile_http::link::{Link, LinkProfile, RelayEnd};
+/// use haypile_origin::link::{Link, LinkProfile, RelayEnd};
 /// use std::time::Duration;
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 /// use tokio::time::Instant;
