@@ -21,10 +21,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use haypile_measure::result::Asked;
 use serde::Deserialize;
 
 use super::Known;
-use haypile_measure::result::Asked;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;

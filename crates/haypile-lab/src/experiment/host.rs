@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use haypile_measure::measure::Watcher;
 use haypile_sim::Trace;
 use haypile_sim::trace::format::Format;
 use serde_json::Value;
 
 use super::Printout;
-use haypile_measure::measure::Watcher;
 
 /// The program around an experiment: its terminal, its signals, and its reader of traces.
 pub trait Host: Watcher {

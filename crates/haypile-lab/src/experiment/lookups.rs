@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::Path;
 
+use haypile_measure::job::{self, JobError, Ops, Settings};
+use haypile_measure::measure::Expected;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::keys;
-use haypile_measure::job::{self, JobError, Ops, Settings};
-use haypile_measure::measure::Expected;
 
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;

@@ -38,6 +38,8 @@ pub mod value;
 pub mod workload;
 
 use clap::{ArgMatches, Command};
+use haypile_measure::result::Parameters;
+use haypile_measure::result::Samples;
 use serde_json::Value;
 
 pub use definition::{ExperimentFile, ExperimentFileError, Setting, Settings};
@@ -46,8 +48,6 @@ pub use printout::{Block, Printout};
 
 use crate::report::case::Case;
 use crate::report::section::Body;
-use haypile_measure::result::Parameters;
-use haypile_measure::result::Samples;
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
 static EXPERIMENTS: [&dyn Experiment; 16] = [

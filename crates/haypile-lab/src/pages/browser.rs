@@ -17,14 +17,14 @@ use std::process::{ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use haypile::ByteSize;
+use haypile_measure::measure::{MeasureError, Runner};
+use haypile_measure::rival::Rivals;
 
 use super::orders::PageOrders;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::CountedLoad;
 use crate::site::Site;
-use haypile_measure::measure::{MeasureError, Runner};
-use haypile_measure::rival::Rivals;
 
 /// The browser that a checkout has a loader for.
 pub(crate) const CHROMIUM: &str = "chromium";

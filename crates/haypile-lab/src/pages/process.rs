@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 use serde::de::DeserializeOwned;
 
 use super::column::Column;
 use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
 use super::site_server::{LoadCounts, SiteServer};
-use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 
 /// A loader that has opened its cache.
 pub(crate) struct LoaderProcess {

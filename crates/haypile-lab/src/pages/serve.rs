@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use haypile_measure::meter::{Meter, SystemMeter};
+use haypile_measure::subject::{Found, Room, StoreSubject, complete};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
@@ -15,8 +17,6 @@ use super::loader::{Hosts, Loader};
 use super::orders::{FlushReport, Order, PageOrders};
 use super::wire::WireNames;
 use crate::site::Site;
-use haypile_measure::meter::{Meter, SystemMeter};
-use haypile_measure::subject::{Found, Room, StoreSubject, complete};
 
 /// The longest line of an order, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 10;

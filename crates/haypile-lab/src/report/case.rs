@@ -1,14 +1,14 @@
 //! Samples, put together by case and by subject.
 
+use haypile_measure::compare::{Pairing, difference};
+use haypile_measure::parameters;
+use haypile_measure::result::{Identity, Parameters, Sample, Samples, Values};
+use haypile_measure::statistics::{Effect, Rule, Summary, Verdict};
 use haypile_number::grouped;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::estimate::{Cost, Estimate};
 use super::number;
-use haypile_measure::compare::{Pairing, difference};
-use haypile_measure::parameters;
-use haypile_measure::result::{Identity, Parameters, Sample, Samples, Values};
-use haypile_measure::statistics::{Effect, Rule, Summary, Verdict};
 
 /// A case with everybody who did it.
 pub(crate) struct Case<'a> {

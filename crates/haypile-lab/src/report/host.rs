@@ -1,9 +1,9 @@
 //! The machines and programs of runs.
 
+use haypile_measure::result::{Machine, Program, Run, Sample, Samples, disturbance};
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
 use super::number::{bounded, bytes, count, list};
-use haypile_measure::result::{Machine, Program, Run, Sample, Samples, disturbance};
 
 /// Most machines and command lines that an experiment shows.
 const MAX_HOSTS: usize = 6;

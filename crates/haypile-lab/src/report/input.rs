@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use haypile_measure::compare::{CompareError, read_each};
+use haypile_measure::result::{self, Results};
 use haypile_sim::plot::drawing::text::printable;
 
 use super::error::ReportError;
 use super::simulation::Simulations;
-use haypile_measure::compare::{CompareError, read_each};
-use haypile_measure::result::{self, Results};
 
 /// The largest file that is read: about 300,000 rows.
 const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use haypile_measure::result::{Results, Run, Sample, Samples};
 use haypile_sim::plot::drawing::text::printable;
 
 use super::wording::Wording;
-use haypile_measure::result::{Results, Run, Sample, Samples};
 
 /// The samples of one experiment in one file that ask the same: what was measured together.
 pub(crate) struct ReportPart<'a> {

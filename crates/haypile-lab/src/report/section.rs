@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use haypile_measure::parameters;
+use haypile_measure::result::Sample;
 use haypile_number::grouped;
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
@@ -13,8 +15,6 @@ use super::host::{Host, Machines, hosts};
 use super::number::{bounded, count};
 use super::part::ReportPart;
 use super::table::Table;
-use haypile_measure::parameters;
-use haypile_measure::result::Sample;
 
 /// Most different errors that are listed for an experiment.
 const MAX_FAILURES: usize = 40;

@@ -6,6 +6,7 @@ mod latency;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use haypile_measure::result::Sample;
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,7 +14,6 @@ use tempfile::TempDir;
 use super::chart::Chart;
 use super::{Report, ReportError, body, read};
 use crate::experiment::Known;
-use haypile_measure::result::Sample;
 
 /// Rows of one experiment, as a file has them.
 struct Rows {

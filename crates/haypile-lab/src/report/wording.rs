@@ -1,10 +1,10 @@
 //! A question in the words of an experiment file.
 
+use haypile_measure::result::Run;
 use haypile_sim::plot::drawing::text::one_line;
 
 use super::number::bounded;
 use crate::experiment::ExperimentFile;
-use haypile_measure::result::Run;
 
 /// Longest question, method and source that are shown, in characters. Files that are measured with
 /// have at most as many bytes.

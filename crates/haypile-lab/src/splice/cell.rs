@@ -2,12 +2,12 @@
 
 use std::ops::Neg;
 
-use haypile_number::grouped;
-
-use super::marker::{Figure, Marker};
 use haypile_measure::compare::Metric;
 use haypile_measure::result::Samples;
 use haypile_measure::statistics::{Effect, Summary};
+use haypile_number::grouped;
+
+use super::marker::{Figure, Marker};
 
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";

@@ -1,7 +1,8 @@
 //! The comment of a table, which asks for it.
 
-use super::error::MarkerProblem;
 use haypile_measure::compare::Metric;
+
+use super::error::MarkerProblem;
 
 /// The figure that a table shows of samples.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::error::MarkerProblem;
-use super::marker::{Figure, Marker, SpliceColumn};
 use haypile_measure::parameters;
 use haypile_measure::result::Sample;
+
+use super::error::MarkerProblem;
+use super::marker::{Figure, Marker, SpliceColumn};
 
 /// Fields that every sample has in addition to its parameters and its run: its identity.
 const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version", "language"];

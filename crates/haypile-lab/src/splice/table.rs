@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use haypile_measure::result::{CaseKey, Sample, Samples};
+
 use super::cell::{self, Cell};
 use super::error::MarkerProblem;
 use super::marker::{Figure, Marker, SpliceColumn};
 use super::select::{names, value};
-use haypile_measure::result::{CaseKey, Sample, Samples};
 
 /// Values of names, in the names' order. They sort as people count: numbers by their value.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use haypile_measure::meter::process_clock_ns;
+use haypile_measure::result::{ProcessBar, Tick, Timeline};
+
 use super::orders::StartReport;
 use super::tally::Tally;
 use super::tree::{self, Process};
-use haypile_measure::meter::process_clock_ns;
-use haypile_measure::result::{ProcessBar, Tick, Timeline};
 
 /// The most files that are remembered.
 const MAX_FILES: usize = 20_000;

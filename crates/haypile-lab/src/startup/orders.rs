@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use haypile_measure::result::Timeline;
 use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
-use haypile_measure::result::Timeline;
 
 /// One start of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

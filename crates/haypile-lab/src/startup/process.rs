@@ -6,13 +6,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 
 use super::cgroup::ControlGroup;
 use super::orders::{StartOrders, StartReport};
 use super::orphans::Orphanage;
 use super::supervise::supervise;
 use super::tree::Process;
-use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 
 /// Beyond the time-outs of a start: its end, and that of its processes.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(30);

@@ -1,12 +1,12 @@
 //! The usage of a tree of processes at a moment.
 
+use haypile_measure::meter::{Meter, SystemMeter, process_clock_ns};
 use rustix::param::clock_ticks_per_second;
 
 use super::cgroup::ControlGroup;
 use super::orders::{CpuSource, MemorySource, StartReport};
 use super::reap::Usage;
 use super::tree::{self, Process};
-use haypile_measure::meter::{Meter, SystemMeter, process_clock_ns};
 
 /// Adds up what a tree used since it was made.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use haypile::ByteSize;
 use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile::url::Level;
+use haypile_number::ratio;
 
 use super::lru::{LruSearch, Stopped};
 use super::{AdviceTable, Choice, Lead, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{Accounting, Contender, Monitor, Options, Outcome, SimulateError, simulate};
-use haypile_number::ratio;
 
 /// Number of sizes to try, each twice the previous one.
 const SIZES: usize = 12;

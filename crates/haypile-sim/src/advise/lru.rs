@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use haypile_number::{printed_place, printed_size};
+
 use crate::Trace;
 use crate::simulate::{Accounting, Contender, Counts, Monitor, Options, SimulateError, simulate};
-use haypile_number::{printed_place, printed_size};
 
 /// The part of the first guess by which the search begins to move.
 const FIRST_STEP: u64 = 500;

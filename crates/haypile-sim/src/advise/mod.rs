@@ -6,6 +6,7 @@ mod text;
 
 use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
 use haypile::policy::{PolicyError, PolicySpec};
+use haypile_number::ratio;
 
 use crate::Trace;
 use crate::curve::{LruCurve, Sampling};
@@ -14,7 +15,6 @@ use crate::simulate::{
     SimulateError, SizeRule, Sweep, Warmup, other_reading,
 };
 use choose::{Grid, check_budget, size_range};
-use haypile_number::ratio;
 use lru::{LruSearch, Stopped};
 
 /// Parts of the trace in each of which the choice is compared with LRU.

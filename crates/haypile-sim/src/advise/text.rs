@@ -3,11 +3,11 @@
 use std::fmt;
 
 use haypile::memory::rules::default_shards;
+use haypile_number::{bytes, grouped, percent};
 
 use super::choose::WORTH_A_CACHE;
 use super::{Advice, Choice, Lead};
 use crate::simulate::Accounting;
-use haypile_number::{bytes, grouped, percent};
 
 /// Evictions per entry below which a trace says little about a cache of that size.
 const FEW_TURNOVERS: f64 = 1.0;

@@ -12,12 +12,12 @@ mod histogram;
 use std::ops::ControlFlow;
 
 use distances::{Bytes, Distances, Objects};
+use haypile_number::splitmix;
 use histogram::Histogram;
 
 use crate::Trace;
 use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError};
 use crate::trace::Op;
-use haypile_number::splitmix;
 
 /// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;

@@ -2,9 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use haypile_number::ratio;
+
 use super::{Contender, Counts, Options, SimulateError, SizeRule, changed_reads, simulate};
 use crate::Trace;
-use haypile_number::ratio;
 
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceError};
 use haypile_number::grouped;
+
+use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceError};
 
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use haypile_measure::measure::Case;
+use haypile_measure::result::{Identity, Parameters, Sample, Samples};
+use haypile_measure::statistics::{Effect, Rule};
 use haypile_number::bytes;
 
 use super::super::lookups::{KEY_BYTES, Lookups};
 use super::super::micro::roomy;
 use super::super::parameters;
 use super::{CrossoverPlan, NAME};
-use haypile_measure::measure::Case;
-use haypile_measure::result::{Identity, Parameters, Sample, Samples};
-use haypile_measure::statistics::{Effect, Rule};
 
 /// The most sizes that are measured: every size that there is between two crossovers of a cache.
 const MAX_SIZES: usize = 64;

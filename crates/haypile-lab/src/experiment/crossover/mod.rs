@@ -14,6 +14,9 @@ mod printout;
 mod section;
 
 pub use find::{Crossover, FoundCrossovers, case, find, first_sizes, next};
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use options::CrossoverOptions;
 
 use anyhow::{Context, bail};
@@ -21,9 +24,6 @@ use haypile::ByteSize;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "crossover";

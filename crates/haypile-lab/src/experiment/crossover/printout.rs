@@ -1,11 +1,12 @@
 //! The results for people.
 
-use super::find;
-use crate::experiment::Printout;
-use crate::experiment::on_caches::table;
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
 use haypile_measure::statistics::Effect;
+
+use super::find;
+use crate::experiment::Printout;
+use crate::experiment::on_caches::table;
 
 /// Returns the answer for each cache with its effects, then the tables of every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

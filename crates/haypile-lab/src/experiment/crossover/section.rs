@@ -1,5 +1,7 @@
 //! `crossover`: from which size of an entry on one subject is slower than another.
 
+use haypile_measure::result::Sample;
+
 use super::{Crossover, FoundCrossovers, find};
 use crate::report::body::curves::{VALUE_BYTES, figure, series};
 use crate::report::body::{cost, details, front};
@@ -7,7 +9,6 @@ use crate::report::case::{Case, varying};
 use crate::report::chart::Spot;
 use crate::report::number::Quantity;
 use crate::report::section::Body;
-use haypile_measure::result::Sample;
 
 /// The section, with what the experiment itself finds in its samples.
 pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
+use haypile_measure::result::Asked;
 
 use super::{Experiment, ExperimentFile, Setting};
-use haypile_measure::result::Asked;
 
 /// Arguments of an experiment from its file and from the command line.
 pub(crate) struct Filled {

@@ -8,13 +8,13 @@ use anyhow::Context;
 use haypile::Cache;
 use haypile_icons::theme::{IconName, ProbeCounts, probe};
 use haypile_icons::{Icon, IconCache, IconCacheOptions, IconRequest, Pixmap, render_file};
+use haypile_measure::meter::{Meter, SystemMeter};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::game::{GameOrders, play};
 use super::gtk::GtkTheme;
 use super::way::Way;
-use haypile_measure::meter::{Meter, SystemMeter};
 
 /// The orders of a loader.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use haypile_icons::cache_url_at;
+use haypile_measure::measure::{Child, Deadline, Failure, OWN_LABEL, Runner, Turns};
+use haypile_measure::meter::{LoadWatch, Residency};
+use haypile_measure::result::{Load, Parameters, Run, Sample, SubjectId};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -18,9 +21,6 @@ use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::startup::Cold;
 use crate::experiment::startup::cold::ColdFiles;
 use crate::experiment::{Host, parameters};
-use haypile_measure::measure::{Child, Deadline, Failure, OWN_LABEL, Runner, Turns};
-use haypile_measure::meter::{LoadWatch, Residency};
-use haypile_measure::result::{Load, Parameters, Run, Sample, SubjectId};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.

@@ -12,6 +12,8 @@ mod way;
 
 use anyhow::bail;
 use clap::{ArgMatches, Args, Command};
+use haypile_measure::measure::Runner;
+use haypile_measure::result::Asked;
 
 pub use loader::serve;
 pub use options::{IconSet, IconsOptions};
@@ -19,8 +21,6 @@ pub use options::{IconSet, IconsOptions};
 use super::fill::Filled;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use haypile_measure::measure::Runner;
-use haypile_measure::result::Asked;
 use measure::IconRun;
 use theme::Theme;
 

@@ -1,9 +1,10 @@
 //! The results for people, and their figures.
 
-use crate::experiment::Printout;
 use haypile_measure::parameters;
 use haypile_measure::result::{Sample, Samples};
 use haypile_measure::statistics::Summary;
+
+use crate::experiment::Printout;
 
 use super::game::{self, game_table, is_game};
 use super::way::Way;

@@ -1,5 +1,6 @@
 //! The section of the report.
 
+use haypile_measure::result::Samples;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::game::{self, game_table, is_game};
@@ -9,7 +10,6 @@ use crate::report::case::{Case, varying};
 use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::Table;
-use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let icons: Samples<'_> = samples.iter().copied().filter(|sample| !is_game(sample)).collect();

@@ -43,12 +43,13 @@ mod options;
 mod section;
 mod stream;
 
-use crate::experiment::Host;
-use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use haypile_measure::job::{self, MAX_OPERAND, MAX_PROCESSES, Ops, Population, Settings, Timing};
 use haypile_measure::measure::{Case, Expected};
 use haypile_measure::result::Parameters;
 use haypile_measure::subject::SubjectSpec;
+
+use crate::experiment::Host;
+use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 
 pub(in crate::experiment) use capacity::roomy;
 pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};

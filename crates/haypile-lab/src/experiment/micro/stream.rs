@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use haypile_measure::job::{Op, Ops};
 use haypile_number::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{CaseKind, MicroPoint};
-use haypile_measure::job::{Op, Ops};
 
 /// The uses of streams of random numbers.
 const SHUFFLE: u64 = 1;

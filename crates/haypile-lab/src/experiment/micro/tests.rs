@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use haypile_measure::job::{Job, Op};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
-use haypile_measure::job::{Job, Op};
 
 fn setup(kind: &str) -> MicroPoint {
     MicroPoint {

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use haypile_measure::job::{self, JobError, Ops, Population};
+use haypile_measure::measure::Contender;
 use haypile_measure::measure::{Case, Expected};
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 
 use super::super::parameters;
 use super::over_http::{Requests, loop_cases};
 use super::{LoopOptions, NOT_NONE, check_delay, delay, key, printout, settings, setup_over_http};
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "loop";

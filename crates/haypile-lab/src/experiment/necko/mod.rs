@@ -27,6 +27,9 @@ mod served;
 mod source;
 mod table;
 
+use haypile_measure::job::Settings;
+use haypile_measure::measure::{Case, Places};
+use haypile_measure::subject::SubjectSpec;
 pub use options::{LoopOptions, SequenceOptions};
 pub use source::{SourceMachine, SourceRow, source_rows};
 pub use table::{Line, lines};
@@ -37,9 +40,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::experiment::on_caches::{Measuring, OverHttp, Setup};
-use haypile_measure::job::Settings;
-use haypile_measure::measure::{Case, Places};
-use haypile_measure::subject::SubjectSpec;
 use options::OriginDelay;
 use over_http::Requests;
 use served::{CaseOrigin, CountedPlaces};

@@ -16,11 +16,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use haypile_measure::job::{self, JobError, JobOrigin, Ops, Population};
+use haypile_measure::measure::{Case, Expected};
+
 use super::served::{CaseOrigin, Served};
 use super::{NOT_NONE, key, settings};
 use crate::experiment::parameters;
-use haypile_measure::job::{self, JobError, JobOrigin, Ops, Population};
-use haypile_measure::measure::{Case, Expected};
 
 /// Behind the name of a case over HTTP.
 pub(super) const SUFFIX: &str = " over HTTP";

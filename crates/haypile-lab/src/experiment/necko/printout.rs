@@ -1,11 +1,12 @@
 //! The results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+
 use super::{Line, lines};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::ranking::rankings;
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

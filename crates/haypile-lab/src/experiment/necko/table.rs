@@ -1,9 +1,9 @@
 //! The table of the source: what a run took, by size and cache.
 
+use haypile_measure::result::Sample;
 use serde_json::Value;
 
 use crate::ranking::{Figures, Ranking};
-use haypile_measure::result::Sample;
 
 use super::over_http::SUFFIX;
 use super::source::SourceMachine;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use haypile_measure::measure::{Contender, Listed, Runner};
+use haypile_measure::subject::SubjectSpec;
 
 use super::installed::Installed;
 use super::{Filled, Measuring, SubjectList};
 use crate::experiment::{ExperimentFile, Host};
-use haypile_measure::measure::{Contender, Listed, Runner};
-use haypile_measure::subject::SubjectSpec;
 
 /// Longest time that a program may take to list its subjects.
 pub const LIST_LIMIT: Duration = Duration::from_secs(20);

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use crate::experiment::Printout;
 use haypile_measure::parameters;
 use haypile_measure::result::{Latency, Sample, Samples};
 use haypile_measure::statistics::Summary;
+
+use crate::experiment::Printout;
 
 /// The names of the columns behind the subject and the operation.
 const COLUMNS: [&str; 6] = ["Subject", "Operation", "p50 ns", "p99 ns", "p99.9 ns", "Longest ns"];

@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use haypile_measure::measure::OWN_LABEL;
+use haypile_measure::subject::{SubjectSpec, split_list};
 
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::count;
-use haypile_measure::measure::OWN_LABEL;
-use haypile_measure::subject::{SubjectSpec, split_list};
 
 /// Options for the subjects, the number of samples, and the place of the results.
 #[derive(Clone, Debug, Args)]

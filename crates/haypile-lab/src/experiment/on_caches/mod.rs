@@ -9,6 +9,10 @@ mod run;
 pub(crate) mod table;
 
 use clap::{ArgMatches, Args, Command};
+use haypile_measure::measure::{Case, Contender, NextCase, Surroundings};
+use haypile_measure::result::Sample;
+use haypile_measure::result::Samples;
+use haypile_measure::subject::SubjectSpec;
 
 pub use contenders::{LIST_LIMIT, Listing, listings};
 pub use http::OverHttp;
@@ -18,10 +22,6 @@ use super::fill::Filled;
 use super::session::Session;
 use super::{Ended, Experiment, Host, Printout};
 use crate::report::{body, case::Case as ReportCase, section::Body};
-use haypile_measure::measure::{Case, Contender, NextCase, Surroundings};
-use haypile_measure::result::Sample;
-use haypile_measure::result::Samples;
-use haypile_measure::subject::SubjectSpec;
 
 /// An experiment that measures caches by jobs, all in turn.
 pub(crate) trait OnCaches: Sync {

@@ -1,11 +1,11 @@
 //! Measures the cases of an experiment and prints the results.
 
 use anyhow::Context;
+use haypile_measure::measure::{Places, Plan, RunnerLimits, Surroundings, measure};
 
 use super::{Measuring, OnCaches, Setup, contenders};
 use crate::experiment::Ended;
 use crate::experiment::session::{Interrupted, RunOptions, Session, no_fields};
-use haypile_measure::measure::{Places, Plan, RunnerLimits, Surroundings, measure};
 
 /// Measures, prints the results, and returns whether some of them are errors.
 pub(super) fn run<E: OnCaches>(

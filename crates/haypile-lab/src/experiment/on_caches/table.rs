@@ -1,15 +1,15 @@
 //! Results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::parameters;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::{Effect, Summary};
 use haypile_number::bytes;
 
 use super::latency::latencies;
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
 use crate::ranking::{Figures, Ranking, rankings};
-use haypile_measure::measure::Contender;
-use haypile_measure::parameters;
-use haypile_measure::result::Sample;
-use haypile_measure::statistics::{Effect, Summary};
 
 const NOTHING: &str = "-";
 

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use haypile::ByteSize;
+use haypile_measure::measure::{Places, Turns};
+use haypile_measure::meter::LoadWatch;
+use haypile_measure::result::{Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::Value;
 
@@ -21,9 +24,6 @@ use crate::pages::browser::{
 use crate::pages::verify::CountedLoad;
 use crate::pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 use crate::site::{Site, SiteBody};
-use haypile_measure::measure::{Places, Turns};
-use haypile_measure::meter::LoadWatch;
-use haypile_measure::result::{Sample, SubjectId};
 
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";

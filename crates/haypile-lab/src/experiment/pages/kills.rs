@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use haypile_measure::measure::Places;
+use haypile_measure::result::Sample;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -9,8 +11,6 @@ use super::measure::{PageRun, subject};
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
 use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
-use haypile_measure::measure::Places;
-use haypile_measure::result::Sample;
 
 /// Name of the rows of kills.
 pub(super) const KILLED: &str = "killed";

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use haypile_measure::measure::{Places, Turns};
+use haypile_measure::meter::LoadWatch;
+use haypile_measure::result::{Run, Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::{Value, json};
 
@@ -17,9 +20,6 @@ use crate::pages::{
 };
 use crate::site::Site;
 use crate::site::manifest::{Visit, Visits};
-use haypile_measure::measure::{Places, Turns};
-use haypile_measure::meter::LoadWatch;
-use haypile_measure::result::{Run, Sample, SubjectId};
 
 /// Bytes of a packet, the shortest wait before it is sent again, and how often it is lost at most, as
 /// links are emulated.

@@ -25,6 +25,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
+use haypile_measure::measure::Runner;
+use haypile_measure::result::{Asked, Sample};
 use haypile_origin::link::LinkProfile;
 
 pub use options::{DiskSize, Medium, PagesOptions};
@@ -34,8 +36,6 @@ use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
-use haypile_measure::measure::Runner;
-use haypile_measure::result::{Asked, Sample};
 use measure::{PageRun, TimeLimit};
 
 /// Name of the experiment.

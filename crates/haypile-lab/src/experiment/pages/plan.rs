@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use haypile::ByteSize;
+use haypile_measure::measure::Places;
 use haypile_number::grouped;
 
 use super::options::{Medium, PagesOptions};
@@ -13,7 +14,6 @@ use crate::pages::{Column, ColumnKind};
 use crate::site::generate::Generator;
 use crate::site::manifest::{Manifest, Visits};
 use crate::site::{Site, har};
-use haypile_measure::measure::Places;
 
 /// A directory, and the name of the medium that it lies on.
 pub(crate) struct Disk {

@@ -1,6 +1,7 @@
 //! The results for people.
 
 use haypile::ByteSize;
+use haypile_measure::result::{Sample, Samples};
 use haypile_number::grouped;
 
 use super::advice::advice;
@@ -8,7 +9,6 @@ use super::improvement::{ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, lin
 use super::killed;
 use super::source;
 use crate::experiment::Printout;
-use haypile_measure::result::{Sample, Samples};
 
 const NOTHING: &str = "-";
 

@@ -1,6 +1,7 @@
 //! The section of the report.
 
 use haypile::ByteSize;
+use haypile_measure::result::Samples;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
@@ -15,7 +16,6 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{NBSP, Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Samples;
 
 /// The size of the disk cache, along which lines go.
 const SIZE: Over =
@@ -219,10 +219,10 @@ fn of_source() -> Table {
 
 #[cfg(test)]
 mod tests {
+    use haypile_measure::result::Sample;
     use serde_json::json;
 
     use super::*;
-    use haypile_measure::result::Sample;
 
     /// Two visits to each of eight pages, without a cache and with one on disk, which takes a number of
     /// thousandths of the time of a page.

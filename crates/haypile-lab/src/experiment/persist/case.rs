@@ -215,8 +215,9 @@ mod tests {
     use std::collections::BTreeMap;
     use std::io::Cursor;
 
-    use super::*;
     use haypile_measure::runner::{self, Assignment};
+
+    use super::*;
 
     fn options() -> Sizes {
         Sizes {

@@ -34,6 +34,9 @@ mod section;
 
 pub use case::{PersistPart, Sizes, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use options::PersistOptions;
 pub use places::Places;
 
@@ -45,9 +48,6 @@ use haypile::url::CacheUrl;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "persist";

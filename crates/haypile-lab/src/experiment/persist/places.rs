@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use haypile_measure::measure::{Case, Contender, Surroundings, no_place};
+use haypile_measure::result::Identity;
 use tempfile::TempDir;
 
 use super::case::PersistPart;
 use super::files::{copy_all, size_of_all};
-use haypile_measure::measure::{Case, Contender, Surroundings, no_place};
-use haypile_measure::result::Identity;
 
 /// The length of the part of a path that comes from the name of a subject.
 const NAME_CHARS: usize = 80;
@@ -112,8 +112,9 @@ fn empty(directory: &Path) -> io::Result<()> {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
     use haypile_measure::measure::Runner;
+
+    use super::*;
 
     #[test]
     fn contenders_whose_names_look_alike_have_their_own_places() {

@@ -1,12 +1,12 @@
 //! The results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Summary;
 use haypile_number::bytes;
 
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::is_of;
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::statistics::Summary;
 
 const NOTHING: &str = "-";
 

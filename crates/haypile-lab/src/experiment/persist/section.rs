@@ -1,13 +1,14 @@
 //! `persist`: how long writing and opening take as a whole.
 
+use haypile_measure::result::Sample;
+use haypile_measure::statistics::Summary;
+
 use crate::report::body::figures::{MAX_MULTIPLES, Measure, bars};
 use crate::report::body::{cost, front};
 use crate::report::case::{Case, Entrant, varying};
 use crate::report::number::Quantity;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Sample;
-use haypile_measure::statistics::Summary;
 
 const WHOLE: [Measure; 2] = [
     Measure { name: "wall time", of: |entrant| entrant.estimate(cost::whole_wall) },

@@ -73,9 +73,10 @@ fn timed(ratio: Ratio, operations: u32) -> Ops {
 mod tests {
     use std::collections::HashSet;
 
+    use haypile_measure::job::Op;
+
     use super::super::Size;
     use super::*;
-    use haypile_measure::job::Op;
 
     fn keys_of(ops: &Ops, kind: Op) -> Vec<u32> {
         let decoded = ops.words().iter().map(|&word| Op::decode(word).unwrap());

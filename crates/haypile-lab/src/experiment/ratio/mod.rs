@@ -22,14 +22,14 @@ use std::str::FromStr;
 pub use agreement::{Agreement, Inversion};
 pub use case::cases;
 pub use cmpthese::cmpthese;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use options::RatioOptions;
 pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "ratio";

@@ -1,11 +1,12 @@
 //! The results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+
 use super::{Agreement, SUBJECTS, abbreviation, cmpthese, source_tables};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::ranking::{Figures, Ranking, rankings};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
 
 /// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

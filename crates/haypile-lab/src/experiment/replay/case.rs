@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::job::Replay;
 use haypile_measure::job::{self, JobError, Ops, Settings};
 use haypile_measure::measure::{Case, Expected};
 use haypile_measure::result::Parameters;
+
+use super::job::Replay;
 
 /// A case for each of these capacities, in per cent of the bytes of the trace's keys, each counted
 /// once. `name` is what the trace is called.

@@ -12,6 +12,9 @@ mod source;
 mod table;
 
 pub use case::{cases, write};
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use job::Replay;
 pub use options::{ReplayOptions, TraceName};
 pub use source::{Generated, REQUESTS, SEED, SIZES};
@@ -23,10 +26,7 @@ use haypile_sim::Trace;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
 pub use haypile_measure::result::REQUESTED_BYTES;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "replay";

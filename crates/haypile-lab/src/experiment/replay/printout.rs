@@ -1,9 +1,10 @@
 //! The results for people.
 
+use haypile_measure::result::Sample;
+
 use super::{Ratios, ReplayRow, ratios};
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
-use haypile_measure::result::Sample;
 
 /// Returns byte hit ratios, then errors.
 pub(super) fn printout(samples: &[Sample]) -> Printout {

@@ -1,5 +1,6 @@
 //! `replay`: hit ratios by trace and subject.
 
+use haypile_measure::result::Sample;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::{Ratios, ReplayRow, ratios};
@@ -11,7 +12,6 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Sample;
 
 /// Most capacities that a chart can keep apart.
 const MAX_MEASURES: usize = 3;

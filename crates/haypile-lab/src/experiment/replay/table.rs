@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::CAPACITY_PERCENT;
 use haypile_measure::result::{Sample, Samples};
+
+use super::CAPACITY_PERCENT;
 
 /// Hit ratios of a trace and capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -67,8 +68,9 @@ fn mean(all: &[Ratios]) -> Ratios {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::*;
     use haypile_measure::result::{REQUESTED_BYTES, SCHEMA, SubjectId};
+
+    use super::*;
 
     fn sample(subject: &str, case: &str, percent: f64, hits: u64, hit_bytes: u64) -> Sample {
         let parameters = [(CAPACITY_PERCENT, percent), (REQUESTED_BYTES, 1_024.0)];

@@ -10,6 +10,8 @@ use std::time::SystemTime;
 
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
+use haypile_measure::measure::Runner;
+use haypile_measure::result::Asked;
 
 pub use options::ResourcesOptions;
 
@@ -21,8 +23,6 @@ use super::{Ended, Experiment, Host};
 use crate::pages::{Column, LoaderSettings, SiteServer};
 use crate::site::manifest::Visits;
 use crate::site::{SiteSource, har, list};
-use haypile_measure::measure::Runner;
-use haypile_measure::result::Asked;
 
 /// Name of the experiment.
 pub const NAME: &str = "resources";

@@ -1,8 +1,9 @@
 //! The results for people.
 
+use haypile_measure::result::Sample;
+
 use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
 use crate::experiment::Printout;
-use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

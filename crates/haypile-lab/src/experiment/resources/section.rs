@@ -1,12 +1,13 @@
 //! The section of the report.
 
+use haypile_measure::result::Samples;
+
 use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::number::Quantity;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());

@@ -2,9 +2,10 @@
 
 use std::thread;
 
+use haypile_measure::measure::Case;
+
 use super::super::micro::{self, Capacity, Distribution, MicroError};
 use super::{NAME, ScaleOptions};
-use haypile_measure::measure::Case;
 
 /// Zipf's exponent of the requested keys.
 const EXPONENT: f64 = 0.99;

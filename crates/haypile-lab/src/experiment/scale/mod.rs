@@ -13,13 +13,13 @@ mod section;
 mod speedup;
 
 pub use case::cases;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use options::ScaleOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "scale";

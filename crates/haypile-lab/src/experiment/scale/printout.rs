@@ -1,12 +1,12 @@
 //! The results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
 use haypile_number::grouped;
 
 use super::speedup::{Point, Scaling, scalings};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
 
 /// Returns a table for each case and kind of workers, then the tables of every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

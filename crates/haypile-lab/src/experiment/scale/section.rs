@@ -1,5 +1,6 @@
 //! The section of the report.
 
+use haypile_measure::result::Samples;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
@@ -12,7 +13,6 @@ use crate::report::chart::Series;
 use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Samples;
 
 const THREADS: Over = Over { parameter: "threads", label: "threads", unit: Unit::Objects };
 const PROCESSES: Over = Over { parameter: "processes", label: "processes", unit: Unit::Objects };

@@ -1,10 +1,11 @@
 //! The cases and their jobs.
 
+use haypile_measure::measure::Case;
+
 use super::super::lookups::{KEY_BYTES, Lookups};
 use super::super::micro::roomy;
 use super::super::parameters;
 use super::{NAME, SearchOptions};
-use haypile_measure::measure::Case;
 
 /// The cases, in the order of the lists.
 pub fn cases(options: &SearchOptions, seed: u64) -> Vec<Case> {
@@ -62,9 +63,10 @@ impl SearchSize {
 
 #[cfg(test)]
 mod tests {
+    use haypile_measure::job::{Job, Op};
+
     use super::*;
     use crate::experiment::on_caches::OverHttp;
-    use haypile_measure::job::{Job, Op};
 
     #[test]
     fn what_is_looked_up_was_never_set() {

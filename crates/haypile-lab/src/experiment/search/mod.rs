@@ -10,11 +10,11 @@ mod options;
 mod section;
 
 pub use case::cases;
+use haypile_measure::subject::SubjectSpec;
 pub use options::SearchOptions;
 
 use crate::experiment::Host;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "search";

@@ -1,5 +1,6 @@
 //! `search`: what a lookup costs that finds nothing.
 
+use haypile_measure::parameters;
 use haypile_number::grouped;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
@@ -10,7 +11,6 @@ use crate::report::case::{Case, Entrant, labels};
 use crate::report::chart::Series;
 use crate::report::number::{NBSP, Quantity, factor};
 use crate::report::section::Body;
-use haypile_measure::parameters;
 
 const ENTRIES: Over =
     Over { parameter: "entries", label: "entries in the cache", unit: Unit::Objects };

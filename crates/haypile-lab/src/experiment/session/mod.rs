@@ -9,15 +9,15 @@
 mod options;
 
 use anyhow::bail;
+use haypile_measure::measure::UNPROVEN;
+use haypile_measure::result::{
+    Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
+};
 use serde_json::{Map, Value, json};
 
 pub use options::RunOptions;
 
 use super::{Ended, Host, Printout};
-use haypile_measure::measure::UNPROVEN;
-use haypile_measure::result::{
-    Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
-};
 
 /// A run of an experiment: its options, its results, and the program around it.
 pub(crate) struct Session<'a> {

@@ -1,13 +1,13 @@
 use std::path::Path;
 
 use clap::{Args, Command, FromArgMatches};
+use haypile_measure::measure::Watcher;
+use haypile_measure::result::{Parameters, SubjectId, read};
 use haypile_sim::Trace;
 use haypile_sim::trace::format::Format;
 use parking_lot::Mutex;
 
 use super::*;
-use haypile_measure::measure::Watcher;
-use haypile_measure::result::{Parameters, SubjectId, read};
 
 /// Keeps everything that it is given.
 #[derive(Default)]

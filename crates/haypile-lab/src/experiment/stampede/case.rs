@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::super::{keys, parameters};
-use super::{NAME, StampedeOptions};
 use haypile_measure::job::{self, JobError, MAX_PROCESSES, Ops, Settings};
 use haypile_measure::measure::{Case, Expected};
+
+use super::super::{keys, parameters};
+use super::{NAME, StampedeOptions};
 
 /// Milliseconds after which an entry of one second is gone under any clock of whole seconds.
 const EXPIRY_MS: u32 = 2_100;

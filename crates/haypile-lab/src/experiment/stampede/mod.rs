@@ -16,13 +16,13 @@ mod printout;
 mod section;
 
 pub use case::cases;
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use options::StampedeOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "stampede";

@@ -1,9 +1,9 @@
 //! Options of `haypile lab stampede`.
 
 use clap::Args;
+use haypile_measure::job::MAX_PROCESSES;
 
 use super::MAX_KEYS;
-use haypile_measure::job::MAX_PROCESSES;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

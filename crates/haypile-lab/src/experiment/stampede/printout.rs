@@ -1,10 +1,11 @@
 //! The results for people.
 
-use crate::experiment::Printout;
-use crate::experiment::on_caches::table::is_of;
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
 use haypile_measure::statistics::Summary;
+
+use crate::experiment::Printout;
+use crate::experiment::on_caches::table::is_of;
 
 /// Returns how often a key was computed, by number of processes.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {

@@ -1,5 +1,7 @@
 //! `stampede`: how often an expired key was computed.
 
+use haypile_number::grouped;
+
 use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
 use crate::report::case::{Case, Entrant, varying};
 use crate::report::chart::Bar;
@@ -7,7 +9,6 @@ use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, count};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_number::grouped;
 
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);

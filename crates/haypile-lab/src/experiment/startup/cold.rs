@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use haypile_measure::meter::{Residency, drop_from_memory};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
 use super::options::Cold;
-use haypile_measure::meter::{Residency, drop_from_memory};
 
 /// The most files that are dropped.
 const MAX_FILES: usize = 50_000;

@@ -1,8 +1,9 @@
 //! The differences between conditions.
 
-use super::condition::Condition;
 use haypile_measure::result::{Sample, Samples};
 use haypile_measure::statistics::{MedianInterval, Summary};
+
+use super::condition::Condition;
 
 /// A figure of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use haypile_measure::meter::Residency;
+
 use super::cold::ColdFiles;
 use super::options::Cold;
-use haypile_measure::meter::Residency;
 
 /// The files of a cache.
 #[derive(Debug)]

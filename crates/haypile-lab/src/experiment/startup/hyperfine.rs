@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::{Effect, Rule, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -12,8 +14,6 @@ use super::condition::Condition;
 use super::difference::cases;
 use super::options::StartupOptions;
 use crate::experiment::{Ended, Host, Printout};
-use haypile_measure::result::{Sample, Samples};
-use haypile_measure::statistics::{Effect, Rule, Summary};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

@@ -4,6 +4,9 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use haypile_measure::measure::{OWN_LABEL, Runner, Turns};
+use haypile_measure::meter::{LoadWatch, Residency};
+use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 use serde_json::{Value, json};
 
 use super::cold::ColdFiles;
@@ -15,9 +18,6 @@ use super::plan::StartPlan;
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
-use haypile_measure::measure::{OWN_LABEL, Runner, Turns};
-use haypile_measure::meter::{LoadWatch, Residency};
-use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 
 use super::NAME;
 

@@ -18,6 +18,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, ValueEnum};
+use haypile_measure::measure::Runner;
+use haypile_measure::result::{Asked, Sample};
 use serde_json::{Map, Value, json};
 
 pub use options::{Cold, Preset, StartupOptions, Variable};
@@ -25,8 +27,6 @@ pub use options::{Cold, Preset, StartupOptions, Variable};
 use super::fill::Filled;
 use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, ExperimentFile, Host};
-use haypile_measure::measure::Runner;
-use haypile_measure::result::{Asked, Sample};
 use measure::Measuring;
 use plan::StartPlan;
 

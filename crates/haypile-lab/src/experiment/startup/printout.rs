@@ -1,10 +1,11 @@
 //! The results for people.
 
+use haypile_measure::result::Sample;
+
 use super::condition::Condition;
 use super::difference::{Difference, StartCase, StartFigure, cases, verdict};
 use super::source;
 use crate::experiment::Printout;
-use haypile_measure::result::Sample;
 
 const NOTHING: &str = "-";
 

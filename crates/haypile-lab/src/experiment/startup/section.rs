@@ -1,5 +1,6 @@
 //! The section of the report.
 
+use haypile_measure::result::Samples;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::condition::Condition;
@@ -11,7 +12,6 @@ use crate::report::case::{Case, varying};
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
-use haypile_measure::result::Samples;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let starts = start_cases(samples.iter().copied());

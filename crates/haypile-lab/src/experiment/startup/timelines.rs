@@ -1,10 +1,10 @@
 //! Timelines of the starts that were watched: with and without the cache side by side.
 
 use anyhow::bail;
+use haypile_measure::result::{Sample, Samples};
 
 use super::condition::Condition;
 use crate::report::chart::{Chart, Figure, Form, Timelines, slug};
-use haypile_measure::result::{Sample, Samples};
 
 /// Returns a figure for each command that was watched under two conditions.
 pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Figure> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-
-use super::TortureOptions;
-use crate::experiment::on_caches::listings;
 use haypile_measure::measure::Runner;
 use haypile_measure::subject::SubjectSpec;
 use haypile_measure::torture::{Contestant, role};
+
+use super::TortureOptions;
+use crate::experiment::on_caches::listings;
 
 /// Returns every subject with its runner.
 pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contestant>> {

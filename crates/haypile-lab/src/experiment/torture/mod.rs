@@ -16,6 +16,9 @@ use std::{env, fs};
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
+use haypile_measure::result::{Asked, Sample};
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::{self, NAME, TortureCase, torture};
 use serde_json::json;
 
 pub use options::TortureOptions;
@@ -23,9 +26,6 @@ pub use options::TortureOptions;
 use super::fill::Filled;
 use super::session::{Interrupted, Session};
 use super::{Ended, Experiment, Host};
-use haypile_measure::result::{Asked, Sample};
-use haypile_measure::subject::SubjectSpec;
-use haypile_measure::torture::{self, NAME, TortureCase, torture};
 
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";

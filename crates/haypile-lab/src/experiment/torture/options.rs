@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use haypile::ByteSize;
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::TortureCase;
 
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds, size};
-use haypile_measure::subject::SubjectSpec;
-use haypile_measure::torture::TortureCase;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

@@ -1,12 +1,12 @@
 //! The results for people.
 
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
+use haypile_measure::torture::TortureCase;
 use haypile_number::grouped;
 
 use crate::experiment::Printout;
 use crate::experiment::printout::ratio;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
-use haypile_measure::torture::TortureCase;
 
 const NOTHING: &str = "-";
 

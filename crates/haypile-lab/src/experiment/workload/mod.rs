@@ -8,14 +8,14 @@ mod printout;
 mod section;
 
 pub use groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
+use haypile_measure::measure::Contender;
+use haypile_measure::result::Sample;
+use haypile_measure::subject::SubjectSpec;
 pub use kind::{EXECUTIONS, Workload, population};
 pub use options::WorkloadOptions;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-use haypile_measure::measure::Contender;
-use haypile_measure::result::Sample;
-use haypile_measure::subject::SubjectSpec;
 
 /// Name of the experiment.
 pub const NAME: &str = "workload";

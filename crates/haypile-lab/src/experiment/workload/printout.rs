@@ -1,12 +1,13 @@
 //! The results for people.
 
+use haypile_measure::measure::Contender;
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::Summary;
+
 use super::{SOURCE_OPERATIONS, Workload};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::experiment::printout::ratio;
-use haypile_measure::measure::Contender;
-use haypile_measure::result::{Sample, Samples};
-use haypile_measure::statistics::Summary;
 
 /// Returns the source's table, in microseconds of processor time per operation as it counts them,
 /// then the tables of every experiment.

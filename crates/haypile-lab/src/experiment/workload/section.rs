@@ -1,5 +1,7 @@
 //! `workload`: time per operation of the source, and what the proof finds.
 
+use haypile_measure::result::Sample;
+
 use crate::report::body::figures::{MAX_MULTIPLES, Measure, bars, figure, table};
 use crate::report::body::front;
 use crate::report::case::{Case, varying};
@@ -7,7 +9,6 @@ use crate::report::chart::Bar;
 use crate::report::estimate::Estimate;
 use crate::report::number::{Quantity, list};
 use crate::report::section::Body;
-use haypile_measure::result::Sample;
 
 /// The case that is about hits and not about time.
 const PROOF: &str = "proof";

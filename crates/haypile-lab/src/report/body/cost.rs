@@ -1,8 +1,9 @@
 //! The cost of operations.
 
-use super::super::case::Case;
 use haypile_measure::compare::Metric;
 use haypile_measure::result::Sample;
+
+use super::super::case::Case;
 
 /// Processor time per operation, in nanoseconds.
 pub(crate) fn cpu(sample: &Sample) -> Option<f64> {

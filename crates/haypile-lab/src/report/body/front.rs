@@ -1,11 +1,12 @@
 //! The subject in front, and how sure that is.
 
+use haypile_measure::compare::Pairing;
+use haypile_measure::statistics::{Effect, Rule, Verdict};
+
 use super::super::case::{Case, Entrant, Lead, Next};
 use super::super::estimate::Cost;
 use super::super::number::{NBSP, Quantity, count, factor, list};
 use super::super::table::{NOTHING, Table};
-use haypile_measure::compare::Pairing;
-use haypile_measure::statistics::{Effect, Rule, Verdict};
 
 /// Subjects that are not caches, and show the cost of measuring or copying alone.
 pub(crate) const FLOORS: [&str; 3] = ["copy", "none", "noop"];

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use haypile_measure::result::{Latency, Sample, Samples};
+use haypile_measure::statistics::Summary;
 use haypile_number::grouped;
 use haypile_sim::plot::MAX_CURVES;
 use haypile_sim::plot::drawing::text::printable;
@@ -14,8 +16,6 @@ use super::super::section::Latencies;
 use super::super::table::{NOTHING, Table};
 use super::curves::amounts;
 use super::figures::{MAX_MULTIPLES, beyond};
-use haypile_measure::result::{Latency, Sample, Samples};
-use haypile_measure::statistics::Summary;
 
 /// The limits of such times.
 pub(crate) const METHOD: &str = "Times of single operations are from a pass of its own, in which \

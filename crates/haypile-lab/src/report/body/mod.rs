@@ -9,10 +9,11 @@ pub(crate) mod latency;
 pub(crate) mod plain;
 pub(crate) mod simulate;
 
+use haypile_measure::result::Samples;
+
 use super::case::cases;
 use super::section::Body;
 use crate::experiment::Known;
-use haypile_measure::result::Samples;
 
 /// Returns the body of an experiment's section. An unknown experiment has a plain table.
 pub(super) fn body(experiment: &str, samples: &Samples<'_>) -> Body {

@@ -1,6 +1,7 @@
 //! The course of starts, each with its processes as bars, and above them the processors and the disk.
 //! Bootchart drew what the KDE icon cache saves like this.
 
+use haypile_measure::result::{ProcessBar, Timeline};
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::COLOURS;
@@ -11,7 +12,6 @@ use super::super::estimate::Estimate;
 use super::super::number::Quantity;
 use super::scale::Scale;
 use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
-use haypile_measure::result::{ProcessBar, Timeline};
 
 const GRAPH_PX: f64 = 46.0;
 const GRAPH_GAP_PX: f64 = 20.0;
@@ -212,8 +212,9 @@ fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use haypile_measure::result::Tick;
+
+    use super::*;
 
     fn timeline(processes: u64) -> Timeline {
         let tick = |at: u64| Tick {

@@ -14,13 +14,13 @@
 
 use std::path::Path;
 
+use haypile_number::grouped;
 use jiff::fmt::strtime;
 
 use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::entry::{LineParser, Parsed};
 use super::field;
-use haypile_number::grouped;
 
 #[derive(Default)]
 pub(super) struct AccessLog {

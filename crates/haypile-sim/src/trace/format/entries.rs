@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use haypile_number::grouped;
+
 use super::super::error::Limit;
 use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
 use super::super::{Key, Request, Sink, TraceError};
@@ -20,7 +22,6 @@ use super::read::ReadReport;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::{Format, recognise};
-use haypile_number::grouped;
 
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;

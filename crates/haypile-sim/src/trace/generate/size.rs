@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
+use haypile_number::splitmix::SplitMix64;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::fields::{Fields, SpecError, Usage, bad_value};
 use super::random::{Random, below, unit};
 use crate::trace::Key;
-use haypile_number::splitmix::SplitMix64;
 
 /// Distribution of the sizes of values in bytes. A size is rounded, and from 1 to 2^32 - 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

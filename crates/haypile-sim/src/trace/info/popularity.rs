@@ -1,9 +1,9 @@
 //! Popularity of keys.
 
+use haypile_number::ratio;
 use serde::Serialize;
 
 use crate::trace::Trace;
-use haypile_number::ratio;
 
 /// Returns the number of requests of each key, in descending order.
 pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {

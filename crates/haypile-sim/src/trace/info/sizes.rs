@@ -1,10 +1,10 @@
 //! Sizes of values.
 
+use haypile_number::ratio;
 use serde::Serialize;
 
 use super::rank;
 use crate::trace::{Op, Trace};
-use haypile_number::ratio;
 
 /// Sizes of values. Deletions are left out: what they remove is not transferred.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use haypile_icons::{Pixmap, cache_url_at};
+use haypile_measure::measure::{Failure, Turns};
+use haypile_measure::result::Sample;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
@@ -23,8 +25,6 @@ use super::measure::IconRun;
 use super::theme::drawing;
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
-use haypile_measure::measure::{Failure, Turns};
-use haypile_measure::result::Sample;
 use player::Window;
 
 /// The value of the parameter `set` of its samples.

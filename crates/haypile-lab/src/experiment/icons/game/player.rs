@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::Context;
 use haypile::Cache;
 use haypile_icons::{Pixmap, PixmapCache, render_file};
+use haypile_measure::meter::{Meter, SystemMeter};
 use serde::{Deserialize, Serialize};
 
 use super::super::loader::checksum;
-use haypile_measure::meter::{Meter, SystemMeter};
 
 /// A size of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
