@@ -13,6 +13,16 @@ use super::keys;
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;
 
+/// A size per entry, in addition to key and value, that no cache exceeds, in bytes. The engine
+/// charges 168.
+pub const ROOM_PER_ENTRY_BYTES: u64 = 256;
+
+/// Room for this number of entries under any accounting, and however unevenly shards fill.
+pub(super) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
+    let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
+    needed + needed / 4
+}
+
 /// The keys that are set, and those that are looked up.
 pub(super) struct Lookups {
     /// The number of keys that are set: the first ones.

@@ -12,6 +12,7 @@
 //!
 //! Errors are those of a command: a text that tells what to do, with its causes (`anyhow`).
 
+mod cold;
 pub mod crossover;
 mod definition;
 mod fill;
@@ -22,6 +23,7 @@ mod lookups;
 pub mod micro;
 pub mod necko;
 pub mod on_caches;
+pub mod on_pages;
 pub mod pages;
 pub mod persist;
 mod printout;

@@ -7,8 +7,7 @@ use haypile_measure::result::{Identity, Parameters, Sample, Samples};
 use haypile_measure::statistics::{Effect, Rule};
 use haypile_number::bytes;
 
-use super::super::lookups::{KEY_BYTES, Lookups};
-use super::super::micro::roomy;
+use super::super::lookups::{KEY_BYTES, Lookups, roomy};
 use super::super::parameters;
 use super::{CrossoverPlan, NAME};
 

@@ -9,52 +9,12 @@ use haypile::Cache;
 use haypile_icons::theme::{IconName, ProbeCounts, probe};
 use haypile_icons::{Icon, IconCache, IconCacheOptions, IconRequest, Pixmap, render_file};
 use haypile_measure::meter::{Meter, SystemMeter};
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
+use serde::Serialize;
 
-use super::game::{GameOrders, play};
+use super::game::play;
 use super::gtk::GtkTheme;
+use super::orders::{IconOrders, IconReport, LoaderOrders, checksum};
 use super::way::Way;
-
-/// The orders of a loader.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct IconOrders {
-    pub(super) way: Way,
-    pub(super) theme: String,
-    pub(super) base: Vec<PathBuf>,
-    pub(super) names: Vec<String>,
-    pub(super) size: u32,
-    /// The URL of the cache.
-    pub(super) cache: String,
-}
-
-/// The orders of a process.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "set", rename_all = "lowercase")]
-pub(super) enum LoaderOrders {
-    Icons(IconOrders),
-    Game(GameOrders),
-}
-
-/// The report of a loader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct IconReport {
-    /// From opening the cache to the last icon.
-    pub(super) wall_ns: u64,
-    /// The same once more, with the cache open and everything checked.
-    pub(super) again_ns: u64,
-    pub(super) cpu_ns: u64,
-    pub(super) found: u64,
-    pub(super) negative: u64,
-    pub(super) rendered: u64,
-    pub(super) cached: u64,
-    /// Calls for the status of files and folders.
-    pub(super) stats: u64,
-    /// Of all pixels, in the order of the names.
-    pub(super) checksum: u64,
-    /// Failures of the cache.
-    pub(super) failures: u64,
-}
 
 /// A picture that a loader keeps.
 enum Kept {
@@ -105,16 +65,6 @@ fn tell(
     output.flush()?;
     input.read_line(&mut String::new())?;
     Ok(())
-}
-
-/// The checksum of pictures.
-pub(super) fn checksum<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> u64 {
-    let mut hasher = Xxh3::new();
-    for pixels in pictures {
-        hasher.update(&(pixels.len() as u64).to_le_bytes());
-        hasher.update(pixels);
-    }
-    hasher.digest()
 }
 
 /// A loader's report, what it keeps, and its cache, which stays open as in programs.

@@ -13,13 +13,12 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::NAME;
-use super::loader::{IconOrders, IconReport, LoaderOrders};
 use super::options::IconsOptions;
+use super::orders::{IconOrders, IconReport, LoaderOrders};
 use super::theme::{Theme, Wanted};
 use super::way::Way;
+use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Interrupted, Session};
-use crate::experiment::startup::Cold;
-use crate::experiment::startup::cold::ColdFiles;
 use crate::experiment::{Host, parameters};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too

@@ -5,6 +5,7 @@ mod gtk;
 mod loader;
 mod measure;
 mod options;
+mod orders;
 mod printout;
 mod section;
 mod theme;

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::gtk::{self, GtkTheme};
-use super::loader::checksum;
+use super::orders::checksum;
 use super::way::Way;
 
 /// The theme of our own.

@@ -7,10 +7,6 @@ use haypile::ByteSize;
 
 use super::MicroError;
 
-/// A size per entry, in addition to key and value, that no cache exceeds, in bytes. The engine
-/// charges 168.
-pub const ROOM_PER_ENTRY_BYTES: u64 = 256;
-
 /// A share of the key space, or a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -45,12 +41,6 @@ impl Capacity {
         let entries = self.bytes(keys, entry_bytes) / entry_bytes.max(1);
         u32::try_from(entries).map_or(keys, |entries| entries.min(keys))
     }
-}
-
-/// Room for this number of entries under any accounting, and however unevenly shards fill.
-pub(in crate::experiment) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
-    let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
-    needed + needed / 4
 }
 
 impl FromStr for Capacity {

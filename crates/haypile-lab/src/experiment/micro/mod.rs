@@ -49,10 +49,11 @@ use haypile_measure::result::Parameters;
 use haypile_measure::subject::SubjectSpec;
 
 use crate::experiment::Host;
+pub use crate::experiment::lookups::ROOM_PER_ENTRY_BYTES;
+use crate::experiment::lookups::roomy;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 
-pub(in crate::experiment) use capacity::roomy;
-pub use capacity::{Capacity, ROOM_PER_ENTRY_BYTES};
+pub use capacity::Capacity;
 pub use case::CaseKind;
 pub use distribution::Distribution;
 pub use mount::file_system;

@@ -1,6 +1,6 @@
 //! The smallest disk cache that is about as good as the best.
 
-use super::improvement::{ColumnName, LinkLoads, View};
+use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, View};
 
 /// By how much a smaller cache may take longer.
 const MARGIN: f64 = 0.02;

@@ -10,11 +10,13 @@ use haypile_measure::result::{Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::Value;
 
-use super::improvement::{ColumnName, LOAD, LinkLoads, UNSHAPED, View, links_of};
-use super::measure::{Measured, PageRun, estimate, is_counting, passes};
 use super::options::PagesOptions;
-use super::plan::Disk;
 use super::printout::{cell, requests};
+use crate::experiment::on_pages::improvement::{
+    ColumnName, LOAD, LinkLoads, UNSHAPED, View, links_of,
+};
+use crate::experiment::on_pages::matrix::Disk;
+use crate::experiment::on_pages::measure::{Measured, PageRun, estimate, is_counting, passes};
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, Printout, parameters};
 use crate::pages::browser::{

@@ -7,7 +7,7 @@ use haypile_measure::result::Sample;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::measure::{PageRun, subject};
+use crate::experiment::on_pages::measure::{PageRun, subject};
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
 use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
@@ -114,7 +114,7 @@ impl PageRun<'_> {
             }
         }
         let mut loader = LoaderProcess::start(
-            super::measure::patient(self.loader, SOON),
+            crate::experiment::on_pages::measure::patient(self.loader, SOON),
             server,
             column,
             &place,

@@ -11,12 +11,10 @@
 
 mod advice;
 mod browser;
-pub(crate) mod improvement;
 mod kills;
-pub(crate) mod measure;
-pub(crate) mod options;
-pub(crate) mod plan;
-pub(crate) mod printout;
+mod options;
+mod plan;
+mod printout;
 mod section;
 mod source;
 
@@ -29,14 +27,15 @@ use haypile_measure::measure::Runner;
 use haypile_measure::result::{Asked, Sample};
 use haypile_origin::link::LinkProfile;
 
-pub use options::{DiskSize, Medium, PagesOptions};
+pub use options::{DiskSize, PagesOptions};
 
 use super::fill::Filled;
+use super::on_pages::matrix;
+use super::on_pages::measure::{self, PageRun, TimeLimit};
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
-use measure::{PageRun, TimeLimit};
 
 /// Name of the experiment.
 pub const NAME: &str = "pages";
@@ -79,7 +78,7 @@ impl Experiment for PagesExperiment {
 
 fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     let mut session = Session::new(NAME, asked, &options.run, host)?;
-    let disks = plan::disks(&options.disk_at, &options.run.absolute_directory()?)?;
+    let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (mut site, site_name) = plan::site(options, host)?;
     if options.no_waits {
         let loads = site.pages.iter_mut().flat_map(|page| &mut page.loads);
@@ -98,9 +97,9 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     sizes.sort_unstable();
     sizes.dedup();
     let ByteSize(memory_bytes) = options.memory;
-    let columns = plan::columns(memory_bytes, &sizes, &disks);
+    let columns = matrix::columns(memory_bytes, &sizes, &disks);
     session.begin(None)?;
-    host.note(&plan::description(&site, &visits));
+    host.note(&matrix::description(&site, &visits));
     let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;

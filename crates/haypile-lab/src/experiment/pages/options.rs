@@ -10,6 +10,7 @@ use clap::Args;
 use haypile::ByteSize;
 use haypile_origin::link::LinkProfile;
 
+use crate::experiment::on_pages::options::{MIN_DISK_BYTES, Medium, disk_size, link};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};
 use crate::pages::Protocol;
@@ -107,21 +108,6 @@ pub struct PagesOptions {
     pub run: RunOptions,
 }
 
-/// A link: in a list whose parts commas separate, its own properties are separated by semicolons.
-pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
-    Ok(text.replace(';', ",").parse()?)
-}
-
-/// The size of a disk cache in bytes.
-pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
-    match size(text)? {
-        ByteSize(bytes) if bytes < MIN_DISK_BYTES => {
-            bail!("a disk cache has at least {}", ByteSize(MIN_DISK_BYTES))
-        }
-        size => Ok(size),
-    }
-}
-
 /// The size of a disk cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DiskSize {
@@ -130,9 +116,6 @@ pub enum DiskSize {
     /// As a part of the working set: 0.25 is a quarter.
     OfWorkingSet(f64),
 }
-
-/// The smallest disk cache: that of a file.
-pub(super) const MIN_DISK_BYTES: u64 = 1 << 20;
 
 impl DiskSize {
     /// Whether it is larger than what was asked for, as a file has a smallest size.
@@ -184,32 +167,6 @@ impl FromStr for DiskSize {
     }
 }
 
-/// A medium for disk caches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Medium {
-    /// Its name in results.
-    pub name: String,
-    /// A directory on it.
-    pub path: PathBuf,
-}
-
-impl FromStr for Medium {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
-        match text.split_once('=') {
-            Some((name, path)) if is_name(name) && !path.is_empty() => {
-                Ok(Self { name: name.to_owned(), path: path.into() })
-            }
-            _ => bail!("write a name and a directory, as in card=/media/card"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,17 +183,5 @@ mod tests {
         for wrong in ["", "0%", "-1%", "x%", "1001%", "10KB", "0"] {
             assert!(wrong.parse::<DiskSize>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn media_have_names_and_links_are_lists() {
-        let medium: Medium = "card=/media/card=x".parse().unwrap();
-        assert_eq!((medium.name.as_str(), medium.path.to_str()), ("card", Some("/media/card=x")));
-        for wrong in ["", "card", "=x", "a b=x", "card="] {
-            assert!(wrong.parse::<Medium>().is_err(), "{wrong}");
-        }
-        let profile = link("down=5Mbit/s;rtt=30ms").unwrap();
-        assert_eq!(profile.down_bits_per_second, Some(5_000_000));
-        assert!(link("wi-fi").is_err());
     }
 }

@@ -5,10 +5,12 @@ use haypile_measure::result::{Sample, Samples};
 use haypile_number::grouped;
 
 use super::advice::advice;
-use super::improvement::{ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, percent};
 use super::killed;
 use super::source;
 use crate::experiment::Printout;
+use crate::experiment::on_pages::improvement::{
+    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, percent,
+};
 
 const NOTHING: &str = "-";
 

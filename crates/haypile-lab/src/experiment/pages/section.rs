@@ -6,8 +6,10 @@ use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::browser;
-use super::improvement::{ColumnName, LinkLoads, UNSHAPED, View, links, links_of, percent};
 use super::source;
+use crate::experiment::on_pages::improvement::{
+    ColumnName, LinkLoads, UNSHAPED, View, links, links_of, percent,
+};
 use crate::report::body::curves::{Over, figure};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
@@ -146,7 +148,7 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
 
 fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
     let columns = &counted.unwrap_or(link).columns;
-    let row = |(name, _): &(ColumnName, super::improvement::ColumnLoads)| {
+    let row = |(name, _): &(ColumnName, crate::experiment::on_pages::improvement::ColumnLoads)| {
         let Some((loads, equal)) = link.or_equal(name, counted) else {
             return vec![name.to_string(); 1]
                 .into_iter()

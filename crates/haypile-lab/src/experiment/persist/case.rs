@@ -9,16 +9,13 @@ use haypile_measure::measure::{Case, Expected};
 use haypile_measure::result::Parameters;
 
 use super::entries::total_bytes;
+use crate::experiment::lookups::ROOM_PER_ENTRY_BYTES;
 
 /// One of this number of entries is read often.
 pub const USED_EVERY: u32 = 10;
 
 /// The reads of such an entry beyond the one that every entry gets.
 const USES: u32 = 4;
-
-/// Room for an entry in addition to its key and value, under any accounting, and for shards that
-/// fill unevenly: everything has to be held.
-const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
 /// The sizes of the sets of entries, and the steps of their ageing.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use haypile_measure::result::Asked;
 pub use options::ResourcesOptions;
 
 use super::fill::Filled;
-use super::pages::measure::PageRun;
-use super::pages::plan;
+use super::on_pages::matrix;
+use super::on_pages::measure::PageRun;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use crate::pages::{Column, LoaderSettings, SiteServer};
@@ -68,7 +68,7 @@ impl Experiment for ResourcesExperiment {
 
 fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     let mut session = Session::new(NAME, asked, &options.run, host)?;
-    let disks = plan::disks(&options.disk_at, &options.run.absolute_directory()?)?;
+    let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (source, site_name) = source(options.list.as_deref())?;
     for warning in &source.warnings {
         host.note(&format!("warning: {warning}"));
@@ -76,9 +76,9 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let site = source.site;
     let visits = Visits::of_pages([0, 0]);
     let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
-    let columns = plan::columns(memory_bytes, &[disk_bytes], &disks);
+    let columns = matrix::columns(memory_bytes, &[disk_bytes], &disks);
     session.begin(None)?;
-    host.note(&plan::description(&site, &visits));
+    host.note(&matrix::description(&site, &visits));
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {

@@ -6,7 +6,7 @@ use clap::Args;
 use haypile::ByteSize;
 use haypile_origin::link::LinkProfile;
 
-use crate::experiment::pages::options::{Medium, link};
+use crate::experiment::on_pages::options::{Medium, disk_size, link};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};
 use crate::pages::Protocol;
@@ -42,7 +42,7 @@ pub struct ResourcesOptions {
     #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
     pub memory: ByteSize,
     /// Size of the disk cache
-    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = crate::experiment::pages::options::disk_size)]
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = disk_size)]
     pub size: ByteSize,
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
     #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]

@@ -2,7 +2,9 @@
 
 use haypile_measure::result::Sample;
 
-use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
+use super::super::on_pages::improvement::{
+    ColumnLoads, ColumnName, LinkLoads, View, links, percent,
+};
 use crate::experiment::Printout;
 
 const NOTHING: &str = "-";

@@ -2,7 +2,9 @@
 
 use haypile_measure::result::Samples;
 
-use super::super::pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links, percent};
+use super::super::on_pages::improvement::{
+    ColumnLoads, ColumnName, LinkLoads, View, links, percent,
+};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::number::Quantity;

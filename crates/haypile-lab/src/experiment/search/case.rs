@@ -2,8 +2,7 @@
 
 use haypile_measure::measure::Case;
 
-use super::super::lookups::{KEY_BYTES, Lookups};
-use super::super::micro::roomy;
+use super::super::lookups::{KEY_BYTES, Lookups, roomy};
 use super::super::parameters;
 use super::{NAME, SearchOptions};
 

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use haypile_measure::meter::Residency;
 
-use super::cold::ColdFiles;
-use super::options::Cold;
+use crate::experiment::cold::{Cold, ColdFiles};
 
 /// The files of a cache.
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use haypile_measure::meter::{LoadWatch, Residency};
 use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 use serde_json::{Value, json};
 
-use super::cold::ColdFiles;
 use super::condition::Condition;
 use super::evidence::{Evidence, Use};
 use super::hooks::{self, HookError};
-use super::options::{Cold, StartupOptions};
+use super::options::StartupOptions;
 use super::plan::StartPlan;
+use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};

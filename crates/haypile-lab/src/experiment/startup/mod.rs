@@ -1,6 +1,5 @@
 //! `startup`: what a cache saves when a program starts.
 
-pub(super) mod cold;
 mod condition;
 mod difference;
 mod evidence;
@@ -22,7 +21,7 @@ use haypile_measure::measure::Runner;
 use haypile_measure::result::{Asked, Sample};
 use serde_json::{Map, Value, json};
 
-pub use options::{Cold, Preset, StartupOptions, Variable};
+pub use options::{Preset, StartupOptions, Variable};
 
 use super::fill::Filled;
 use super::session::{Interrupted, Session};
@@ -174,7 +173,7 @@ fn one(
     }
     if options.cold.is_some() {
         let folder = options.run.absolute_directory()?;
-        match cold::read_latency(scratch.path())? {
+        match super::cold::read_latency(scratch.path())? {
             Some(latency) => host.note(&format!(
                 "reading 4 KiB at random from {} takes {:.3} ms",
                 folder.display(),

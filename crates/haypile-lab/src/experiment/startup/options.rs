@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use crate::experiment::cold::Cold;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
 use crate::startup::Ready;
@@ -177,15 +178,6 @@ impl Preset {
             Self::IconsFull => "icons-full",
         }
     }
-}
-
-/// A way to make files cold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Cold {
-    /// Files that are named or were seen are dropped, as any user can.
-    Fadvise,
-    /// The kernel drops all of the machine's files, as root can.
-    Drop,
 }
 
 /// A variable of the environment and its value.

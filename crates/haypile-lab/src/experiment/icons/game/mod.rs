@@ -16,16 +16,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 
-pub(super) use player::{DrawnWindow, GameOrders, play};
+pub(super) use player::play;
 pub(super) use table::answer;
 pub(super) use table::{COLUMNS, game_table, is_game};
 
-use super::loader::{LoaderOrders, checksum};
 use super::measure::IconRun;
+use super::orders::{DrawnWindow, GameOrders, LoaderOrders, Window, checksum};
 use super::theme::drawing;
 use crate::experiment::parameters;
 use crate::experiment::session::{Interrupted, Session};
-use player::Window;
 
 /// The value of the parameter `set` of its samples.
 pub(super) const GAME: &str = "game";

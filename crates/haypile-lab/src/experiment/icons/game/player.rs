@@ -7,39 +7,8 @@ use anyhow::Context;
 use haypile::Cache;
 use haypile_icons::{Pixmap, PixmapCache, render_file};
 use haypile_measure::meter::{Meter, SystemMeter};
-use serde::{Deserialize, Serialize};
 
-use super::super::loader::checksum;
-
-/// A size of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Window {
-    /// The side of an element, in pixels.
-    pub(super) element_px: u32,
-    pub(super) background_px: (u32, u32),
-}
-
-/// The drawings of a game.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in super::super) struct GameOrders {
-    /// SVG files; the last is the background.
-    pub(super) files: Vec<PathBuf>,
-    /// The sizes that the window has, one after the other.
-    pub(super) windows: Vec<Window>,
-    /// The URL of a cache of pixmaps; without one, everything is drawn each time.
-    pub(super) cache: Option<String>,
-}
-
-/// The drawing of everything in one size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct DrawnWindow {
-    pub(super) wall_ns: u64,
-    pub(super) cpu_ns: u64,
-    /// Files that were rendered.
-    pub(super) rendered: u64,
-    /// Of all pixels.
-    pub(super) checksum: u64,
-}
+use super::super::orders::{DrawnWindow, GameOrders, Window, checksum};
 
 /// Draws everything in all sizes.
 ///

@@ -11,7 +11,7 @@ use haypile_origin::link::LinkProfile;
 use serde_json::{Value, json};
 
 use super::improvement::{LOAD, UNSHAPED};
-use super::plan::Disk;
+use super::matrix::Disk;
 use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
 use crate::pages::verify::{self, CountedLoad};
@@ -54,7 +54,7 @@ impl TimeLimit {
     }
 
     /// Refuses to begin what takes longer than what is left.
-    pub(super) fn check(self, estimate: Duration) -> anyhow::Result<()> {
+    pub(crate) fn check(self, estimate: Duration) -> anyhow::Result<()> {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
             bail!(
@@ -82,11 +82,11 @@ impl TimeLimit {
 }
 
 /// The loads of one column over one link in one block, or why there are none.
-pub(super) type Measured = Result<Vec<CountedLoad>, String>;
+pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {
     /// Refuses to load the next column once the time that the user allows is over.
-    pub(super) fn check_time(&self, link: &LinkProfile, done: (u64, u64)) -> anyhow::Result<()> {
+    pub(crate) fn check_time(&self, link: &LinkProfile, done: (u64, u64)) -> anyhow::Result<()> {
         self.time.map_or(Ok(()), |time| time.check_left(link, done))
     }
 
@@ -171,7 +171,7 @@ impl PageRun<'_> {
     }
 
     /// Loads a page and verifies its counts.
-    pub(super) fn load(
+    pub(crate) fn load(
         &self,
         loader: &mut LoaderProcess,
         server: &SiteServer,
@@ -192,7 +192,7 @@ impl PageRun<'_> {
     }
 
     /// The directory for the files of a column's cache.
-    pub(super) fn directory(&self, column: &Column) -> &Path {
+    pub(crate) fn directory(&self, column: &Column) -> &Path {
         let disk = self.disks.iter().find(|disk| disk.name == column.medium);
         // Caches without a file work where the first one does.
         &disk.unwrap_or(&self.disks[0]).directory
@@ -216,7 +216,7 @@ impl PageRun<'_> {
     }
 
     /// The rows of loads, each made from a blank one of a page and a visit.
-    pub(super) fn rows(
+    pub(crate) fn rows(
         &self,
         measured: &Measured,
         row: impl Fn(Value, Value) -> Sample,
@@ -238,7 +238,7 @@ impl PageRun<'_> {
 }
 
 /// The subject of a column in results.
-pub(super) fn subject(column: &Column) -> SubjectId {
+pub(crate) fn subject(column: &Column) -> SubjectId {
     let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
     SubjectId {
         name: format!("{}{medium}", column.subject()),
@@ -249,7 +249,7 @@ pub(super) fn subject(column: &Column) -> SubjectId {
 }
 
 /// A row with what a load came to.
-pub(super) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
+pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
     let mut counts = sample.counts.clone();
     for (name, count) in [
@@ -270,7 +270,7 @@ pub(super) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
 }
 
 /// The ranges of visits in which no page comes twice.
-pub(super) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
         match passes.last_mut() {
@@ -285,7 +285,7 @@ pub(super) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
 
 /// Which columns are to be loaded over a link: those whose counts are not equal to those of another
 /// of the same kind and medium.
-pub(super) fn distinct(columns: &[Column], counted: &[Measured]) -> Vec<Column> {
+pub(crate) fn distinct(columns: &[Column], counted: &[Measured]) -> Vec<Column> {
     let seen = |at: usize| {
         let loads = counted[at].as_ref().ok()?;
         Some(loads.iter().map(|load| load.origin.seen()).collect::<Vec<_>>())
@@ -302,7 +302,7 @@ pub(super) fn distinct(columns: &[Column], counted: &[Measured]) -> Vec<Column> 
 }
 
 /// An estimate of the time that the visits take over a link, from what they took without one.
-pub(super) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
+pub(crate) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
     let of_load = |load: &CountedLoad| {
         let bits = load.origin.body_bytes.saturating_mul(8);
         let transfer = link.down_bits_per_second.map_or(Duration::ZERO, |rate| {
@@ -338,12 +338,12 @@ fn depth(site: &Site, load: &CountedLoad) -> u32 {
 }
 
 /// The same settings with another limit.
-pub(super) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
+pub(crate) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
     LoaderSettings { limit: settings.limit.max(limit), ..settings }
 }
 
 /// Whether a link is the pass that counts.
-pub(super) fn is_counting(link: &LinkProfile) -> bool {
+pub(crate) fn is_counting(link: &LinkProfile) -> bool {
     link.name == UNSHAPED
 }
 

@@ -1,4 +1,4 @@
-//! Files that are dropped from memory before a start, and what that says of it.
+//! Files that are dropped from memory before a measurement, and what that says of it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -8,12 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use haypile_measure::meter::{Residency, drop_from_memory};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
-use super::options::Cold;
+/// A way to make files cold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cold {
+    /// Files that are named or were seen are dropped, as any user can.
+    Fadvise,
+    /// The kernel drops all of the machine's files, as root can.
+    Drop,
+}
 
 /// The most files that are dropped.
 const MAX_FILES: usize = 50_000;
@@ -27,15 +35,15 @@ const LATENCY_FILE_BYTES: u64 = 32 << 20;
 
 /// Files to drop.
 #[derive(Clone, Debug, Default)]
-pub(in crate::experiment) struct ColdFiles {
+pub(super) struct ColdFiles {
     files: BTreeSet<PathBuf>,
     /// Whether there were more.
-    pub(in crate::experiment) is_cut: bool,
+    pub(super) is_cut: bool,
 }
 
 impl ColdFiles {
     /// Adds files, and all files below folders. Links to files count as what they point to.
-    pub(in crate::experiment) fn add(&mut self, paths: &[PathBuf]) {
+    pub(super) fn add(&mut self, paths: &[PathBuf]) {
         let mut left: Vec<PathBuf> = paths.to_vec();
         while let Some(path) = left.pop() {
             // What cannot be read cannot be dropped: it stays as it is.
@@ -64,7 +72,7 @@ impl ColdFiles {
     /// # Errors
     ///
     /// Only root can drop all files of the machine.
-    pub(in crate::experiment) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
+    pub(super) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
         match how {
             Cold::Fadvise => {
                 for file in &self.files {
@@ -86,7 +94,7 @@ impl ColdFiles {
         self.files.iter().filter_map(of).collect()
     }
 
-    pub(in crate::experiment) fn residency(&self) -> Residency {
+    pub(super) fn residency(&self) -> Residency {
         let each = self.files.iter().filter_map(|file| Residency::of(file).ok());
         each.fold(Residency::default(), Residency::and)
     }

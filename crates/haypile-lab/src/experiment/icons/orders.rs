@@ -1,0 +1,88 @@
+//! What processes are told to get or to draw, and what they report.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::way::Way;
+
+/// The orders of a loader.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct IconOrders {
+    pub(super) way: Way,
+    pub(super) theme: String,
+    pub(super) base: Vec<PathBuf>,
+    pub(super) names: Vec<String>,
+    pub(super) size: u32,
+    /// The URL of the cache.
+    pub(super) cache: String,
+}
+
+/// The orders of a process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "set", rename_all = "lowercase")]
+pub(super) enum LoaderOrders {
+    Icons(IconOrders),
+    Game(GameOrders),
+}
+
+/// The report of a loader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct IconReport {
+    /// From opening the cache to the last icon.
+    pub(super) wall_ns: u64,
+    /// The same once more, with the cache open and everything checked.
+    pub(super) again_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) found: u64,
+    pub(super) negative: u64,
+    pub(super) rendered: u64,
+    pub(super) cached: u64,
+    /// Calls for the status of files and folders.
+    pub(super) stats: u64,
+    /// Of all pixels, in the order of the names.
+    pub(super) checksum: u64,
+    /// Failures of the cache.
+    pub(super) failures: u64,
+}
+
+/// A size of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Window {
+    /// The side of an element, in pixels.
+    pub(super) element_px: u32,
+    pub(super) background_px: (u32, u32),
+}
+
+/// The drawings of a game.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct GameOrders {
+    /// SVG files; the last is the background.
+    pub(super) files: Vec<PathBuf>,
+    /// The sizes that the window has, one after the other.
+    pub(super) windows: Vec<Window>,
+    /// The URL of a cache of pixmaps; without one, everything is drawn each time.
+    pub(super) cache: Option<String>,
+}
+
+/// The drawing of everything in one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DrawnWindow {
+    pub(super) wall_ns: u64,
+    pub(super) cpu_ns: u64,
+    /// Files that were rendered.
+    pub(super) rendered: u64,
+    /// Of all pixels.
+    pub(super) checksum: u64,
+}
+
+/// The checksum of pictures.
+pub(super) fn checksum<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let mut hasher = Xxh3::new();
+    for pixels in pictures {
+        hasher.update(&(pixels.len() as u64).to_le_bytes());
+        hasher.update(pixels);
+    }
+    hasher.digest()
+}
