@@ -85,7 +85,6 @@ fn of_png(picture: &tiny_skia::Pixmap, width: u32, height: u32) -> Option<tiny_s
         return Some(picture.clone());
     }
     let mut canvas = tiny_skia::Pixmap::new(width, height)?;
-    #[expect(clippy::cast_precision_loss, reason = "a few thousand pixels")]
     let size = (picture.width() as f32, picture.height() as f32);
     let paint = PixmapPaint { quality: FilterQuality::Bicubic, ..PixmapPaint::default() };
     let transform = fitting(size, (width, height));
@@ -95,7 +94,6 @@ fn of_png(picture: &tiny_skia::Pixmap, width: u32, height: u32) -> Option<tiny_s
 
 /// Scales a picture so that it fits, in the middle.
 fn fitting((own_width, own_height): (f32, f32), (width, height): (u32, u32)) -> Transform {
-    #[expect(clippy::cast_precision_loss, reason = "at most 1024 pixels")]
     let (width, height) = (width as f32, height as f32);
     let scale = (width / own_width).min(height / own_height);
     let (x, y) = ((width - own_width * scale) / 2.0, (height - own_height * scale) / 2.0);

@@ -87,7 +87,6 @@ fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 fn memory_bytes(sample: &Sample) -> Option<f64> {
     sample.memory_bytes.map(|bytes| bytes as f64)
 }

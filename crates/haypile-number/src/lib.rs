@@ -3,7 +3,6 @@
 pub mod splitmix;
 
 /// Returns the ratio of a part to a whole; 0 if the whole is 0.
-#[expect(clippy::cast_precision_loss, reason = "a ratio of counts below 2^53")]
 pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -82,7 +81,6 @@ mod tests {
             let printed = printed_bytes(size);
             prop_assert!(printed <= size && printed_size(printed_place(size) + 1) > size);
             prop_assert_eq!(printed_bytes(printed), printed);
-            #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
             let off = read(&bytes(printed)) - printed as f64;
             prop_assert!((0.0..1.0).contains(&off), "{} for {printed}", bytes(printed));
         }

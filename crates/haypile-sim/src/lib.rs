@@ -5,7 +5,6 @@
 
 pub mod advise;
 pub mod curve;
-#[cfg(feature = "plot")]
 pub mod plot;
 pub mod reuse;
 pub mod simulate;

@@ -1,7 +1,6 @@
 //! The LRU curve tells what simulating LRU at each size would.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-#![expect(clippy::cast_precision_loss, reason = "counts of some thousands")]
 
 mod support;
 

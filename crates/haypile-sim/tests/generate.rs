@@ -1,7 +1,6 @@
 //! Generated traces: the promised output, and the distributions they claim to have.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-#![expect(clippy::cast_precision_loss, reason = "counts of some thousands")]
 
 use std::fmt::Write;
 

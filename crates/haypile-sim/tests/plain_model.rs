@@ -199,7 +199,6 @@ proptest! {
             Warmup::None => 0,
             Warmup::Requests(requests) => usize::try_from(requests).unwrap() % len,
             #[expect(
-                clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "fewer than 150 requests"

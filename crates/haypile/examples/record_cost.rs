@@ -70,7 +70,6 @@ fn cpu_ns() -> u64 {
 }
 
 /// Returns nanoseconds of processor time per operation.
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 fn ns_per_operation(store: &dyn Store, keys: &[String], order: &[usize], threads: usize) -> f64 {
     let total_ns: u64 = thread::scope(|scope| {
         let run = |thread: usize| {

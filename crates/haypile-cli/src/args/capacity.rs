@@ -49,7 +49,6 @@ impl std::error::Error for CapacityError {}
 impl CapacityArgument {
     /// The bytes, or what else the working set counts; `all` of it is 100 %.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share need not be exact to the byte"
@@ -98,7 +97,6 @@ impl FromStr for CapacityArgument {
 }
 
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "who writes a fraction of a unit need not have it to the byte"

@@ -122,7 +122,6 @@ fn line(bar: &ProgressBar, things: &str) -> String {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }

@@ -22,7 +22,6 @@ fn assert_near(one: f64, other: f64) {
     assert!((one - other).abs() < ROUNDING, "{one} and {other}");
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn share(part: u64, of: u64) -> f64 {
     part as f64 / of as f64
 }

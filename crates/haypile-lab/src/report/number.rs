@@ -50,7 +50,6 @@ impl Quantity {
 }
 
 /// A size as people write it, in powers of two.
-#[expect(clippy::cast_precision_loss, reason = "three digits of it")]
 pub(crate) fn bytes(bytes: u64) -> String {
     let power = bytes.checked_ilog2().unwrap_or(0) / 10;
     let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power as usize];

@@ -51,7 +51,6 @@ impl Cell<'_> {
             // The best first, as with costs.
             Figure::HitRatio => self.samples.hit_ratio().map(Neg::neg),
             Figure::ByteHitRatio | Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
-            #[expect(clippy::cast_precision_loss, reason = "it sorts")]
             Figure::Count(name) => self.count(name).map(|count| count as f64),
             Figure::Samples => None,
         };
@@ -102,7 +101,6 @@ pub(super) fn is_time(count: &str) -> bool {
 }
 
 /// A count for people, a time in milliseconds.
-#[expect(clippy::cast_precision_loss, reason = "times for people")]
 fn shown(name: &str, count: u64) -> String {
     if is_time(name) { format!("{:.1}", count as f64 / 1e6) } else { grouped(count) }
 }

@@ -99,7 +99,6 @@ fn stands_across(column: &SpliceColumn) -> bool {
 }
 
 /// The mean over all cells of the table's width; `None` where one has none, for it would be of others.
-#[expect(clippy::cast_precision_loss, reason = "few cells")]
 fn mean_byte_hit_ratio(row: &SplicedRow<'_>, across: &[&Values]) -> Option<f64> {
     let sum: Option<f64> = across.iter().map(|values| row.get(*values)?.byte_hit_ratio()).sum();
     Some(sum? / across.len() as f64)

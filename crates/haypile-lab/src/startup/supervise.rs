@@ -258,7 +258,6 @@ impl<'a> Supervision<'a> {
                 continue;
             }
             let cpu_ns = self.with_living(|tally, living| tally.cpu_ns(living).0);
-            #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
             let share = cpu_ns.saturating_sub(before) as f64 / (now - at).as_nanos() as f64;
             if share >= QUIET_SHARE {
                 since = now;

@@ -103,7 +103,6 @@ impl FromStr for Metric {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "53 bits of a time or a size say enough")]
 fn as_float(number: u64) -> f64 {
     number as f64
 }

@@ -43,7 +43,6 @@ impl Sample {
         let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
         let threads = number("threads")
             .map(|threads| threads.saturating_mul(number("processes").unwrap_or(1)));
-        #[expect(clippy::cast_precision_loss, reason = "a share")]
         let share = |ns: Option<u64>, of: u64| {
             // A wait that began before counts as a whole.
             (ns.unwrap_or(0) as f64 / (load.seen_ns.saturating_mul(of)) as f64).min(1.0)

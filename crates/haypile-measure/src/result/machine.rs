@@ -92,7 +92,6 @@ impl Machine {
     /// A warning about the load before the start: a guess, for rows without a [`Load`](super::Load) of
     /// their own.
     pub fn load_warning(&self) -> Option<String> {
-        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
         let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
         is_busy.then(|| {
             format!(

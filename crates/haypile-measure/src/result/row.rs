@@ -184,7 +184,6 @@ impl Sample {
         self.per_operation(self.wall_ns)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "times and counts below 2^53")]
     fn per_operation(&self, total_ns: u64) -> Option<f64> {
         let is_good = self.error.is_none() && self.operations > 0;
         is_good.then(|| total_ns as f64 / self.operations as f64)

@@ -187,7 +187,6 @@ fn add(sum: (f64, f64), pair: (f64, f64)) -> (f64, f64) {
 /// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
 /// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
 /// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
-#[expect(clippy::cast_precision_loss, reason = "no memory holds 2^53 clusters")]
 fn jackknife(clusters: &[(f64, f64)], old: f64) -> (Option<f64>, f64) {
     if clusters.len() < 2 {
         return (None, 0.0);

@@ -42,7 +42,6 @@ fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / as_float(samples.len())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no memory holds 2^53 samples")]
 fn as_float(count: usize) -> f64 {
     count as f64
 }

@@ -26,7 +26,6 @@ impl Draw {
     /// A number below `end`, small ones more often: the tenth part of them comes in nearly half
     /// of all draws.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "53 bits, and less than a number that is not negative"

@@ -96,7 +96,6 @@ impl Tally {
     }
 
     /// The part of the mix that was found.
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }

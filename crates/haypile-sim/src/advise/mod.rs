@@ -112,7 +112,6 @@ impl Lead {
             .filter(|(own, _)| own.reads() > 0)
             .map(|(own, other)| own.hit_ratio() - other.hit_ratio())
             .collect();
-        #[expect(clippy::cast_precision_loss, reason = "ten windows")]
         let count = differences.len().max(1) as f64;
         let mean = differences.iter().sum::<f64>() / count;
         let squares: f64 = differences.iter().map(|one| (one - mean).powi(2)).sum();

@@ -153,7 +153,6 @@ impl LruCurve {
         if counts.len() < 2 {
             return 0.0;
         }
-        #[expect(clippy::cast_precision_loss, reason = "sixteen")]
         let groups = counts.len() as f64;
         let expected = self.expected_reads * (groups - 1.0) / groups;
         let without: Vec<f64> =
@@ -199,7 +198,6 @@ impl Pass<'_> {
     fn exact<D: Distances>(mut self, mut distances: D) -> Option<LruCurve> {
         let mut all = Reads::new(D::COUNTABLE);
         self.each(|request| note(&mut distances, &mut all, request, 1.0))?;
-        #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
         let expected_reads = all.reads as f64;
         let is_of_objects = self.accounting == Accounting::Objects;
         Some(LruCurve { groups: vec![all], expected_reads, is_of_objects })
@@ -213,7 +211,6 @@ impl Pass<'_> {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                clippy::cast_precision_loss,
                 reason = "below the number of groups where the key is in the sample"
             )]
             let group = (place(request.id) / rate * GROUPS as f64) as usize;
@@ -221,7 +218,6 @@ impl Pass<'_> {
                 note(&mut distances, group, request, 1.0 / rate);
             }
         })?;
-        #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
         let expected_reads = reads as f64 * rate;
         let is_of_objects = self.accounting == Accounting::Objects;
         Some(LruCurve { groups, expected_reads, is_of_objects })
@@ -292,7 +288,6 @@ fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
     if expected_reads <= 0.0 {
         return 0.0;
     }
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     let (hits, reads) = (hits as f64, reads as f64);
     // A sample with too many or too few reads has them of its hottest keys, which hit in a cache
     // of any size.
@@ -303,14 +298,10 @@ fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
 /// A number from 0 to 1 that a key keeps: the sample takes the keys with small ones.
 fn place(id: u32) -> f64 {
     let hash = splitmix::first(id.into());
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    {
-        (hash >> 11) as f64 / (1_u64 << 53) as f64
-    }
+    (hash >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::float_cmp,

@@ -52,7 +52,6 @@ impl CapacityAxis {
         axis
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a place on a picture")]
     fn raw(&self, capacity: u64) -> f64 {
         if self.log { libm::log2(capacity as f64) } else { capacity as f64 }
     }
@@ -118,7 +117,6 @@ impl CapacityAxis {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
             reason = "a few steps between two capacities"
         )]
         let multiples = |step: u64| {
@@ -154,7 +152,6 @@ fn thousands(value: u64) -> String {
 }
 
 /// At most three decimals, and no zeros at the end.
-#[expect(clippy::cast_precision_loss, reason = "a name with three or four digits")]
 fn scaled(value: u64, base: u64, units: &[&str], space: &str) -> String {
     let power = value.checked_ilog(base).unwrap_or(0);
     let number = format!("{:.3}", value as f64 / base.pow(power) as f64);

@@ -90,7 +90,6 @@ struct PlotLayout {
 impl PlotLayout {
     fn new(chart: &Chart, series: &[Series<'_>]) -> Self {
         let top = if chart.subtitle.is_some() { TOP_PX } else { TOP_PX - SUBTITLE_PX };
-        #[expect(clippy::cast_precision_loss, reason = "a handful of curves")]
         let line_px = (FOOT_PX - top) / series.len() as f64;
         let name_px = NAME_PX.min(line_px / 1.1);
         let names: Vec<&str> = series.iter().map(|series| &*series.name).collect();

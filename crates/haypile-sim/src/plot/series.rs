@@ -19,7 +19,6 @@ impl Series<'_> {
         self.points[self.points.len() - 1]
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 points")]
     pub(super) fn mean(&self) -> f64 {
         let sum: f64 = self.points.iter().map(|point| point.miss_ratio).sum();
         sum / self.points.len() as f64

@@ -79,7 +79,6 @@ pub enum Warmup {
 impl Warmup {
     fn requests(self, of: usize) -> Result<usize, SimulateError> {
         #[expect(
-            clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a share of a count need not be exact to the request"

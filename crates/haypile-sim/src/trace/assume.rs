@@ -80,7 +80,6 @@ impl Trace {
 
 /// A share of a whole, rounded.
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a trace has fewer than 2^32 requests"

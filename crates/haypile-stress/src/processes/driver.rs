@@ -230,7 +230,6 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns the part of the test that is done, by its time or by its operations.
-    #[expect(clippy::cast_precision_loss, reason = "a part")]
     fn progress(&self) -> f64 {
         let by_time = self.begin.elapsed().as_secs_f64() / self.plan.time.as_secs_f64().max(1e-9);
         let operations = self.writers_operations as f64;
@@ -467,7 +466,6 @@ impl Report {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "rates for people")]
     fn judge(&mut self, plan: &Plan) {
         let Tally { sets, hits, expected_hits, busy, full, failed, wrong, lost, .. } = self.tally;
         self.sets_per_second = sets as f64 / self.seconds.max(1e-9);

@@ -73,7 +73,6 @@ struct Fill {
 impl PolicyVisitor for Fill {
     type Output = f64;
 
-    #[expect(clippy::cast_precision_loss, reason = "an average")]
     fn visit<P: Policy + 'static>(self, make: impl Fn(u64) -> P) -> f64 {
         let mut shard = Shard::new(make(self.capacity_bytes), self.capacity_bytes);
         for number in 0..self.capacity_bytes / 32 {

@@ -228,7 +228,6 @@ impl<W: Weights, M: Memory> Policy for Arc<W, M> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "weights are far below 2^53")]
 fn precise(weight: u64) -> f64 {
     weight as f64
 }

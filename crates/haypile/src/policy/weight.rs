@@ -89,7 +89,6 @@ impl Weights for PerSlot {
 /// Computes `percent` of `whole`, rounded down: the part of a capacity that a parameter stands for.
 pub fn share(whole: u64, percent: f64) -> u64 {
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a capacity need not be exact to the byte"

@@ -14,7 +14,6 @@ use crate::url::CacheUrl;
 
 impl Stats {
     /// Hits per read; `None` before the first read.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn hit_ratio(&self) -> Option<f64> {
         let reads = self.hits.saturating_add(self.misses);
         (reads > 0).then(|| self.hits as f64 / reads as f64)

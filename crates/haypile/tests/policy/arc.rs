@@ -33,7 +33,6 @@ enum Case {
     New,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
 impl Plain {
     fn l1(&self) -> u64 {
         self.weights.sum(&self.t1) + self.weights.sum(&self.b1)
@@ -65,7 +64,6 @@ impl Plain {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
 impl Policy for Plain {
     fn reserve_slots(&mut self, _slots: usize) {}
 

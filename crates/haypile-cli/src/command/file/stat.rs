@@ -37,7 +37,6 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     let counts = &stat.stats;
     let percent = |part: u64, whole: u64| match whole {
         0 => "-".to_owned(),
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         whole => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
     };
     let age = |time: SystemTime| {

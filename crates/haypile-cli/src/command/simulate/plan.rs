@@ -152,7 +152,6 @@ pub(crate) fn spread(all: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..=CURVE_POINTS)
         .map(|point| {
             #[expect(
-                clippy::cast_precision_loss,
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "the last digits of these sizes do not matter"

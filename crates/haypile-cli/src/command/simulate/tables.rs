@@ -48,7 +48,6 @@ fn header(text: &mut String, one: &Results) {
     if let Some(outcome) = outcomes(one).next() {
         let counts = &outcome.counts;
         if counts.reads() > 0 {
-            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
             let cold = counts.cold_misses as f64 / counts.reads() as f64;
             let _ = write!(
                 text,

@@ -108,7 +108,6 @@ fn describe(info: &TraceInfo) -> anyhow::Result<String> {
     }
     writeln!(text)?;
     if let Some(time) = &info.time {
-        #[expect(clippy::cast_precision_loss, reason = "seconds for people")]
         let seconds = time.duration_us as f64 / 1e6;
         write!(text, "Duration            {seconds:.1} s")?;
         if let Some(rate) = time.requests_per_second {
@@ -144,7 +143,6 @@ fn reuse(info: &TraceInfo) -> String {
     let mut before = 0;
     let rows = reuse.histogram.iter().map(|class| {
         before += class.requests;
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = before as f64 / info.requests as f64;
         vec![
             if class.from == class.to {

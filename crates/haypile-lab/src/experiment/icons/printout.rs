@@ -49,13 +49,11 @@ pub(super) fn cases(samples: &Samples<'_>) -> Vec<IconCase> {
     samples.cases().iter().map(case).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn share(sample: &Sample) -> Option<f64> {
     let of = |name: &str| sample.counts.get(name).map(|bytes| *bytes as f64);
     Some(of("cold_resident_bytes")? / of("cold_file_bytes")?.max(1.0))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn figures(name: &'static str, own: &Samples<'_>, error: Option<String>) -> WayFigures {
     let of = |figure: &dyn Fn(&Sample) -> Option<f64>| {
         Summary::of(&own.values(|it| if it.error.is_none() { figure(it) } else { None }).to_vec())

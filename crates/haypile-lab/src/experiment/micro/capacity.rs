@@ -27,7 +27,6 @@ impl Capacity {
         match self {
             #[expect(
                 clippy::cast_possible_truncation,
-                clippy::cast_precision_loss,
                 clippy::cast_sign_loss,
                 reason = "a share of at most 2^57 bytes; a byte more or less makes no difference"
             )]

@@ -59,7 +59,6 @@ fn http_row(line: &Line) -> Vec<String> {
 }
 
 /// The columns of both forms.
-#[expect(clippy::cast_precision_loss, reason = "fewer than 2^32 runs")]
 fn beginning(line: &Line) -> Vec<String> {
     vec![
         line.value_bytes.to_string(),

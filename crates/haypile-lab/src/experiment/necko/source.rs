@@ -75,7 +75,6 @@ mod tests {
     fn the_source_has_four_tables_whose_times_agree_with_their_runs() {
         assert_eq!(source_rows().count(), 96);
         for row in source_rows() {
-            #[expect(clippy::cast_precision_loss, reason = "some thousand runs")]
             let per_run = row.total_ms / row.runs as f64;
             assert!((per_run - row.run_ms).abs() < 0.02, "{row:?}");
         }

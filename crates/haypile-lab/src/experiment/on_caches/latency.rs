@@ -47,7 +47,6 @@ fn rows(samples: &Samples<'_>) -> Vec<Vec<String>> {
     let row = |operation: &&String| {
         let own: Vec<&Latency> =
             samples.iter().filter_map(|it| it.latency_ns.as_ref()?.get(*operation)).collect();
-        #[expect(clippy::cast_precision_loss, reason = "figures for people")]
         let median = |of: fn(&Latency) -> u64| {
             let values: Vec<f64> = own.iter().map(|it| of(it) as f64).collect();
             Summary::of(&values).map_or_else(String::new, |it| format!("{:.0}", it.median))

@@ -203,7 +203,6 @@ impl ColumnLoads {
         let (Some(page), Some(visit)) = (page, visit) else { return };
         let key =
             VisitKey { run: sample.run.clone(), page: page.to_owned(), visit, block: sample.block };
-        #[expect(clippy::cast_precision_loss, reason = "a time below 2^53 ns")]
         self.wall_ns.insert(key, sample.wall_ns as f64);
         for (name, count) in &sample.counts {
             *self.counts.entry(name.clone()).or_default() += count;

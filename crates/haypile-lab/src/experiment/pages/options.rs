@@ -120,18 +120,12 @@ pub enum DiskSize {
 impl DiskSize {
     /// Whether it is larger than what was asked for, as a file has a smallest size.
     pub(super) fn is_raised(self, working_set_bytes: u64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "sizes below 2^53")]
         let is_below = |part: f64| part * (working_set_bytes as f64) < MIN_DISK_BYTES as f64;
         matches!(self, Self::OfWorkingSet(part) if is_below(part))
     }
 
     /// The size in bytes for pages of this working set.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "sizes below 2^53"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes below 2^53")]
     pub(super) fn bytes(self, working_set_bytes: u64) -> u64 {
         let bytes = match self {
             Self::Bytes(bytes) => bytes,

@@ -159,7 +159,6 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
         let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
         let mean = |view| {
-            #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
             let number = loads.loads(view) as f64;
             // The mean is of repeated visits.
             if number == 0.0 {
@@ -202,7 +201,6 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
     printout
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
 }
@@ -241,7 +239,6 @@ fn kills(samples: &[Sample]) -> Printout {
             (hits + sample.hits, reads + sample.hits + sample.misses)
         });
         let flush = good().filter_map(|sample| sample.counts.get("flush_ns")).sum::<u64>();
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         vec![
             when,

@@ -130,7 +130,6 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
                 if name.kind != kind || number == 0 {
                     return None;
                 }
-                #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
                 let mean_ns = loads.total_ms(view) * 1e6 / number as f64;
                 Some((name.disk_bytes, Estimate::exact(mean_ns)))
             };
@@ -160,7 +159,6 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
             effect.map_or_else(|| NOTHING.to_owned(), |effect| percent(Some(effect)))
         };
         let mean = |view| {
-            #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
             let number = loads.loads(view).max(1) as f64;
             Quantity::Time.write(loads.total_ms(view) * 1e6 / number)
         };
@@ -180,12 +178,7 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
             improvement(View::First),
             improvement(View::Repeat),
             improvement(View::All),
-            Quantity::Bytes.write(
-                #[expect(clippy::cast_precision_loss, reason = "for people")]
-                {
-                    count("origin_body_bytes") as f64
-                },
-            ),
+            Quantity::Bytes.write(count("origin_body_bytes") as f64),
         ]
     };
     let names = [

@@ -101,7 +101,6 @@ fn row(case: &str, contender: &Contender, samples: &[&Sample]) -> Vec<String> {
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times and counts below 2^53")]
 fn median(numbers: impl Iterator<Item = u64>) -> Option<f64> {
     let numbers: Vec<f64> = numbers.map(|number| number as f64).collect();
     Summary::of(&numbers).map(|summary| summary.median)

@@ -20,7 +20,6 @@ const OPENED: [Measure; 2] = [
     Measure { name: "until the first hit", of: |entrant| entrant.estimate(first_hit) },
 ];
 
-#[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
 fn first_hit(sample: &Sample) -> Option<f64> {
     sample.counts.get("first_hit_wall_ns").map(|ns| *ns as f64)
 }
@@ -125,7 +124,6 @@ fn loads(case: &Case<'_>, title: &str) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::of_numbers(title, &names, rows))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
 fn count(sample: &Sample, name: &str) -> Option<f64> {
     sample.counts.get(name).map(|count| *count as f64)
 }

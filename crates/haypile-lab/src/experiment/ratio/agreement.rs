@@ -55,7 +55,6 @@ impl Agreement {
 
     /// Kendall's tau: 1 where all pairs agree, -1 where none does (M. G. Kendall, "A New Measure of
     /// Rank Correlation", 1938; without ties). 0 where there are no pairs.
-    #[expect(clippy::cast_precision_loss, reason = "a few pairs")]
     pub fn tau(&self) -> f64 {
         if self.pairs == 0 {
             return 0.0;

@@ -30,7 +30,6 @@ pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Cas
 
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "a share of bytes; a byte more or less makes no difference"
 )]

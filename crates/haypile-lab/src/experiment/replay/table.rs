@@ -58,7 +58,6 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     (cases, rows)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "few cases")]
 fn mean(all: &[Ratios]) -> Ratios {
     let of = |part: fn(&Ratios) -> f64| all.iter().map(part).sum::<f64>() / all.len() as f64;
     Ratios { bytes: of(|ratios| ratios.bytes), objects: of(|ratios| ratios.objects) }

@@ -25,7 +25,6 @@ fn table(link: &LinkLoads) -> Printout {
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
         let mean = |view| match loads.loads(view) {
             0 => NOTHING.to_owned(),
-            #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
             number => format!("{:.2}", loads.total_ms(view) / number as f64),
         };
         let saved = |view| match (none, name.kind) {

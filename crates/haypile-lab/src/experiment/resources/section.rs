@@ -21,7 +21,6 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
 
 fn mean_ns(loads: &ColumnLoads, view: View) -> Option<f64> {
     let number = loads.loads(view);
-    #[expect(clippy::cast_precision_loss, reason = "some thousand loads")]
     (number > 0).then(|| loads.total_ms(view) * 1e6 / number as f64)
 }
 

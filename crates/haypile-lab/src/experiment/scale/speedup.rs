@@ -104,7 +104,6 @@ fn points(samples: &Samples<'_>, workers: Workers) -> Vec<Point> {
             let effect = Effect::unpaired(own, &baseline).ok()?;
             (effect.ratio(), effect.interval())
         };
-        #[expect(clippy::cast_precision_loss, reason = "a few workers")]
         let ideal = *number as f64 / fewest as f64;
         Some(Point {
             workers: *number,

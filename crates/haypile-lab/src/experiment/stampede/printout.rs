@@ -30,15 +30,11 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
             }
             let per_key = |of: fn(&Sample) -> f64| {
                 let good = own.iter().filter(|sample| sample.error.is_none());
-                let each = good.filter_map(|sample| {
-                    #[expect(clippy::cast_precision_loss, reason = "at most 10,000 keys")]
-                    Some(of(sample) / number(sample, "keys")? as f64)
-                });
+                let each =
+                    good.filter_map(|sample| Some(of(sample) / number(sample, "keys")? as f64));
                 Summary::of(&each.collect::<Vec<_>>())
             };
-            #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
             let computed = per_key(|sample| sample.misses as f64);
-            #[expect(clippy::cast_precision_loss, reason = "times below 2^53")]
             let wall_ms = per_key(|sample| sample.wall_ns as f64 / 1e6);
             let shown = |number: Option<f64>| {
                 number.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}"))

@@ -77,7 +77,6 @@ fn counts(case: &Case<'_>, entrant: &Entrant<'_>) -> Option<(u64, u64)> {
     Some((computed, keys.saturating_mul(good().count() as u64)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn per_key((computed, keys): (u64, u64)) -> f64 {
     computed as f64 / keys as f64
 }

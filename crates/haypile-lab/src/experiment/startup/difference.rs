@@ -66,7 +66,6 @@ impl StartFigure {
     }
 
     /// Its value in a sample, in the unit of its name.
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds and MiB, for people")]
     pub(super) fn of(self, sample: &Sample) -> Option<f64> {
         if sample.error.is_some() {
             return None;
@@ -205,7 +204,6 @@ impl<'a> StartCase<'a> {
     /// The part of the files that was in memory before the starts, at most; `None` if they are warm.
     pub(super) fn resident_share(&self) -> Option<f64> {
         let share = |sample: &&Sample| {
-            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
             let of = |name: &str| sample.counts.get(name).map(|bytes| *bytes as f64);
             Some(of("cold_resident_bytes")? / of("cold_file_bytes")?.max(1.0))
         };

@@ -83,12 +83,10 @@ pub(super) fn export(samples: &[Sample]) -> HyperfineFile {
 }
 
 fn result(command: String, samples: &Samples<'_>) -> Option<HyperfineResult> {
-    #[expect(clippy::cast_precision_loss, reason = "seconds")]
     let seconds = |ns: u64| ns as f64 / 1e9;
     let good: Vec<&&Sample> = samples.iter().filter(|sample| sample.error.is_none()).collect();
     let times: Vec<f64> = good.iter().map(|sample| seconds(sample.wall_ns)).collect();
     let summary = Summary::of(&times)?;
-    #[expect(clippy::cast_precision_loss, reason = "a few starts")]
     let count = times.len() as f64;
     let mean = times.iter().sum::<f64>() / count;
     let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();

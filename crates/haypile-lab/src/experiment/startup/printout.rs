@@ -168,7 +168,6 @@ fn other_work(case: &StartCase<'_>) -> Option<f64> {
     // The supervisor's own start and end take a few milliseconds each.
     let own_ns = 10_000_000 * starts;
     let other_ns = busy_ns.saturating_sub(cpu_ns).saturating_sub(own_ns);
-    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     Some(other_ns as f64 / window_ns as f64)
 }
 

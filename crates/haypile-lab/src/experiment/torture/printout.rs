@@ -63,7 +63,6 @@ fn row(sample: &Sample) -> Vec<String> {
         if count(name) == 0 { NOTHING.to_owned() } else { millis(count(name)) }
     };
     let reads = sample.hits + sample.misses;
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     let hits = if reads == 0 || sample.case != TortureCase::Evict.name() {
         NOTHING.to_owned()
     } else {
@@ -86,7 +85,6 @@ fn row(sample: &Sample) -> Vec<String> {
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times for people")]
 fn millis(nanos: u64) -> String {
     format!("{:.1}", nanos as f64 / 1e6)
 }

@@ -88,7 +88,6 @@ fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String
     let mut row = vec![title, entrant.label.clone(), outcome];
     row.extend(["kills", "acknowledged", "compared"].iter().map(number));
     row.push(number(&"over_100ms"));
-    #[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
     let longest = |(name, _): &(&str, &str)| {
         let counts = entrant.samples.iter().filter_map(|sample| sample.counts.get(*name));
         let longest = counts.max().filter(|ns| **ns > 0);

@@ -54,7 +54,6 @@ fn cell(workload: &str, samples: &Samples<'_>) -> String {
         .map_or_else(|| "-".to_owned(), |summary| format!("{:.3}", summary.median))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }

@@ -27,7 +27,6 @@ fn wall(sample: &Sample) -> Option<f64> {
     per_operation(sample, sample.wall_ns)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times and counts below 2^53")]
 fn per_operation(sample: &Sample, time_ns: u64) -> Option<f64> {
     let named = sample.parameters.get("source_operations").and_then(serde_json::Value::as_u64);
     let operations = named.unwrap_or(sample.operations);

@@ -31,14 +31,12 @@ pub(crate) fn memory(sample: &Sample) -> Option<f64> {
 }
 
 /// Wall time of the whole timed part.
-#[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
 #[expect(clippy::unnecessary_wraps, reason = "it is one of several costs")]
 pub(crate) fn whole_wall(sample: &Sample) -> Option<f64> {
     Some(sample.wall_ns as f64)
 }
 
 /// Processor time of the whole timed part.
-#[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
 #[expect(clippy::unnecessary_wraps, reason = "it is one of several costs")]
 pub(crate) fn whole_cpu(sample: &Sample) -> Option<f64> {
     Some(sample.cpu_ns as f64)

@@ -119,11 +119,9 @@ impl Times {
         let median = |values: Vec<f64>| Some(Summary::of(&values)?.median);
         let mut percentiles = [0.0; PERCENTILES.len()];
         for (value, percentile) in percentiles.iter_mut().zip(&PERCENTILES) {
-            #[expect(clippy::cast_precision_loss, reason = "times below 2^53")]
             let values = all.iter().map(|latency| (percentile.of)(latency) as f64);
             *value = median(values.collect())?;
         }
-        #[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
         let longest = all.iter().map(|latency| latency.max).max()? as f64;
         percentiles[LONGEST] = longest;
         // It is the one number of rows that can be anything.

@@ -123,7 +123,6 @@ fn answer(traces: &[&Trace]) -> (String, Vec<String>) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few sizes")]
 fn best(trace: &Trace) -> Option<String> {
     let sizes = sizes(trace);
     let mean = |policy: &String| {

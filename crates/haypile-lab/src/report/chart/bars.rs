@@ -111,7 +111,6 @@ impl Bars {
         let values = self.rows.iter().flat_map(|bar| &bar.values);
         let value_px = values.map(written).fold(0.0, f64::max);
         let lead_px = if is_narrow { LINE_PX } else { 0.0 };
-        #[expect(clippy::cast_precision_loss, reason = "a few bars")]
         let (measures, bars) = (self.measures.len().max(1) as f64, self.rows.len() as f64);
         let group_px = lead_px + measures * (BAR_PX + BAR_GAP_PX) - BAR_GAP_PX + GROUP_GAP_PX;
         Ok(BarLayout {

@@ -142,7 +142,6 @@ impl Lines {
             Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &estimates),
             quantity => Scale::fitting(quantity, &estimates),
         };
-        #[expect(clippy::cast_precision_loss, reason = "a few spots")]
         let top = draw_title(None, figure, form)? + LINE_PX * (1.3 + self.spots.len() as f64);
         let edge = width - EDGE_PX;
         let proportion = if form.is_narrow() { PROPORTION_NARROW } else { PROPORTION };
@@ -155,7 +154,6 @@ impl Lines {
         let name_px = widest.min(width * NAME_PART);
         let right =
             if form.is_narrow() { edge - 10.0 } else { edge - name_px - SIGN_PX - LEADER_PX };
-        #[expect(clippy::cast_precision_loss, reason = "a few lines")]
         let height = if form.is_narrow() { height } else { height.max(names.len() as f64 * 16.0) };
         let foot = top + height;
         let legend =
@@ -202,7 +200,6 @@ impl Lines {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few spots")]
     fn spots_height(&self) -> f64 {
         self.spots.len() as f64
     }

@@ -47,7 +47,6 @@ impl Timelines {
         let width = form.width_px();
         let top = draw_title(None, figure, form)?;
         let end_ns = self.panels.iter().map(|(_, timeline)| timeline.end_ns()).max().unwrap_or(0);
-        #[expect(clippy::cast_precision_loss, reason = "a picture")]
         let scale = Scale::fitting(Quantity::Time, &[Estimate::exact(end_ns.max(1) as f64)]);
         let rates: Vec<(f64, f64)> = self
             .panels
@@ -58,11 +57,9 @@ impl Timelines {
         let most = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).fold(0.0, f64::max);
         let most = (most(|it| it.0).max(1.0).ceil(), most(|it| it.1).max(1e6));
         let columns = if form.is_narrow() { 1 } else { self.panels.len().max(1) };
-        #[expect(clippy::cast_precision_loss, reason = "a few panels")]
         let panel_px =
             (width - 2.0 * EDGE_PX - (columns - 1) as f64 * PANEL_GAP_PX) / columns as f64;
         let height = |timeline: &Timeline| {
-            #[expect(clippy::cast_precision_loss, reason = "a few rows")]
             let rows = timeline.processes.len().min(MAX_ROWS + 1) as f64;
             TEXT_PX * 2.0 + 2.0 * (GRAPH_PX + GRAPH_GAP_PX) + rows * ROW_PX + AXIS_PX
         };
@@ -74,7 +71,6 @@ impl Timelines {
                 row_px = 0.0;
             }
             row_px = row_px.max(height(timeline));
-            #[expect(clippy::cast_precision_loss, reason = "a few panels")]
             let left = EDGE_PX + (at % columns) as f64 * (panel_px + PANEL_GAP_PX);
             let right = left + panel_px;
             panels.push(Panel { name, timeline, left, right, top: y, scale: &scale, most });
@@ -91,7 +87,6 @@ impl Timelines {
 
 impl Panel<'_> {
     fn x(&self, ns: u64) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a picture")]
         let at = self.scale.at(ns as f64);
         self.left + at * (self.right - self.left)
     }
@@ -169,7 +164,6 @@ impl Panel<'_> {
             let corners =
                 [(from, y + 2.0), (to, y + 2.0), (to, y + ROW_PX - 2.0), (from, y + ROW_PX - 2.0)];
             canvas.polygon(&corners, COLOURS[2].mix(0.4))?;
-            #[expect(clippy::cast_precision_loss, reason = "a time for people")]
             let cpu = Quantity::Time.write(bar.cpu_ns as f64);
             let label = format!("{} {cpu}", printable(&bar.name));
             let label = shorten(&label, (self.right - self.left) / SMALL_PX);
@@ -199,7 +193,6 @@ fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
         if at % step != 0 && at != last {
             continue;
         }
-        #[expect(clippy::cast_precision_loss, reason = "a picture")]
         let of = |now: u64, then: u64| now.saturating_sub(then) as f64;
         let ns = of(tick.at_ns, before.at_ns).max(1.0);
         let cpu = of(tick.cpu_ns, before.cpu_ns) / ns;

@@ -36,7 +36,6 @@ pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     blocks.iter().flat_map(places).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a handful of labels")]
 fn number(count: usize) -> f64 {
     count as f64
 }

@@ -48,7 +48,6 @@ pub(super) fn below(any: u64, limit: u64) -> u64 {
 
 /// Scales any integer to at least 0 and less than 1, in steps of 2^-53.
 pub(super) fn unit(any: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     let mantissa = (any >> 11) as f64;
     mantissa / 9_007_199_254_740_992.0
 }

@@ -19,7 +19,6 @@ pub(super) struct Zipf {
 impl Zipf {
     /// For at least one rank and at most 2^48, and an exponent that is not negative.
     pub(super) fn new(ranks: u64, exponent: f64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "48 bits are exact")]
         let mut zipf = Self { ranks: ranks as f64, exponent, first: 0.0, last: 0.0, squeeze: 0.0 };
         zipf.first = zipf.integral(1.5) - 1.0;
         zipf.last = zipf.integral(zipf.ranks + 0.5);

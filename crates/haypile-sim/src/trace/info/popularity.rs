@@ -76,7 +76,6 @@ pub struct ZipfFit {
 }
 
 impl ZipfFit {
-    #[expect(clippy::cast_precision_loss, reason = "it is a fit")]
     fn of(frequencies: &[u32]) -> Option<Self> {
         if frequencies.first() == frequencies.last() {
             return None;

@@ -21,7 +21,6 @@ pub struct TimeInfo {
 }
 
 impl TimeInfo {
-    #[expect(clippy::cast_precision_loss, reason = "a rate is rounded anyway")]
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let times = trace.times_us()?;
         let first_us = times.iter().map(|time| time.get()).min()?;

@@ -26,7 +26,6 @@ fn median_ms(samples: &Samples<'_>, case: &str, subject: &str) -> Option<f64> {
         .copied()
         .filter(|it| is_game(it) && it.case == case && it.subject.name == subject)
         .collect();
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let ms = own.values(|it| it.error.is_none().then_some(it.wall_ns as f64 / 1e6));
     Some(Summary::of(&ms.to_vec())?.median)
 }
