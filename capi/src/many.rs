@@ -245,8 +245,8 @@ pub(crate) fn options_of(mode: i32, version: u64) -> Result<SetOptions, Failure>
         HAYPILE_MODE_REPLACE => Ok(SetOptions::replace()),
         HAYPILE_MODE_CAS => Ok(SetOptions::cas(Version::from_raw(version))),
         _ => Err(Failure::Argument(format!(
-            "unknown mode {mode}; it is one of HAYPILE_MODE_SET, HAYPILE_MODE_ADD, \
-             HAYPILE_MODE_REPLACE and HAYPILE_MODE_CAS"
+            "unknown mode {mode} (known: HAYPILE_MODE_SET, HAYPILE_MODE_ADD, \
+             HAYPILE_MODE_REPLACE, HAYPILE_MODE_CAS)"
         ))),
     }
 }

@@ -341,7 +341,7 @@ class Jobs(Installed):
         if self.runner.is_small:
             self.skipTest("it has words of its own")
         refused = [({"threads": 2}, "one thread"), ({"schema": 4}, "schema 4"),
-                   ({"subject": "other"}, "no subject 'other'"),
+                   ({"subject": "other"}, "unknown subject 'other'"),
                    ({"subject": f"{self.runner.name}:colour=red"}, "written as"),
                    ({"subject": f"{self.runner.name}:room=0"}, "written as"),
                    ({"arguments": ["--process", "1"]}, "no process 1"), ({"keys": 5}, "5 keys"),

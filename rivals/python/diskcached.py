@@ -67,8 +67,7 @@ def sqlite_settings(package, room):
     if "policy" in room.options:
         policies = package.core.EVICTION_POLICY
         if room.options["policy"] not in policies:
-            raise ValueError(f"there is no policy {room.options['policy']}; there are "
-                             + ", ".join(policies))
+            raise ValueError(f"unknown policy '{room.options['policy']}' (known: {', '.join(policies)})")
         settings["eviction_policy"] = room.options["policy"]
     return settings
 

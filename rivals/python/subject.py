@@ -66,7 +66,7 @@ class Subject:
         """Returns the options of a subject: `NAME:OPTION=VALUE,OPTION=VALUE`."""
         name, _, rest = text.partition(":")
         if name != self.name:
-            raise JobError(f"there is no subject '{text}' here; there is {self.usage}")
+            raise JobError(f"unknown subject '{text}' (known: {self.usage})")
         options = dict(option.partition("=")[::2] for option in rest.split(",") if option)
         unknown = [option for option in options if option not in (*self.options, "room")]
         if unknown or not options.get("room", "1").isdecimal() or options.get("room") == "0":

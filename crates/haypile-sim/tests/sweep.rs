@@ -200,7 +200,7 @@ fn what_cannot_be_simulated_is_an_error_that_says_so() {
     let unknown = "stones".parse::<Accounting>().unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "there is no accounting 'stones'; there are objects, bytes, relstorage, engine"
+        "unknown accounting 'stones' (known: objects, bytes, relstorage, engine)"
     );
 }
 

@@ -23,7 +23,7 @@ KSharedDataCache::EvictionPolicy policy_of(const std::string &text)
         return KSharedDataCache::EvictLeastOftenUsed;
     if (text == "oldest")
         return KSharedDataCache::EvictOldest;
-    throw JobError("there is no policy " + text + "; there are lru, lfu, oldest");
+    throw JobError("unknown policy '" + text + "' (known: lru, lfu, oldest)");
 }
 
 // The mean size of a key and its value, which the size of a page is made from.

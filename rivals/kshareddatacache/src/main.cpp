@@ -71,7 +71,7 @@ struct Options {
     {
         const size_t colon = text.find(':');
         if (text.substr(0, colon) != subject_name)
-            throw JobError("there is no subject '" + text + "' here; there is " + usage);
+            throw JobError("unknown subject '" + text + "' (known: " + usage + ")");
         Options options;
         std::istringstream rest(colon == std::string::npos ? "" : text.substr(colon + 1));
         for (std::string option; std::getline(rest, option, ',');) {

@@ -34,9 +34,7 @@ sub find {
     my ($name, $rest) = split /:/, $text, 2;
     my ($subject) = grep { $_->{name} eq ($name // '') } @$subjects;
     if (!$subject) {
-        my $verb = @$subjects == 1 ? 'is' : 'are';
-        die "there is no subject '$text' here; there $verb ", join(', ', map { usage($_) } @$subjects),
-            "\n";
+        die "unknown subject '$text' (known: ", join(', ', map { usage($_) } @$subjects), ")\n";
     }
     my %options;
     for my $option (split /,/, $rest // '') {

@@ -42,7 +42,10 @@ fn explain(error: PolicyError) -> anyhow::Error {
         PolicyError::UnknownPolicy { name } if name == BELADY => {
             anyhow!("invalid parameters of belady (write belady or belady:decline=1)")
         }
-        PolicyError::UnknownPolicy { .. } => anyhow!("{error}, {BELADY}"),
+        PolicyError::UnknownPolicy { .. } => {
+            let text = error.to_string();
+            anyhow!("{}, {BELADY})", text.trim_end_matches(')'))
+        }
         error => error.into(),
     }
 }

@@ -128,7 +128,7 @@ fn only_what_is_named_is_checked() {
     assert_eq!(json["subjects"], json!([subject("memory"), subject("file")]));
     let output = rivals_in(checkout.path(), &["check", "moka"]);
     assert_eq!(output.status.code(), Some(FAILURE));
-    let message = "haypile: there is no rival 'moka'; there are absent, crash, garbage, own\n";
+    let message = "haypile: unknown rival 'moka' (known: absent, crash, garbage, own)\n";
     assert_eq!(text(output.stderr), message);
 }
 

@@ -22,7 +22,7 @@ pub enum Metric {
 
 /// A metric that does not exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("there is no metric {name:?}; there are cpu, wall, server, memory")]
+#[error("unknown metric '{name}' (known: cpu, wall, server, memory)")]
 pub struct UnknownMetric {
     /// The name given.
     pub name: String,

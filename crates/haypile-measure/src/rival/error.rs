@@ -58,7 +58,7 @@ pub enum RivalError {
         limit: usize,
     },
     /// No rival has the name.
-    #[error("there is no rival '{name}'; there are {allowed}")]
+    #[error("unknown rival '{name}' (known: {allowed})")]
     Unknown {
         /// The name given.
         name: String,

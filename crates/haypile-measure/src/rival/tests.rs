@@ -90,7 +90,7 @@ fn names_choose_and_wrong_ones_say_which_there_are() {
     assert_eq!(chosen.iter().map(|rival| rival.name()).collect::<Vec<_>>(), ["good", "silent"]);
     let error = rivals.named(&["moka".to_owned()]).unwrap_err().to_string();
     let names = "absent, crash, garbage, good, liar, silent, unready";
-    assert_eq!(error, format!("there is no rival 'moka'; there are {names}"));
+    assert_eq!(error, format!("unknown rival 'moka' (known: {names})"));
 }
 
 #[test]

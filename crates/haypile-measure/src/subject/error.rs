@@ -13,7 +13,7 @@ pub type Cause = Box<dyn StdError + Send + Sync>;
 #[non_exhaustive]
 pub enum SubjectError {
     /// No subject of this runner has the name.
-    #[error("there is no subject '{name}' here; there are {allowed}")]
+    #[error("unknown subject '{name}' (known: {allowed})")]
     Unknown {
         /// The name given.
         name: String,

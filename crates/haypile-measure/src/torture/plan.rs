@@ -69,7 +69,7 @@ impl FromStr for TortureCase {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|case| case.name() == text);
         found.ok_or_else(|| {
-            format!("there is no case '{text}'; there are keep, evict, stop, all, compute")
+            format!("unknown case '{text}' (known: keep, evict, stop, all, compute)")
         })
     }
 }

@@ -186,8 +186,8 @@ fn an_unknown_subject_is_an_error_that_lists_the_others() {
     assert!(result.is_err());
     assert_eq!(
         said,
-        ["error there is no subject 'mamcached' here; there are memory:OPTIONS, file:OPTIONS, \
-             memcached, redis, none"]
+        ["error unknown subject 'mamcached' (known: memory:OPTIONS, file:OPTIONS, \
+             memcached, redis, none)"]
     );
 }
 
@@ -200,7 +200,7 @@ fn subjects_with_wrong_options_say_what_is_right() {
         ("again:3", "again:3:memory:policy=lru"),
         ("again:101:noop", "up to 100"),
         ("again:1:again:1:noop", "wrap itself"),
-        ("again:1:nothing", "there is no subject 'nothing'"),
+        ("again:1:nothing", "unknown subject 'nothing'"),
     ] {
         let (result, said, _) = serve_with(&Subjects::ours(), subject, &settings(), &[set_all()]);
         assert!(result.is_err(), "{subject}");

@@ -13,7 +13,7 @@ pub enum SimulateError {
     )]
     NoSizes,
     /// There is no accounting of that name.
-    #[error("there is no accounting '{name}'; there are objects, bytes, relstorage, engine")]
+    #[error("unknown accounting '{name}' (known: objects, bytes, relstorage, engine)")]
     UnknownAccounting {
         /// The name given.
         name: String,

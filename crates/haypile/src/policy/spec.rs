@@ -213,7 +213,7 @@ impl PolicySpec {
 #[non_exhaustive]
 pub enum PolicyError {
     /// There is no policy of that name.
-    #[error("there is no policy '{name}'{}; there are {}", meant(name), names())]
+    #[error("unknown policy '{name}'{} (known: {})", meant(name), names())]
     UnknownPolicy {
         /// The name given.
         name: String,
@@ -268,7 +268,7 @@ fn meant(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let kinds = KINDS.iter().map(|kind| (distance(&name, kind.name), kind.name));
     match kinds.min() {
-        Some((0..=1, nearest)) => format!(" (did you mean '{nearest}'?)"),
+        Some((0..=1, nearest)) => format!(", did you mean '{nearest}'?"),
         _ => String::new(),
     }
 }

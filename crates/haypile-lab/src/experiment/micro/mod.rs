@@ -100,7 +100,7 @@ impl OnCaches for MicroExperiment {
 #[non_exhaustive]
 pub enum MicroError {
     /// A text that names no case, distribution or capacity.
-    #[error("unknown {what} '{text}'; there are {allowed}")]
+    #[error("unknown {what} '{text}' (known: {allowed})")]
     Unknown {
         /// The name of the parameter.
         what: &'static str,

@@ -107,7 +107,7 @@ impl FromStr for Ratio {
         let found = Self::ALL.into_iter().find(|ratio| ratio.name() == text.trim());
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown case '{text}'; there are {names}")
+            format!("unknown case '{text}' (known: {names})")
         })
     }
 }

@@ -148,7 +148,7 @@ impl FromStr for Workload {
         let found = Self::ALL.into_iter().find(|workload| workload.name() == text);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown workload '{text}'; there are {names}")
+            format!("unknown workload '{text}' (known: {names})")
         })
     }
 }

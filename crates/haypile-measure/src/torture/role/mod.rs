@@ -32,7 +32,7 @@ pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
     match orders.subject.name() {
         "file" => store::open(orders),
         "files" => files::open(orders),
-        name => Err(format!("there is no subject '{name}' to torture; there is file")),
+        name => Err(format!("unknown subject '{name}' of torture (known: file)")),
     }
 }
 
