@@ -1,4 +1,4 @@
-//! What processes are told to get or to draw, and what they report.
+//! Orders of processes that get or draw pictures, and their reports.
 
 use std::path::PathBuf;
 
