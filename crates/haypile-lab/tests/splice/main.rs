@@ -201,7 +201,7 @@ fn what_a_table_cannot_be_made_of_is_an_error() {
         ("results.jsonl columns=subject,times", "baseline=NAME"),
         ("results.jsonl columns=case,subject,threads,times baseline=c", "there are a, b|x"),
         ("results.jsonl columns=subject,cpu across=case threads=2 sort=wall", "only columns"),
-        ("results.jsonl columns=subject,times baseline=a metric=rss", "no metric \"rss\""),
+        ("results.jsonl columns=subject,times baseline=a metric=rss", "unknown metric 'rss'"),
         ("missing.jsonl columns=subject,cpu", "missing.jsonl: No such file"),
     ] {
         let problem = problem(settings);

@@ -22,7 +22,7 @@ pub struct RequestHead {
     pub is_get: bool,
     /// Path and query.
     pub path: String,
-    /// The host, as [`host_of`] returns it.
+    /// The host, in lower case and without a port.
     pub host: Option<String>,
     /// Where the body ends.
     pub body: BodyLength,
