@@ -607,3 +607,14 @@ fn a_report_has_the_timelines_and_the_answer() {
     assert!(page.contains("What a cache saves until the program is ready"));
     assert!(page.contains("timeline") && !page.contains("<b>reader"));
 }
+
+#[test]
+fn a_timeline_that_cannot_be_written_does_not_keep_results_from_being_printed() {
+    let directory = folder();
+    let options = ["--off", "MODE=off", "--blocks", "1", "--timeline", "/dev/full"];
+    let output = run(&directory, &options, &["sh", "-c", ":"]);
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert!(text(output.stderr.clone()).contains("/dev/full"), "{output:?}");
+    assert!(!json(&output)["samples"].as_array().unwrap().is_empty());
+    assert_nothing_left(&directory);
+}

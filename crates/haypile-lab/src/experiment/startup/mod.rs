@@ -151,8 +151,11 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
             }
         }
     }
-    write_files(first, session.samples(), host)?;
-    session.end(measured, differences, printout::printout)
+    let written = write_files(first, session.samples(), host);
+    // What was measured is printed even if a file cannot be written.
+    let ended = session.end(measured, differences, printout::printout)?;
+    written?;
+    Ok(ended)
 }
 
 /// Measures one command.
