@@ -4,7 +4,7 @@ use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError};
 
-/// New over old: in pairs if any place has both, and else apart.
+/// Compares new with old: in pairs if any place has both, and else apart.
 pub fn difference(old: &Values<'_>, new: &Values<'_>) -> Result<(Effect, Pairing), EffectError> {
     let pairs = old.paired(new);
     if pairs.is_empty() {

@@ -90,24 +90,24 @@ impl Child {
         Ok(Self { process, lines, tail, ended: None, said_at: None })
     }
 
-    /// Its number, and that of its group.
+    /// Returns the number of the process, which is also that of its group.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 
-    /// The moment at which the last line came.
+    /// Returns the moment at which the last line came.
     pub fn said_at(&self) -> Option<Instant> {
         self.said_at
     }
 
-    /// Writes to its standard input. That it has ended is noticed by those who read from it.
+    /// Writes to the standard input of the process. Whether it has ended, those notice who read from it.
     pub fn say(&mut self, text: &str) {
         if let Some(stdin) = &mut self.process.stdin {
             let _ = stdin.write_all(text.as_bytes());
         }
     }
 
-    /// The next line; that there is none any more is a failure.
+    /// Waits for the next line. The end of the output is a failure.
     pub fn line(
         &mut self,
         deadline: Deadline,
@@ -120,8 +120,8 @@ impl Child {
         }
     }
 
-    /// The next line if there is one within some moments, so that other processes can be polled;
-    /// the end of the output is a failure.
+    /// Returns the next line if there is one within some moments, so that other processes can be polled.
+    /// The end of the output is a failure.
     pub fn line_soon(
         &mut self,
         deadline: Deadline,
@@ -145,7 +145,7 @@ impl Child {
         }
     }
 
-    /// The next line, or `None` where its output ends.
+    /// Waits for the next line; returns `None` where the output ends.
     pub fn line_or_end(
         &mut self,
         deadline: Deadline,
@@ -236,7 +236,7 @@ impl Drop for Child {
     }
 }
 
-/// Until when something is waited for.
+/// A moment until which something is waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     end: Instant,
@@ -244,7 +244,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// This long from now.
+    /// Creates a deadline that is over when this time has passed from now on.
     pub fn after(limit: Duration) -> Self {
         let now = Instant::now();
         // A limit beyond what the clock can hold is none.

@@ -141,7 +141,7 @@ pub trait Watcher: Sync {
     fn is_interrupted(&self) -> bool;
 }
 
-/// Keeps a finished sample, as in a file.
+/// A function that keeps a finished sample, such as by writing it to a file.
 pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 
 /// A run that could not go on.

@@ -45,7 +45,7 @@ pub struct Listed {
 }
 
 impl Runner {
-    /// A `haypile` program as the runner of its own caches.
+    /// Returns a `haypile` program as the runner of its own caches.
     pub fn haypile(program: impl Into<PathBuf>, label: impl Into<String>) -> Self {
         Self { program: program.into(), arguments: vec!["lab".into()], label: label.into() }
     }
@@ -62,7 +62,7 @@ impl Runner {
         Ok(Self::haypile(program, OWN_LABEL))
     }
 
-    /// Any other runner. Results call it by the name of its file.
+    /// Returns any other runner, which results call by the name of its file.
     pub fn rival(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
         let label = program.file_stem().map(|name| name.to_string_lossy().into_owned());
@@ -70,7 +70,7 @@ impl Runner {
         Self { program, arguments: Vec::new(), label }
     }
 
-    /// The command that starts it for a job, as the process of this number.
+    /// Returns the command that starts the runner for a job, as the process of this number.
     pub(super) fn job(&self, work: Work<'_>, subject: &SubjectSpec, process: u32) -> Command {
         let mut command = self.command("run-job");
         command.arg(absolute(work.job)).arg(subject.as_str());
@@ -84,7 +84,8 @@ impl Runner {
         command
     }
 
-    /// The command that starts it for a verb of the protocol, as `run-job`; its orders are to be added.
+    /// Returns the command that starts the runner for a verb of the protocol, such as `run-job`. The caller
+    /// adds the arguments of the verb.
     pub fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(self.absolute_program());
         command.args(&self.arguments).arg(verb).stdin(Stdio::piped());

@@ -24,7 +24,7 @@ impl Turns {
         Self { random, order: (0..contenders).collect() }
     }
 
-    /// The order within the next block.
+    /// Draws the order within the next block.
     pub fn next_block(&mut self) -> Vec<usize> {
         for last in (1..self.order.len()).rev() {
             // Scaled to 0..=last; the error is far below what blocks can show.

@@ -15,14 +15,14 @@ pub struct LoadWatch {
 }
 
 impl LoadWatch {
-    /// Begins now.
+    /// Reads the counters of the machine, with which [`end`](Self::end) compares them.
     pub fn begin() -> Self {
         let before = MachineCounters::read();
         Self { begin: Instant::now(), before }
     }
 
-    /// The load since the beginning. Who measures says for how long its runner waited for a processor, if it
-    /// knows.
+    /// Returns the load since the beginning. Who measures says for how long its runner waited for a
+    /// processor, if it knows.
     pub fn end(self, waited_ns: Option<u64>) -> Load {
         let seen_ns = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (before, after) = (self.before, MachineCounters::read());

@@ -57,12 +57,13 @@ impl Sample {
     }
 }
 
-/// The warning about the samples of a run. A build for tests has times that mean nothing, and says so.
+/// Returns the warning about the samples of a run. A build for tests has times that mean nothing, and
+/// warns of that.
 pub fn disturbance_of(run: &Run, samples: &[Sample]) -> Option<String> {
     if run.program.debug { None } else { disturbance(samples, run.machine.cores) }
 }
 
-/// A warning about samples that other work has disturbed, if there are some.
+/// Returns a warning about samples that other work has disturbed, if there are some.
 pub fn disturbance<'a>(
     samples: impl IntoIterator<Item = &'a Sample>,
     cores: u64,

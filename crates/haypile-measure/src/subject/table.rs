@@ -27,10 +27,10 @@ pub struct Kind {
     pub check: Check,
 }
 
-/// Finds mistakes in the name of a subject; nothing is opened.
+/// A function that finds mistakes in the name of a subject, and opens nothing.
 pub type Check = fn(&SubjectSpec) -> Result<(), SubjectError>;
 
-/// Knows nothing of a name before its subject is opened.
+/// Accepts every name: mistakes are found when the subject is opened.
 pub const UNCHECKED: Check = |_| Ok(());
 
 /// Opens a subject. The table is for subjects that wrap others.
@@ -82,8 +82,7 @@ impl Subjects {
     /// [`SubjectError::Unknown`], [`SubjectError::Processes`], and what the kind's own [`Open`]
     /// says.
     pub fn open(&self, spec: &SubjectSpec, room: &Room) -> Result<Box<dyn Subject>, SubjectError> {
-        let kind = self.kinds().find(|kind| kind.name == spec.name());
-        let kind = kind.ok_or_else(|| SubjectError::Unknown {
+        let kind = self.kind(spec).ok_or_else(|| SubjectError::Unknown {
             name: spec.name().to_owned(),
             allowed: self.names(),
         })?;
@@ -94,9 +93,14 @@ impl Subjects {
         (kind.open)(spec, room, self)
     }
 
+    /// Returns the kind of the subject's name.
+    fn kind(&self, spec: &SubjectSpec) -> Option<&Kind> {
+        self.kinds().find(|kind| kind.name == spec.name())
+    }
+
     /// Whether there is a kind of the subject's name.
     pub fn has(&self, spec: &SubjectSpec) -> bool {
-        self.kinds().any(|kind| kind.name == spec.name())
+        self.kind(spec).is_some()
     }
 
     /// Finds mistakes in the name of a subject before it is measured, by the [`Check`] of its kind.
@@ -105,8 +109,7 @@ impl Subjects {
     ///
     /// What is wrong with the name.
     pub fn check(&self, spec: &SubjectSpec) -> Result<(), SubjectError> {
-        let kind = self.kinds().find(|kind| kind.name == spec.name());
-        kind.map_or(Ok(()), |kind| (kind.check)(spec))
+        self.kind(spec).map_or(Ok(()), |kind| (kind.check)(spec))
     }
 
     /// Why a cache of the engine cannot be measured here: a program that it needs is not installed.

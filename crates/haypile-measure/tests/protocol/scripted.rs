@@ -65,7 +65,7 @@ pub(crate) fn plan(contenders: Vec<Contender>) -> Plan {
     }
 }
 
-/// Ends after this number of samples.
+/// A watcher that ends a measurement after this number of samples.
 pub(crate) struct StopAfter {
     samples: u64,
     seen: AtomicU64,
@@ -101,7 +101,7 @@ pub(crate) fn measured(plan: &Plan) -> Outcome {
     measured_until(plan, u64::MAX)
 }
 
-/// Ends after this number of samples.
+/// Measures a plan until this number of samples is finished.
 pub(crate) fn measured_until(plan: &Plan, stop_after: u64) -> Outcome {
     let watcher = StopAfter::samples(stop_after);
     let mut samples = Vec::new();

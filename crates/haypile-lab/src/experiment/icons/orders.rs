@@ -27,7 +27,7 @@ pub(super) enum LoaderOrders {
     Game(GameOrders),
 }
 
-/// The report of a loader.
+/// Times and counts that a loader of icons reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IconReport {
     /// From opening the cache to the last icon.
@@ -58,7 +58,7 @@ pub(super) struct Window {
 /// The drawings of a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct GameOrders {
-    /// SVG files; the last is the background.
+    /// Paths of the SVG files; the last one is the background.
     pub(super) files: Vec<PathBuf>,
     /// The sizes that the window has, one after the other.
     pub(super) windows: Vec<Window>,

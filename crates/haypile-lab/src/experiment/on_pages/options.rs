@@ -30,9 +30,9 @@ pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
 /// A medium for disk caches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Medium {
-    /// Its name in results.
+    /// Name of the medium in results.
     pub name: String,
-    /// A directory on it.
+    /// A directory on the medium.
     pub path: PathBuf,
 }
 

@@ -13,8 +13,8 @@ use super::file;
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 2] = ["memory", "file"];
 
-/// The URL of a subject: what it leaves to the experiment, sizes and the place of its file, is
-/// filled in. Servers of its own are named later.
+/// Returns the URL of a subject, in which sizes and the place of its file are filled in where the name
+/// leaves them to the experiment. Servers of its own are named later.
 pub fn complete(
     spec: &SubjectSpec,
     room: &Room,
