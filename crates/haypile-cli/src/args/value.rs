@@ -44,7 +44,7 @@ fn explain(error: PolicyError) -> anyhow::Error {
         }
         PolicyError::UnknownPolicy { .. } => {
             let text = error.to_string();
-            anyhow!("{}, {BELADY})", text.trim_end_matches(')'))
+            anyhow!("{}, {BELADY})", text.strip_suffix(')').unwrap_or(&text))
         }
         error => error.into(),
     }

@@ -45,13 +45,12 @@ const CONNECTIONS: usize = 1;
 
 /// Finds mistakes in the name, which ends with that of a cache of the engine.
 fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
-    let engine = Subjects::ours();
     let inner = inner(spec)?;
     if !is_of_engine(&inner) {
         let wrong = "behind http: stands a cache of the engine, as in http:memory".to_owned();
         return Err(SubjectError::Spec { subject: spec.redacted(), wrong });
     }
-    engine.check(&inner)
+    Subjects::ours().check(&inner)
 }
 
 /// Returns the cache of the engine in the name of an HTTP subject.

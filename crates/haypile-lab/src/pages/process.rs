@@ -38,6 +38,15 @@ impl From<Failure> for LoaderError {
     }
 }
 
+impl From<LoaderError> for Failure {
+    fn from(error: LoaderError) -> Self {
+        match error {
+            LoaderError::Interrupted => Self::Interrupted,
+            LoaderError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
 /// Settings that all loaders of a run have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct LoaderSettings<'a> {

@@ -18,7 +18,7 @@ use super::orders::{IconOrders, IconReport, LoaderOrders};
 use super::theme::{Theme, Wanted};
 use super::way::Way;
 use crate::experiment::cold::{Cold, ColdFiles};
-use crate::experiment::session::{Interrupted, Session};
+use crate::experiment::session::{Session, attempt};
 use crate::experiment::{Host, parameters};
 
 /// The most attempts to fill the cache: files of a theme that was just written are too
@@ -88,10 +88,9 @@ impl IconRun<'_> {
                             ("size_px", json!(self.options.size)),
                         ]);
                         let cold = is_cold.then_some(&cold);
-                        let sample = match self.measure(&orders(way), processes, cold) {
+                        let sample = match attempt(self.measure(&orders(way), processes, cold))? {
                             Ok(measured) => self.sample(way, &wanted, parameters, &measured),
-                            Err(Failure::Interrupted) => return Err(Interrupted.into()),
-                            Err(Failure::Late(text) | Failure::Failed(text)) => {
+                            Err(text) => {
                                 Sample { error: Some(text), ..self.blank(way.name(), parameters) }
                             }
                         };
@@ -109,11 +108,8 @@ impl IconRun<'_> {
         for _ in 0..PRIMINGS {
             let mut rendered = 0;
             for way in [Way::Png, Way::Both] {
-                match self.measure(&orders(way), 1, None) {
-                    Ok(measured) => rendered = measured.reports[0].rendered,
-                    Err(Failure::Interrupted) => return Err(Interrupted.into()),
-                    Err(Failure::Late(text) | Failure::Failed(text)) => anyhow::bail!(text),
-                }
+                let measured = attempt(self.measure(&orders(way), 1, None))?;
+                rendered = measured.map_err(anyhow::Error::msg)?.reports[0].rendered;
             }
             if rendered == 0 {
                 return Ok(());

@@ -4,15 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use haypile_measure::measure::{Places, Turns};
-use haypile_measure::meter::LoadWatch;
+use haypile_measure::measure::Places;
 use haypile_measure::result::{Run, Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::{Value, json};
 
 use super::improvement::{LOAD, UNSHAPED};
+use super::links::ColumnLoader;
 use super::matrix::Disk;
-use crate::experiment::session::{Interrupted, Session};
 use crate::experiment::{Host, parameters};
 use crate::pages::verify::{self, CountedLoad};
 use crate::pages::{
@@ -29,7 +28,6 @@ const MOST_LOSSES: i32 = 6;
 
 /// Everything that the columns of a run have in common.
 pub(crate) struct PageRun<'a> {
-    pub(crate) experiment: &'static str,
     pub(crate) site: &'a Site,
     pub(crate) site_name: &'a str,
     pub(crate) visits: &'a Visits,
@@ -48,7 +46,7 @@ pub(crate) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Begins now.
+    /// Creates a limit whose time begins to run now.
     pub(crate) fn begin(limit: Duration) -> Self {
         Self { limit, begin: Instant::now() }
     }
@@ -69,7 +67,11 @@ impl TimeLimit {
     }
 
     /// Refuses to begin anything once it is over.
-    fn check_left(self, link: &LinkProfile, (done, all): (u64, u64)) -> anyhow::Result<()> {
+    pub(super) fn check_left(
+        self,
+        link: &LinkProfile,
+        (done, all): (u64, u64),
+    ) -> anyhow::Result<()> {
         if self.begin.elapsed() > self.limit {
             bail!(
                 "--time allows {}, which are over; of the columns over {link}, {done} of {all} were \
@@ -85,57 +87,67 @@ impl TimeLimit {
 pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {
-    /// Refuses to load the next column once the time that the user allows is over.
-    pub(crate) fn check_time(&self, link: &LinkProfile, done: (u64, u64)) -> anyhow::Result<()> {
-        self.time.map_or(Ok(()), |time| time.check_left(link, done))
+    /// Loads a page and verifies its counts.
+    pub(crate) fn load(
+        &self,
+        loader: &mut LoaderProcess,
+        server: &SiteServer,
+        column: &Column,
+        page: usize,
+    ) -> Result<CountedLoad, LoaderError> {
+        let before = server.requests_by_resource();
+        let (report, origin) = loader.load(page, server, &|| self.host.is_interrupted())?;
+        let after = server.requests_by_resource();
+        let asked = |load: &crate::site::PageLoad| after[load.resource] > before[load.resource];
+        let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
+        let load = CountedLoad { page, report, origin, was_asked };
+        verify::load(self.site, column, &load).map_err(LoaderError::Failed)?;
+        if self.loader.protocol == Protocol::H2 {
+            verify::one_connection(self.site, &load).map_err(LoaderError::Failed)?;
+        }
+        Ok(load)
     }
 
-    /// Measures columns over a link, in blocks, each in random order; returns the loads of the first
-    /// block by column.
-    ///
-    /// # Errors
-    ///
-    /// Results cannot be written, the link cannot be set up, the time is over, or the user has stopped
-    /// it.
-    pub(crate) fn link(
+    /// Returns the directory for the files of a cache on this medium.
+    pub(crate) fn directory(&self, medium: Option<&str>) -> &Path {
+        let disk = self.disks.iter().find(|disk| disk.name.as_deref() == medium);
+        // Caches without a file work where the first one does.
+        &disk.unwrap_or(&self.disks[0]).directory
+    }
+
+    /// The rows of loads, each made from a blank one of a page and a visit.
+    pub(crate) fn rows(
         &self,
-        server: &mut SiteServer,
-        link: &LinkProfile,
-        columns: &[Column],
-        blocks: u64,
-        session: &mut Session<'_>,
-    ) -> anyhow::Result<Vec<Measured>> {
-        let seed = self.run.seed;
-        let mut turns = Turns::new(seed, 0, columns.len());
-        let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
-        for block in 0..blocks {
-            for (position, &at) in turns.next_block().iter().enumerate() {
-                let done = block * columns.len() as u64 + position as u64;
-                self.check_time(link, (done, blocks * columns.len() as u64))?;
-                // The same jitter and losses for each column.
-                server.over(link, seed.wrapping_add(block))?;
-                let column = &columns[at];
-                let watch = LoadWatch::begin();
-                let measured = match self.column(server, column, *link == LinkProfile::unshaped()) {
-                    Ok(loads) => Ok(loads),
-                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
-                    Err(LoaderError::Failed(error)) => Err(error),
+        measured: &Measured,
+        row: impl Fn(Value, Value) -> Sample,
+    ) -> Vec<Sample> {
+        match measured {
+            Err(error) => {
+                vec![Sample { error: Some(error.clone()), ..row(json!(null), json!(null)) }]
+            }
+            Ok(loads) => {
+                let visits = loads.iter().zip(self.visits);
+                let sample = |(load, visit): (&CountedLoad, &Visit)| {
+                    let page = &self.site.pages[visit.page].name;
+                    filled(row(page.as_str().into(), visit.number.into()), load)
                 };
-                let load = Some(watch.end(None));
-                for sample in self.samples(link, column, &measured) {
-                    let (position, load) = (position as u64, load.clone());
-                    session.keep(Sample { block, position, load, ..sample })?;
-                }
-                if block == 0 {
-                    first[at] = Some(measured);
-                }
-                self.host.advance(self.visits.len() as u64);
+                visits.map(sample).collect()
             }
         }
-        Ok(first.into_iter().flatten().collect())
+    }
+}
+
+impl ColumnLoader for PageRun<'_> {
+    type Column = Column;
+
+    fn pages(&self) -> &PageRun<'_> {
+        self
     }
 
-    /// Loads all visits with the cache of a column, empty at first, and verifies the counts.
+    fn is_alike(one: &Column, other: &Column) -> bool {
+        (one.kind, &one.medium) == (other.kind, &other.medium)
+    }
+
     fn column(
         &self,
         server: &SiteServer,
@@ -143,7 +155,7 @@ impl PageRun<'_> {
         is_verified_after: bool,
     ) -> Result<Vec<CountedLoad>, LoaderError> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
-        let places = Places::new(self.directory(column)).map_err(failed)?;
+        let places = Places::new(self.directory(column.medium.as_deref())).map_err(failed)?;
         let place = places.next().map_err(failed)?;
         let is_interrupted = || self.host.is_interrupted();
         let start = |is_kept| {
@@ -170,35 +182,6 @@ impl PageRun<'_> {
         Ok(loads)
     }
 
-    /// Loads a page and verifies its counts.
-    pub(crate) fn load(
-        &self,
-        loader: &mut LoaderProcess,
-        server: &SiteServer,
-        column: &Column,
-        page: usize,
-    ) -> Result<CountedLoad, LoaderError> {
-        let before = server.requests_by_resource();
-        let (report, origin) = loader.load(page, server, &|| self.host.is_interrupted())?;
-        let after = server.requests_by_resource();
-        let asked = |load: &crate::site::PageLoad| after[load.resource] > before[load.resource];
-        let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
-        let load = CountedLoad { page, report, origin, was_asked };
-        verify::load(self.site, column, &load).map_err(LoaderError::Failed)?;
-        if self.loader.protocol == Protocol::H2 {
-            verify::one_connection(self.site, &load).map_err(LoaderError::Failed)?;
-        }
-        Ok(load)
-    }
-
-    /// The directory for the files of a column's cache.
-    pub(crate) fn directory(&self, column: &Column) -> &Path {
-        let disk = self.disks.iter().find(|disk| disk.name == column.medium);
-        // Caches without a file work where the first one does.
-        &disk.unwrap_or(&self.disks[0]).directory
-    }
-
-    /// The rows of a column: one for each visit, or one with the error.
     fn samples(&self, link: &LinkProfile, column: &Column, measured: &Measured) -> Vec<Sample> {
         let row = |page: Value, visit: Value| {
             let parameters = parameters([
@@ -210,30 +193,9 @@ impl PageRun<'_> {
                 ("connections", self.loader.connections.into()),
                 ("partitioned", self.loader.is_partitioned.into()),
             ]);
-            Sample::blank(&self.run, self.experiment, LOAD, parameters, subject(column))
+            Sample::blank(&self.run, &*self.run.experiment, LOAD, parameters, subject(column))
         };
         self.rows(measured, row)
-    }
-
-    /// The rows of loads, each made from a blank one of a page and a visit.
-    pub(crate) fn rows(
-        &self,
-        measured: &Measured,
-        row: impl Fn(Value, Value) -> Sample,
-    ) -> Vec<Sample> {
-        match measured {
-            Err(error) => {
-                vec![Sample { error: Some(error.clone()), ..row(json!(null), json!(null)) }]
-            }
-            Ok(loads) => {
-                let visits = loads.iter().zip(self.visits);
-                let sample = |(load, visit): (&CountedLoad, &Visit)| {
-                    let page = &self.site.pages[visit.page].name;
-                    filled(row(page.as_str().into(), visit.number.into()), load)
-                };
-                visits.map(sample).collect()
-            }
-        }
     }
 }
 
@@ -281,24 +243,6 @@ pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
         }
     }
     passes
-}
-
-/// Which columns are to be loaded over a link: those whose counts are not equal to those of another
-/// of the same kind and medium.
-pub(crate) fn distinct(columns: &[Column], counted: &[Measured]) -> Vec<Column> {
-    let seen = |at: usize| {
-        let loads = counted[at].as_ref().ok()?;
-        Some(loads.iter().map(|load| load.origin.seen()).collect::<Vec<_>>())
-    };
-    let is_first = |at: &usize| {
-        let own = &columns[*at];
-        let is_equal = |other: usize| {
-            let column = &columns[other];
-            (column.kind, &column.medium) == (own.kind, &own.medium) && seen(other) == seen(*at)
-        };
-        counted[*at].is_ok() && !(0..*at).any(is_equal)
-    };
-    (0..columns.len()).filter(is_first).map(|at| columns[at].clone()).collect()
 }
 
 /// An estimate of the time that the visits take over a link, from what they took without one.

@@ -1,6 +1,8 @@
-//! Experiments that load pages: columns of a matrix, each a kind of cache, which load the same visits.
+//! The common parts of experiments that load pages: each column of a matrix has a kind of cache, and all
+//! load the same visits.
 
 pub(crate) mod improvement;
+pub(crate) mod links;
 pub(crate) mod matrix;
 pub(crate) mod measure;
 pub mod options;

@@ -1,11 +1,8 @@
 //! The columns of a browser, with its own caches: measured after ours, printed in a matrix of their own.
 
-use std::time::Duration;
-
 use anyhow::bail;
 use haypile::ByteSize;
-use haypile_measure::measure::{Places, Turns};
-use haypile_measure::meter::LoadWatch;
+use haypile_measure::measure::Places;
 use haypile_measure::result::{Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::Value;
@@ -15,9 +12,10 @@ use super::printout::{cell, requests};
 use crate::experiment::on_pages::improvement::{
     ColumnName, LOAD, LinkLoads, UNSHAPED, View, links_of,
 };
+use crate::experiment::on_pages::links::ColumnLoader;
 use crate::experiment::on_pages::matrix::Disk;
-use crate::experiment::on_pages::measure::{Measured, PageRun, estimate, is_counting, passes};
-use crate::experiment::session::{Interrupted, Session};
+use crate::experiment::on_pages::measure::{Measured, PageRun, passes};
+use crate::experiment::session::Session;
 use crate::experiment::{Host, Printout, parameters};
 use crate::pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
@@ -98,53 +96,7 @@ pub(super) fn measure(
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
     };
     let columns = columns(proxy_bytes, sizes, pages.disks);
-    let (host, visits) = (pages.host, pages.visits.len() as u64);
-    let links: Vec<&LinkProfile> = options.links.iter().filter(|link| !is_counting(link)).collect();
-    let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
-    let all = columns.len() as u64 * visits * blocks;
-    host.begin(all, format!("loading pages in {} over no link", browser.name))?;
-    let counted = run.link(server, &LinkProfile::unshaped(), &columns, blocks, session)?;
-    host.finish();
-    let distinct = distinct(&columns, &counted);
-    let loads = distinct.iter().filter_map(|&at| counted[at].as_ref().ok());
-    let estimate: Duration = links
-        .iter()
-        .flat_map(|link| loads.clone().map(move |loads| estimate(pages.site, link, loads)))
-        .sum();
-    let blocks = u32::try_from(options.blocks).unwrap_or(u32::MAX);
-    let estimate = Duration::from_secs(estimate.saturating_mul(blocks).as_secs() + 1);
-    if !links.is_empty() {
-        host.note(&format!(
-            "{} of {} columns of {} go over the links, which takes about {}",
-            distinct.len(),
-            columns.len(),
-            browser.name,
-            humantime::format_duration(estimate)
-        ));
-        pages.time.map_or(Ok(()), |time| time.check(estimate))?;
-    }
-    let distinct: Vec<BrowserColumn> = distinct.iter().map(|&at| columns[at].clone()).collect();
-    for link in links {
-        let all = distinct.len() as u64 * visits * options.blocks;
-        host.begin(all, format!("loading pages in {} over {link}", browser.name))?;
-        run.link(server, link, &distinct, options.blocks, session)?;
-        host.finish();
-    }
-    Ok(())
-}
-
-/// The columns, by index, whose counts are not equal to those of another one of the same cache.
-fn distinct(columns: &[BrowserColumn], counted: &[Measured]) -> Vec<usize> {
-    let seen = |at: usize| {
-        let loads = counted[at].as_ref().ok()?;
-        Some(loads.iter().map(|load| load.origin.seen()).collect::<Vec<_>>())
-    };
-    let is_equal = |at: usize, other: usize| {
-        (columns[at].cache, &columns[at].medium) == (columns[other].cache, &columns[other].medium)
-            && seen(at) == seen(other)
-    };
-    let is_first = |at: &usize| counted[*at].is_ok() && !(0..*at).any(|other| is_equal(*at, other));
-    (0..columns.len()).filter(is_first).collect()
+    run.links(server, &options.links, &columns, options.blocks, session)
 }
 
 /// Everything that the columns of a browser have in common.
@@ -154,46 +106,21 @@ struct BrowserRun<'a> {
     settings: LoaderSettings<'a>,
 }
 
-impl BrowserRun<'_> {
-    /// Measures columns over a link, as [`PageRun::link`] does.
-    fn link(
-        &self,
-        server: &mut SiteServer,
-        link: &LinkProfile,
-        columns: &[BrowserColumn],
-        blocks: u64,
-        session: &mut Session<'_>,
-    ) -> anyhow::Result<Vec<Measured>> {
-        let seed = self.pages.run.seed;
-        let mut turns = Turns::new(seed, 0, columns.len());
-        let mut first: Vec<Option<Measured>> = columns.iter().map(|_| None).collect();
-        for block in 0..blocks {
-            for (position, &at) in turns.next_block().iter().enumerate() {
-                let done = block * columns.len() as u64 + position as u64;
-                self.pages.check_time(link, (done, blocks * columns.len() as u64))?;
-                server.over(link, seed.wrapping_add(block))?;
-                let column = &columns[at];
-                let watch = LoadWatch::begin();
-                let measured = match self.column(server, column, is_counting(link)) {
-                    Ok(loads) => Ok(loads),
-                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
-                    Err(LoaderError::Failed(error)) => Err(error),
-                };
-                let load = Some(watch.end(None));
-                for sample in self.samples(link, column, &measured) {
-                    let (position, load) = (position as u64, load.clone());
-                    session.keep(Sample { block, position, load, ..sample })?;
-                }
-                if block == 0 {
-                    first[at] = Some(measured);
-                }
-                self.pages.host.advance(self.pages.visits.len() as u64);
-            }
-        }
-        Ok(first.into_iter().flatten().collect())
+impl ColumnLoader for BrowserRun<'_> {
+    type Column = BrowserColumn;
+
+    fn pages(&self) -> &PageRun<'_> {
+        self.pages
     }
 
-    /// Loads all visits with the cache of a column, empty at first, and verifies the counts.
+    fn browser(&self) -> Option<&str> {
+        Some(&self.browser.name)
+    }
+
+    fn is_alike(one: &BrowserColumn, other: &BrowserColumn) -> bool {
+        (one.cache, &one.medium) == (other.cache, &other.medium)
+    }
+
     fn column(
         &self,
         server: &SiteServer,
@@ -201,9 +128,8 @@ impl BrowserRun<'_> {
         is_verified_after: bool,
     ) -> Result<Vec<CountedLoad>, LoaderError> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
-        let disks = self.pages.disks;
-        let disk = disks.iter().find(|disk| disk.name == column.medium).unwrap_or(&disks[0]);
-        let places = Places::new(&disk.directory).map_err(failed)?;
+        let directory = self.pages.directory(column.medium.as_deref());
+        let places = Places::new(directory).map_err(failed)?;
         let place = places.next().map_err(failed)?;
         let is_interrupted = || self.pages.host.is_interrupted();
         let start = |is_kept| {
@@ -231,28 +157,6 @@ impl BrowserRun<'_> {
         Ok(loads)
     }
 
-    fn load(
-        &self,
-        process: &mut BrowserProcess,
-        server: &SiteServer,
-        column: &BrowserColumn,
-        page: usize,
-    ) -> Result<CountedLoad, LoaderError> {
-        let site = self.pages.site;
-        let before = server.requests_by_resource();
-        let (report, origin) =
-            process.loader.load(page, server, &|| self.pages.host.is_interrupted())?;
-        let after = server.requests_by_resource();
-        let loads = site.pages[page].loads.iter();
-        let asked: Vec<u64> =
-            loads.map(|load| after[load.resource] - before[load.resource]).collect();
-        let was_asked = asked.iter().map(|&times| times > 0).collect();
-        let load = CountedLoad { page, report, origin, was_asked };
-        verify_load(site, column, &load, &asked).map_err(LoaderError::Failed)?;
-        Ok(load)
-    }
-
-    /// The rows of a column: one for each visit, or one with the error.
     fn samples(
         &self,
         link: &LinkProfile,
@@ -277,9 +181,34 @@ impl BrowserRun<'_> {
                 // As browsers are, whatever the option says for our loader.
                 ("partitioned", true.into()),
             ]);
-            Sample::blank(&self.pages.run, self.pages.experiment, LOAD, parameters, subject.clone())
+            let run = &self.pages.run;
+            Sample::blank(run, &*run.experiment, LOAD, parameters, subject.clone())
         };
         self.pages.rows(measured, row)
+    }
+}
+
+impl BrowserRun<'_> {
+    /// Loads a page and verifies its counts.
+    fn load(
+        &self,
+        process: &mut BrowserProcess,
+        server: &SiteServer,
+        column: &BrowserColumn,
+        page: usize,
+    ) -> Result<CountedLoad, LoaderError> {
+        let site = self.pages.site;
+        let before = server.requests_by_resource();
+        let (report, origin) =
+            process.loader.load(page, server, &|| self.pages.host.is_interrupted())?;
+        let after = server.requests_by_resource();
+        let loads = site.pages[page].loads.iter();
+        let asked: Vec<u64> =
+            loads.map(|load| after[load.resource] - before[load.resource]).collect();
+        let was_asked = asked.iter().map(|&times| times > 0).collect();
+        let load = CountedLoad { page, report, origin, was_asked };
+        verify_load(site, column, &load, &asked).map_err(LoaderError::Failed)?;
+        Ok(load)
     }
 }
 

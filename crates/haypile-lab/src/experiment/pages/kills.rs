@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::experiment::on_pages::measure::{PageRun, subject};
 use crate::experiment::parameters;
-use crate::experiment::session::{Interrupted, Session};
+use crate::experiment::session::{Session, attempt};
 use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
 
 /// Name of the rows of kills.
@@ -59,13 +59,16 @@ impl PageRun<'_> {
             for when in KilledWhen::ALL {
                 let parameters =
                     parameters([("site", self.site_name.into()), ("when", when.name().into())]);
-                let blank =
-                    Sample::blank(&self.run, self.experiment, KILLED, parameters, subject(column));
-                let sample = match self.killed(server, column, when, &mut random, blank.clone()) {
-                    Ok(sample) => sample,
-                    Err(LoaderError::Interrupted) => return Err(Interrupted.into()),
-                    Err(LoaderError::Failed(error)) => Sample { error: Some(error), ..blank },
-                };
+                let blank = Sample::blank(
+                    &self.run,
+                    &*self.run.experiment,
+                    KILLED,
+                    parameters,
+                    subject(column),
+                );
+                let killed = self.killed(server, column, when, &mut random, blank.clone());
+                let sample = attempt(killed)?;
+                let sample = sample.unwrap_or_else(|text| Sample { error: Some(text), ..blank });
                 session.keep(Sample { block, ..sample })?;
                 self.host.advance(1);
             }
@@ -83,7 +86,7 @@ impl PageRun<'_> {
         mut sample: Sample,
     ) -> Result<Sample, LoaderError> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
-        let places = Places::new(self.directory(column)).map_err(failed)?;
+        let places = Places::new(self.directory(column.medium.as_deref())).map_err(failed)?;
         let place = places.next().map_err(failed)?;
         let is_interrupted = || self.host.is_interrupted();
         let pages = self.site.pages.len();

@@ -30,11 +30,11 @@ use haypile_origin::link::LinkProfile;
 pub use options::{DiskSize, PagesOptions};
 
 use super::fill::Filled;
+use super::on_pages::links::ColumnLoader;
 use super::on_pages::matrix;
-use super::on_pages::measure::{self, PageRun, TimeLimit};
+use super::on_pages::measure::{PageRun, TimeLimit};
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::pages::verify::CountedLoad;
 use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 
 /// Name of the experiment.
@@ -104,7 +104,6 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
-        experiment: NAME,
         site: &site,
         site_name: &site_name,
         visits: &visits,
@@ -141,54 +140,17 @@ fn measure(
     columns: &[Column],
     session: &mut Session<'_>,
 ) -> anyhow::Result<()> {
-    let (host, visits) = (pages.host, pages.visits.len() as u64);
-    let unshaped = LinkProfile::unshaped();
-    let is_shaped = |link: &&LinkProfile| !measure::is_counting(link);
-    let links: Vec<&LinkProfile> = options.links.iter().filter(is_shaped).collect();
-    // Where it is asked for, the pass that counts is a measurement as well.
-    let blocks = if links.len() < options.links.len() { options.blocks } else { 1 };
-    let all = columns.len() as u64 * visits;
-    host.begin(all * blocks, "loading pages over no link".to_owned())?;
-    let counted = pages.link(server, &unshaped, columns, blocks, session)?;
-    host.finish();
-    let distinct = measure::distinct(columns, &counted);
-    let of = |column: &Column| {
-        let at = columns.iter().position(|other| other == column);
-        at.and_then(|at| counted[at].as_ref().ok())
-    };
-    let estimate: Duration = links
-        .iter()
-        .flat_map(|link| distinct.iter().filter_map(of).map(move |loads| (link, loads)))
-        .map(|(link, loads): (_, &Vec<CountedLoad>)| measure::estimate(pages.site, link, loads))
-        .sum();
-    let blocks = u32::try_from(options.blocks).unwrap_or(u32::MAX);
-    let estimate = Duration::from_secs(estimate.saturating_mul(blocks).as_secs() + 1);
-    if !links.is_empty() {
-        host.note(&format!(
-            "{} of {} columns go over the links, which takes about {} (of columns of one kind that ask \
-             the origin for the same, one does)",
-            distinct.len(),
-            columns.len(),
-            humantime::format_duration(estimate)
-        ));
-        pages.time.map_or(Ok(()), |time| time.check(estimate))?;
-    }
-    for link in links {
-        let all = distinct.len() as u64 * visits * options.blocks;
-        host.begin(all, format!("loading pages over {link}"))?;
-        pages.link(server, link, &distinct, options.blocks, session)?;
-        host.finish();
-    }
+    pages.links(server, &options.links, columns, options.blocks, session)?;
     if options.kills == 0 {
         return Ok(());
     }
     let disk = columns.iter().filter(|column| column.kind == ColumnKind::Disk);
     let disk = disk.max_by_key(|column| column.disk_bytes).context("no column has a disk cache")?;
-    server.over(&unshaped, options.run.seed)?;
+    server.over(&LinkProfile::unshaped(), options.run.seed)?;
     let all = u64::from(options.kills) * kills::KilledWhen::ALL.len() as u64;
-    host.begin(all, "killing loaders".to_owned())?;
+    pages.host.begin(all, "killing loaders".to_owned())?;
     pages.kills(server, disk, options.kills, session)?;
-    host.finish();
+    pages.host.finish();
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use haypile_measure::result::Asked;
 pub use options::ResourcesOptions;
 
 use super::fill::Filled;
+use super::on_pages::links::ColumnLoader;
 use super::on_pages::matrix;
 use super::on_pages::measure::PageRun;
 use super::session::{Session, no_fields};
@@ -82,7 +83,6 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
-        experiment: NAME,
         site: &site,
         site_name: &site_name,
         visits: &visits,

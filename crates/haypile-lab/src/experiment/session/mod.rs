@@ -9,7 +9,7 @@
 mod options;
 
 use anyhow::bail;
-use haypile_measure::measure::UNPROVEN;
+use haypile_measure::measure::{Failure, UNPROVEN};
 use haypile_measure::result::{
     Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
 };
@@ -74,13 +74,10 @@ impl<'a> Session<'a> {
     ///
     /// The file of results cannot be written.
     pub(crate) fn keep(&mut self, sample: Sample) -> Result<(), ResultsError> {
-        let row = Row::Sample(sample);
         if let Some(results) = &mut self.results {
-            results.write(&row)?;
+            results.write(&Row::Sample(sample.clone()))?;
         }
-        if let Row::Sample(sample) = row {
-            self.samples.push(sample);
-        }
+        self.samples.push(sample);
         Ok(())
     }
 
@@ -135,6 +132,17 @@ impl<'a> Session<'a> {
         for warning in warnings {
             self.host.note(&format!("warning: {warning}"));
         }
+    }
+}
+
+/// Separates an interruption, which ends the run, from a failure, which is a result: returns its text.
+pub(crate) fn attempt<T>(
+    outcome: Result<T, impl Into<Failure>>,
+) -> Result<Result<T, String>, Interrupted> {
+    match outcome.map_err(Into::into) {
+        Ok(value) => Ok(Ok(value)),
+        Err(Failure::Interrupted) => Err(Interrupted),
+        Err(Failure::Late(text) | Failure::Failed(text)) => Ok(Err(text)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile_measure::measure::{OWN_LABEL, Runner, Turns};
+use haypile_measure::measure::{self, OWN_LABEL, Runner, Turns};
 use haypile_measure::meter::{LoadWatch, Residency};
 use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::hooks::{self, HookError};
 use super::options::StartupOptions;
 use super::plan::StartPlan;
 use crate::experiment::cold::{Cold, ColdFiles};
-use crate::experiment::session::{Interrupted, Session};
+use crate::experiment::session::{Session, attempt};
 use crate::experiment::{Host, parameters};
 use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
 
@@ -56,6 +56,15 @@ struct Measured {
     busy_ns: u64,
     window_ns: u64,
     load: Load,
+}
+
+impl From<Failure> for measure::Failure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Interrupted => Self::Interrupted,
+            Failure::Failed(text) => Self::Failed(text),
+        }
+    }
 }
 
 impl From<HookError> for Failure {
@@ -115,20 +124,18 @@ impl<'a, 's> Measuring<'a, 's> {
             [None].into_iter().chain(self.options.cold.map(Some)).collect();
         let steps = conditions.len() as u64 * (1 + self.options.blocks * caches.len() as u64);
         self.host.begin(steps, format!("starting {}", self.plan.name))?;
-        let usable = match self.watch(&conditions) {
+        let usable = match attempt(self.watch(&conditions))? {
             Ok(usable) => usable,
-            Err(Failure::Interrupted) => return Err(Interrupted.into()),
-            Err(Failure::Failed(text)) => return Ok(self.keep_error(Condition::With, &text)?),
+            Err(text) => return Ok(self.keep_error(Condition::With, &text)?),
         };
         for (at, cold) in caches.into_iter().enumerate() {
             let mut turns = Turns::new(self.options.run.seed, 2 * self.number + at, usable.len());
             for block in 0..self.options.blocks {
                 for (position, turn) in turns.next_block().into_iter().enumerate() {
                     let condition = usable[turn];
-                    let sample = match self.start(condition, cold, None) {
+                    let sample = match attempt(self.start(condition, cold, None))? {
                         Ok(measured) => self.sample(condition, cold, &measured),
-                        Err(Failure::Interrupted) => return Err(Interrupted.into()),
-                        Err(Failure::Failed(text)) => {
+                        Err(text) => {
                             let blank = self.blank(condition, self.parameters(cold));
                             Sample { error: Some(text), ..blank }
                         }

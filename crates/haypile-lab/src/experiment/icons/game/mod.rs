@@ -17,14 +17,13 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 
 pub(super) use player::play;
-pub(super) use table::answer;
-pub(super) use table::{COLUMNS, game_table, is_game};
+pub(super) use table::{COLUMNS, answer, game_table, is_game};
 
 use super::measure::IconRun;
 use super::orders::{DrawnWindow, GameOrders, LoaderOrders, Window, checksum};
 use super::theme::drawing;
 use crate::experiment::parameters;
-use crate::experiment::session::{Interrupted, Session};
+use crate::experiment::session::{Session, attempt};
 
 /// The value of the parameter `set` of its samples.
 pub(super) const GAME: &str = "game";
@@ -65,11 +64,7 @@ impl IconRun<'_> {
         for block in 0..self.options.blocks {
             for (position, turn) in turns.next_block().into_iter().enumerate() {
                 let subject = [DRAWN, CACHED][turn];
-                let steps = match self.play_all(&files, subject) {
-                    Ok(steps) => Ok(steps),
-                    Err(Failure::Interrupted) => return Err(Interrupted.into()),
-                    Err(Failure::Late(text) | Failure::Failed(text)) => Err(text),
-                };
+                let steps = attempt(self.play_all(&files, subject))?;
                 for (at, (case, _, is_cached)) in STEPS.into_iter().enumerate() {
                     let parameters =
                         parameters([("set", json!(GAME)), ("elements", json!(ELEMENTS))]);
@@ -113,11 +108,9 @@ impl IconRun<'_> {
     fn age(&self, files: &[PathBuf]) -> anyhow::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < AGEING {
-            match self.play_all(files, CACHED) {
-                Ok(steps) if steps[1].rendered == 0 => return Ok(()),
-                Ok(_) => {}
-                Err(Failure::Interrupted) => return Err(Interrupted.into()),
-                Err(Failure::Late(text) | Failure::Failed(text)) => bail!(text),
+            let steps = attempt(self.play_all(files, CACHED))?.map_err(anyhow::Error::msg)?;
+            if steps[1].rendered == 0 {
+                return Ok(());
             }
         }
         bail!("the cache of pixmaps keeps no drawing: is the clock of the file system ahead?")
