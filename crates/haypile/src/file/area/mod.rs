@@ -138,9 +138,11 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
+    /// Whether another file has the path, or this process has let go of this one: its words are zero
+    /// then.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
-        self.ground.load(header::STATE, Ordering::Relaxed) == header::RETIRED
+        self.ground.load(header::STATE, Ordering::Relaxed) != header::READY
     }
 
     /// Takes back that another file has the path.

@@ -185,7 +185,14 @@ impl Sessions {
             let session = unsafe { known.as_ref() };
             return session.ok_or_else(|| FileError::Chroot(self.path.clone()));
         }
-        if self.current() == known && !self.is_at_path(known) {
+        let current = self.current();
+        // SAFETY: as in `get`.
+        let session = unsafe { current.as_ref() };
+        // Another thread may have opened one that was replaced before this operation began.
+        let is_retired = session.is_none_or(|session| session.area.is_retired())
+            && !mutant::is_on("sessions-of-others-are-trusted");
+        let is_doubtful = current == known || is_retired;
+        if is_doubtful && !self.is_at_path(current) {
             self.put(Session::open(&self.path, &self.wanted, self.verifies_all)?);
             self.let_go_of_others(operation);
         }
@@ -497,6 +504,7 @@ mod tests {
                 let _ = has_to_end.recv();
                 // It is an empty file by now, and can be read.
                 assert_eq!(session.area.epoch(), 0);
+                assert!(session.area.is_retired(), "nobody else begins to use it");
             });
             has_begun.recv().expect("no panic");
             setting.replace();
@@ -505,6 +513,19 @@ mod tests {
             reader.join().expect("no panic");
             assert_eq!(setting.sessions_after_a_look(), 1);
         });
+    }
+
+    #[test]
+    fn what_another_thread_has_opened_is_opened_again_if_it_was_replaced_since() {
+        let setting = Setting::new();
+        let using = setting.sessions.begin();
+        let known = ptr::from_ref(setting.sessions.get(&using).expect("a session")).cast_mut();
+        // As another thread: this one has found the first file replaced, and not yet opened another.
+        setting.replace();
+        create::replace_and_retire(setting.sessions.path(), &wanted()).expect("another file");
+        let found = setting.sessions.open_again(using.operation(), known).expect("a session");
+        let at_path = FileId::at(setting.sessions.path()).expect("a file");
+        assert_eq!(found.area.ground.kernel.id, at_path);
     }
 
     #[test]
