@@ -1,8 +1,8 @@
 //! The ranking of the subjects of a run.
 
-use haypile_measure::compare::Metric;
+use haypile_measure::figure::{CPU, Estimate, HIT_RATIO, MEMORY, SERVER, WALL};
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
-use haypile_measure::statistics::{Effect, Summary};
+use haypile_measure::statistics::Effect;
 
 /// One case of a run, with everybody who did it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,20 +22,19 @@ pub struct Ranking {
 pub struct Figures {
     /// The subject.
     pub subject: SubjectId,
-    /// Nanoseconds of processor time per operation; `None` if nothing was measured.
-    pub cpu_ns: Option<Summary>,
-    /// Nanoseconds of wall time per operation.
-    pub wall_ns: Option<Summary>,
-    /// Nanoseconds of a server's processor time per operation, which come on top; `None` where
-    /// there is none.
-    pub server_ns: Option<Summary>,
+    /// [`CPU`]; `None` if nothing was measured.
+    pub cpu: Option<Estimate>,
+    /// [`WALL`].
+    pub wall: Option<Estimate>,
+    /// [`SERVER`]; `None` where there is none.
+    pub server: Option<Estimate>,
     /// Processor time relative to that of the first subject, from the blocks that both have;
     /// without that of a server.
     pub relative: Option<Effect>,
-    /// Hits among reads, from 0 to 1, as [`Samples::hit_ratio`] has it; `None` where nothing is read.
-    pub hit_ratio: Option<f64>,
-    /// Bytes of memory.
-    pub memory_bytes: Option<Summary>,
+    /// [`HIT_RATIO`]; `None` where nothing is read.
+    pub hit_ratio: Option<Estimate>,
+    /// [`MEMORY`].
+    pub memory: Option<Estimate>,
     /// The number of samples that are errors.
     pub errors: u64,
     /// The text of the first error.
@@ -66,27 +65,19 @@ fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures
     // The last one that succeeded knows the version.
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     let subject = known.or(samples.last())?.subject.clone();
-    let summary = |of: fn(&Sample) -> Option<f64>| {
-        Summary::of(&samples.iter().filter_map(|sample| of(sample)).collect::<Vec<_>>())
-    };
     let mut errors = samples.iter().filter_map(|sample| sample.error.clone());
     let first_error = errors.next();
-    let relative = first.and_then(|first| {
-        Effect::paired(&first.paired(samples, Sample::cpu_ns_per_operation)).ok()
-    });
+    let relative = first
+        .and_then(|first| Effect::paired(&CPU.values(first).paired(&CPU.values(samples))).ok());
     Some(Figures {
         subject,
-        cpu_ns: summary(Sample::cpu_ns_per_operation),
-        wall_ns: summary(Sample::wall_ns_per_operation),
-        server_ns: summary(|sample| Metric::Server.of(sample)),
+        cpu: CPU.of(samples),
+        wall: WALL.of(samples),
+        server: SERVER.of(samples),
         relative,
-        hit_ratio: samples.hit_ratio(),
-        memory_bytes: summary(memory_bytes),
+        hit_ratio: HIT_RATIO.of(samples),
+        memory: MEMORY.of(samples),
         errors: u64::from(first_error.is_some()) + errors.count() as u64,
         first_error,
     })
-}
-
-fn memory_bytes(sample: &Sample) -> Option<f64> {
-    sample.memory_bytes.map(|bytes| bytes as f64)
 }

@@ -7,6 +7,7 @@ use std::fs;
 use haypile_lab::ranking::rankings;
 use haypile_lab::report::{self, Report};
 use haypile_lab::splice::splice;
+use haypile_measure::figure::{BYTE_HIT_RATIO, HIT_RATIO};
 use haypile_measure::result::{Row, Run, Sample, Samples, read};
 use serde_json::json;
 use tempfile::TempDir;
@@ -50,12 +51,12 @@ fn terminal_report_and_documents_have_one_hit_ratio() {
     assert_eq!((hits, reads), (4020, 6000));
 
     let of_all = results.samples.iter().collect::<Samples<'_>>();
-    assert!((of_all.hit_ratio().unwrap() - 0.67).abs() < 1e-12);
-    assert!((of_all.byte_hit_ratio().unwrap() - 1005.0 / 3000.0).abs() < 1e-12);
+    assert!((HIT_RATIO.of(&of_all).unwrap().value - 0.67).abs() < 1e-12);
+    assert!((BYTE_HIT_RATIO.of(&of_all).unwrap().value - 1005.0 / 3000.0).abs() < 1e-12);
 
     let names = [("memory".to_owned(), "haypile".to_owned())];
     let terminal = &rankings(&results.samples, &names)[0].subjects[0];
-    assert!((terminal.hit_ratio.unwrap() - 0.67).abs() < 1e-12);
+    assert!((terminal.hit_ratio.unwrap().value - 0.67).abs() < 1e-12);
     assert_eq!(terminal.errors, 1);
 
     let marker = "<!-- table: rows.jsonl columns=subject,hit-ratio,byte-hit-ratio,samples -->\n";
@@ -64,14 +65,15 @@ fn terminal_report_and_documents_have_one_hit_ratio() {
     assert!(spliced.contains("| `memory` | 0.670 | 0.335 | 4, 1 of them errors |"), "{spliced}");
 
     let page = Report::new(&report::read(&[path("rows.jsonl")]).unwrap()).html().unwrap();
-    assert!(page.contains("67.0\u{A0}%"), "the report has another one");
-    assert!(!page.contains("100.0\u{A0}%"), "the report has a second one");
+    assert!(page.contains(">0.670<"), "the report has another one");
+    assert!(!page.contains(">1.000<"), "the report has a second one");
 }
 
 #[test]
 fn rows_without_reads_or_with_errors_alone_have_none() {
     let run = Run::begin("micro", String::new(), 1);
-    let ratio = |samples: &[Sample]| samples.iter().collect::<Samples<'_>>().hit_ratio();
+    let ratio =
+        |samples: &[Sample]| HIT_RATIO.of(&samples.iter().collect()).map(|ratio| ratio.value);
     assert_eq!(ratio(&[]), None);
     assert_eq!(ratio(&[sample(&run, 0, (0, 0), None)]), None);
     assert_eq!(ratio(&[sample(&run, 0, (1, 1), Some("crashed"))]), None);

@@ -72,10 +72,12 @@ fn subjects_come_in_their_order_and_beside_the_first() {
     let [a, b] = &rankings[0].subjects[..] else { panic!("who has no sample is left out") };
     assert_eq!((a.subject.name.as_str(), b.subject.name.as_str()), ("a", "b"));
     assert!(a.relative.is_none());
-    assert!(is_near(a.cpu_ns.unwrap().median, 15.0) && is_near(a.wall_ns.unwrap().median, 30.0));
+    // The geometric mean of 10 and 20, and that of twice as much.
+    assert!(is_near(a.cpu.unwrap().value, 200_f64.sqrt()));
+    assert!(is_near(a.wall.unwrap().value, 800_f64.sqrt()));
     assert!(is_near(b.relative.unwrap().ratio(), 3.0), "three times in each block");
-    assert!(is_near(a.hit_ratio.unwrap(), 0.75));
-    assert!(is_near(a.memory_bytes.unwrap().max, 1001.0));
+    assert!(is_near(a.hit_ratio.unwrap().value, 0.75));
+    assert!(is_near(a.memory.unwrap().value, (1000.0_f64 * 1001.0).sqrt()));
     assert_eq!(rankings[1].subjects.len(), 1);
 }
 
@@ -85,8 +87,8 @@ fn a_server_s_time_stands_by_itself() {
     let samples = [sample("get", "a", "p", 0, 1000), served];
     let rankings = rankings(&samples, &names(&[("a", "p"), ("b", "p")]));
     let [a, b] = &rankings[0].subjects[..] else { panic!("two") };
-    assert_eq!(a.server_ns, None);
-    assert!(is_near(b.server_ns.unwrap().median, 7.0));
+    assert_eq!(a.server, None);
+    assert!(is_near(b.server.unwrap().value, 7.0));
     assert!(is_near(b.relative.unwrap().ratio(), 3.0), "without the server");
 }
 
@@ -112,9 +114,9 @@ fn errors_are_counted_and_are_no_figures() {
     let rankings = rankings(&samples, &names(&[("a", "p"), ("b", "p"), ("c", "p")]));
     let [a, b, c] = &rankings[0].subjects[..] else { panic!("three") };
     assert_eq!((a.errors, b.errors, c.errors), (0, 1, 2));
-    assert_eq!(b.cpu_ns.unwrap().count, 1);
+    assert_eq!(b.cpu.unwrap().interval, None);
     assert!(is_near(b.relative.unwrap().ratio(), 4.0));
-    assert!(is_near(b.hit_ratio.unwrap(), 0.75));
-    assert_eq!((c.cpu_ns, c.relative, c.hit_ratio), (None, None, None));
+    assert!(is_near(b.hit_ratio.unwrap().value, 0.75));
+    assert_eq!((c.cpu, c.relative, c.hit_ratio), (None, None, None));
     assert_eq!(c.first_error.as_deref(), Some("broke in block 0"));
 }

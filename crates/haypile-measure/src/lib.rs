@@ -10,10 +10,11 @@
 //!
 //! ```text
 //! job ──> measure ──(process)──> runner ──> subject
-//!            └──> result ──> compare (statistics)
+//!            └──> result ──> figure, compare (statistics)
 //! ```
 
 pub mod compare;
+pub mod figure;
 pub mod job;
 pub mod measure;
 pub mod meter;

@@ -1,6 +1,9 @@
 //! Ratios of counts, numbers for people, and random numbers that are the same everywhere.
 
+pub mod quantity;
 pub mod splitmix;
+
+pub use quantity::{NBSP, Quantity};
 
 /// Returns the ratio of a part to a whole; 0 if the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> f64 {

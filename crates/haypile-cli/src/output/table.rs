@@ -202,7 +202,7 @@ mod tests {
 
     /// Returns rows of a measurement as the laboratory prints them, with these subjects.
     fn measured(subjects: &[&str]) -> (Vec<String>, Vec<Vec<String>>) {
-        let header = "Subject|CPU ns|MAD|Wall ns|MAD|Relative|95 % interval|Hits|Memory".split('|');
+        let header = "Subject|CPU|MAD|Wall|MAD|Relative|95 % interval|Hit ratio|Memory".split('|');
         let row = |subject: &&str| {
             let cells = "1234.5|12.3 %|1234.5|12.3 %|10.123|10.023 to 10.245|1.000|123.4MiB";
             [*subject].into_iter().chain(cells.split('|')).map(str::to_owned).collect()
@@ -227,7 +227,7 @@ mod tests {
             let is_header = |line: &&str| line.starts_with("Subject") || line.starts_with('#');
             let headers: Vec<&str> = text.lines().filter(is_header).collect();
             assert_eq!(headers.len(), 1, "{text}");
-            assert!(headers[0].contains("CPU ns") && headers[0].contains("Memory"), "{text}");
+            assert!(headers[0].contains("CPU") && headers[0].contains("Memory"), "{text}");
             assert!(subjects.iter().all(|subject| text.contains(subject)), "{text}");
         }
         let (header, rows) = measured(&["quick_cache", "moka"]);

@@ -34,7 +34,7 @@ impl Printout {
 
     /// Adds complete lines.
     pub fn text(&mut self, text: impl Into<String>) -> &mut Self {
-        let text = text.into();
+        let text = breaking(&text.into());
         if !text.is_empty() {
             self.blocks.push(Block::Text(text));
         }
@@ -55,6 +55,8 @@ impl Printout {
         rows: Vec<Vec<String>>,
     ) -> &mut Self {
         let header = header.into_iter().map(Into::into).collect();
+        let mut rows = rows;
+        rows.iter_mut().flatten().for_each(|cell| *cell = breaking(cell));
         let spare_columns = Vec::new();
         self.blocks.push(Block::Table { header, text_columns, key_columns, rows, spare_columns });
         self
@@ -76,7 +78,7 @@ impl Printout {
     }
 }
 
-/// Returns a ratio with three decimals, as the literature prints hit ratios.
-pub(crate) fn ratio(ratio: f64) -> String {
-    format!("{ratio:.3}")
+/// Returns text with plain spaces: on a terminal it is searched and copied, and never broken.
+fn breaking(text: &str) -> String {
+    text.replace(haypile_number::NBSP, " ")
 }

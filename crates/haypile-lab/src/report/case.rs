@@ -2,13 +2,12 @@
 
 use haypile_measure::compare::{Pairing, difference};
 use haypile_measure::parameters;
-use haypile_measure::result::{Identity, Parameters, Sample, Samples, Values};
-use haypile_measure::statistics::{Effect, Rule, Summary, Verdict};
-use haypile_number::grouped;
+use haypile_measure::result::{Identity, Parameters, Sample, Samples};
+use haypile_measure::statistics::{Effect, Rule, Verdict};
+use haypile_number::{Quantity, grouped};
 use haypile_sim::plot::drawing::text::printable;
 
-use super::estimate::{Cost, Estimate};
-use super::number;
+use haypile_measure::figure::{Estimate, Figure};
 
 /// A case with everybody who did it.
 pub(crate) struct Case<'a> {
@@ -84,7 +83,7 @@ impl<'a> Case<'a> {
     }
 
     /// Those with an estimate, the cheapest first.
-    pub(crate) fn ranking(&self, cost: Cost) -> Vec<(&Entrant<'a>, Estimate)> {
+    pub(crate) fn ranking(&self, cost: &Figure) -> Vec<(&Entrant<'a>, Estimate)> {
         let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
         let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
         ranking.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
@@ -94,7 +93,7 @@ impl<'a> Case<'a> {
     /// The one of those that take part with the lowest cost; `None` if it was measured of nobody.
     pub(crate) fn lead(
         &self,
-        cost: Cost,
+        cost: &Figure,
         takes_part: impl Fn(&Entrant<'_>) -> bool,
     ) -> Option<Lead<'_>> {
         let mut ranking = self.ranking(cost);
@@ -109,25 +108,14 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Entrant<'a> {
-    /// Returns the measured costs that are above 0, by place.
-    pub(crate) fn values(&self, cost: Cost) -> Values<'a> {
-        self.samples.values(|sample| {
-            let value = if sample.error.is_none() { cost(sample)? } else { return None };
-            (value.is_finite() && value > 0.0).then_some(value)
-        })
-    }
-
-    pub(crate) fn estimate(&self, cost: Cost) -> Option<Estimate> {
-        Estimate::of(&self.values(cost))
-    }
-
-    pub(crate) fn summary(&self, cost: Cost) -> Option<Summary> {
-        Summary::of(&self.values(cost).to_vec())
+    pub(crate) fn estimate(&self, figure: &Figure) -> Option<Estimate> {
+        figure.of(&self.samples)
     }
 
     /// This one's cost over another's.
-    pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: Cost) -> Option<Next<'a>> {
-        let (effect, pairing) = difference(&other.values(cost), &self.values(cost)).ok()?;
+    pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
+        let (effect, pairing) =
+            difference(&cost.values(&other.samples), &cost.values(&self.samples)).ok()?;
         let block_ns = [self.samples.median_wall_ns(), other.samples.median_wall_ns()];
         let verdict = Rule::default().judge_timed(&effect, block_ns.into_iter().flatten().min());
         Some(Next { entrant: self, effect, verdict, pairing })
@@ -141,17 +129,6 @@ impl<'a> Entrant<'a> {
     /// The number of samples that are errors.
     pub(crate) fn errors(&self) -> usize {
         self.samples.len() - self.good().count()
-    }
-
-    /// The sum of a count over all samples, errors among them; `None` where none says.
-    pub(crate) fn count(&self, name: &str) -> Option<u64> {
-        let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name));
-        counts.copied().reduce(u64::saturating_add)
-    }
-
-    /// Hits among reads.
-    pub(crate) fn hit_ratio(&self) -> Option<f64> {
-        self.samples.hit_ratio()
     }
 }
 
@@ -171,7 +148,7 @@ fn parameter(name: &str, value: &str) -> String {
     let digits = || value.parse().map_or_else(|_| value.to_owned(), grouped);
     // A size is round in one of two ways: 1,600 B, and not 1.56 KiB.
     let bytes = || match value.parse::<u64>() {
-        Ok(bytes) if bytes % 1024 == 0 && bytes > 0 => number::bytes(bytes),
+        Ok(bytes) if bytes % 1024 == 0 && bytes > 0 => Quantity::Bytes.write(bytes as f64),
         _ => format!("{} B", digits()),
     };
     let things = |one: &str, many: &str| {

@@ -1,9 +1,10 @@
 //! The machines and programs of runs.
 
 use haypile_measure::result::{Machine, Program, Run, Sample, Samples, disturbance};
+use haypile_number::quantity;
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
-use super::number::{bounded, bytes, count, list};
+use super::number::{bounded, count, list};
 
 /// Most machines and command lines that an experiment shows.
 const MAX_HOSTS: usize = 6;
@@ -69,7 +70,7 @@ impl KnownMachine {
         vec![
             ("Processor", text(&machine.cpu)),
             ("Cores", machine.cores.to_string()),
-            ("Memory", bytes(machine.memory_bytes)),
+            ("Memory", quantity::bytes(machine.memory_bytes)),
             ("Kernel", text(&machine.kernel)),
             ("Virtual", yes(Some(machine.virtual_machine))),
             ("Frequency", text(machine.governor.as_deref().unwrap_or("not told"))),

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use haypile_measure::compare::{CompareError, read_each};
+use haypile_measure::figure::Findings;
 use haypile_measure::result::{self, Results};
 use haypile_sim::plot::drawing::text::printable;
 
@@ -54,6 +55,18 @@ pub fn read(paths: &[PathBuf]) -> Result<Input, ReportError> {
 }
 
 impl Input {
+    /// Returns warnings about what was skipped.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns the figures of all rows, each file by itself; simulations have none.
+    pub fn findings(&self) -> Findings {
+        let of_file =
+            |(_, results): &(String, Results)| Findings::of(&results.samples.iter().collect()).0;
+        Findings(self.files.iter().flat_map(of_file).collect())
+    }
+
     fn add(&mut self, path: &Path, mut results: Results) {
         self.warnings.append(&mut results.warnings);
         if !results.samples.is_empty() {

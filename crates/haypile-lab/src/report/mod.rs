@@ -15,7 +15,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `input`, `simulation` | what is read |
-//! | `case`, `estimate` | samples by case and subject, and what they say |
+//! | `case` | samples by case and subject |
 //! | `part` | what becomes one section: samples of one file that ask the same |
 //! | `about`, `wording` | questions and methods, as texts |
 //! | `body` | charts and tables that several experiments have; each experiment makes its own body of them |
@@ -27,7 +27,6 @@ pub(crate) mod body;
 pub(crate) mod case;
 pub(crate) mod chart;
 mod error;
-pub(crate) mod estimate;
 
 mod host;
 mod input;
@@ -49,7 +48,7 @@ pub use error::ReportError;
 pub use input::{Input, read};
 
 use crate::experiment::Known;
-use chart::{Figure, Form};
+use chart::{Form, Picture};
 use host::Machines;
 use part::ReportPart;
 use section::Section;
@@ -136,7 +135,7 @@ impl Report {
         Ok(plots)
     }
 
-    fn figures(&self) -> impl Iterator<Item = (&Section, &Figure)> {
+    fn figures(&self) -> impl Iterator<Item = (&Section, &Picture)> {
         self.sections.iter().flat_map(|section| {
             let Section { body, latencies, .. } = section;
             let of_latencies = latencies.iter().flat_map(|them| &them.figures);

@@ -10,7 +10,7 @@ use haypile_sim::plot::drawing::text::{one_line, printable};
 use super::about::{About, about};
 use super::body;
 use super::body::figures::beyond;
-use super::chart::{Figure, slug};
+use super::chart::{Picture, slug};
 use super::host::{Host, Machines, hosts};
 use super::number::{bounded, count};
 use super::part::ReportPart;
@@ -56,9 +56,9 @@ pub(crate) struct Body {
     /// Notes that a reader of it has to know.
     pub(crate) notes: Vec<String>,
     /// Charts as wide as the text.
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) figures: Vec<Picture>,
     /// Small charts that stand in a row.
-    pub(crate) multiples: Vec<Figure>,
+    pub(crate) multiples: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
     /// The contents of the rows that are not shown.
     pub(crate) left_out: Vec<String>,
@@ -68,7 +68,7 @@ pub(crate) struct Body {
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     /// One for each case and kind of operation.
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) figures: Vec<Picture>,
     pub(crate) table: Table,
 }
 

@@ -3,9 +3,10 @@
 use std::ops::Neg;
 
 use haypile_measure::compare::Metric;
+use haypile_measure::figure;
 use haypile_measure::result::Samples;
-use haypile_measure::statistics::{Effect, Summary};
-use haypile_number::grouped;
+use haypile_measure::statistics::Effect;
+use haypile_number::Quantity;
 
 use super::marker::{Figure, Marker};
 
@@ -23,17 +24,18 @@ impl Cell<'_> {
     /// A figure of the cell for people.
     pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
         if let Figure::Count(name) = figure {
-            return self.count(name).map_or_else(|| NOTHING.to_owned(), |count| shown(name, count));
+            let count = figure::count(&self.samples, name);
+            let write = |count| figure::quantity_of_count(name).write(count as f64);
+            return count.map_or_else(|| NOTHING.to_owned(), write);
         }
         let errors = self.samples.iter().filter(|sample| sample.error.is_some()).count();
         if errors > 0 && errors == self.samples.len() {
             return "error".to_owned();
         }
         match figure {
-            Figure::Cost(metric) => self.cost(*metric),
             Figure::Times => self.times(marker.metric),
-            Figure::HitRatio => ratio(self.samples.hit_ratio()),
-            Figure::ByteHitRatio | Figure::MeanByteHitRatio => ratio(self.byte_hit_ratio()),
+            Figure::Of(figure) => self.written(figure),
+            Figure::MeanByteHitRatio => ratio(self.byte_hit_ratio()),
             Figure::Samples if errors > 0 => {
                 format!("{}, {errors} of them errors", self.samples.len())
             }
@@ -44,68 +46,51 @@ impl Cell<'_> {
 
     /// The number by which a figure sorts; what was not measured comes last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
-        let summary = |metric| self.summary(metric).map(|summary| summary.median);
+        let value = |figure: &figure::Figure| figure.of(&self.samples).map(|found| found.value);
         let rank = match figure {
-            Figure::Cost(metric) => summary(*metric),
-            Figure::Times => summary(marker.metric),
             // The best first, as with costs.
-            Figure::HitRatio => self.samples.hit_ratio().map(Neg::neg),
-            Figure::ByteHitRatio | Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
-            Figure::Count(name) => self.count(name).map(|count| count as f64),
+            Figure::Of(figure) if figure.quantity == Quantity::HitRatio => {
+                value(figure).map(Neg::neg)
+            }
+            Figure::Of(figure) => value(figure),
+            Figure::Times => value(marker.metric.figure()),
+            Figure::MeanByteHitRatio => self.byte_hit_ratio().map(Neg::neg),
+            Figure::Count(name) => figure::count(&self.samples, name).map(|count| count as f64),
             Figure::Samples => None,
         };
         rank.unwrap_or(f64::INFINITY)
     }
 
-    /// Counts of wrong results are valid as well.
-    fn count(&self, name: &str) -> Option<u64> {
-        let counts = self.samples.iter().filter_map(|sample| sample.counts.get(name).copied());
-        counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })
-    }
-
-    fn summary(&self, metric: Metric) -> Option<Summary> {
-        let costs: Vec<f64> = self.samples.iter().filter_map(|it| metric.of(it)).collect();
-        Summary::of(&costs)
-    }
-
-    fn cost(&self, metric: Metric) -> String {
-        match self.summary(metric) {
-            None => NOTHING.to_owned(),
-            Some(summary) if metric == Metric::Memory => metric.figure(summary.median),
-            Some(summary) => {
-                format!("{} ({})", metric.figure(summary.median), metric.figure(summary.mad))
+    fn written(&self, figure: &figure::Figure) -> String {
+        let Some(found) = figure.of(&self.samples) else { return NOTHING.to_owned() };
+        match figure.write_spread(&found) {
+            // Memory is what it is in every block.
+            Some(spread) if figure.quantity == Quantity::Time => {
+                format!("{} ({spread})", figure.write(&found))
             }
+            _ => figure.write(&found),
         }
     }
 
     fn times(&self, metric: Metric) -> String {
-        let pairs = self.baseline.paired(&self.samples, |sample| metric.of(sample));
-        let Ok(effect) = Effect::paired(&pairs) else { return NOTHING.to_owned() };
-        let ratio = format!("{:.2}", effect.ratio());
+        let [old, new] = [&self.baseline, &self.samples].map(|it| metric.figure().values(it));
+        let Ok(effect) = Effect::paired(&old.paired(&new)) else { return NOTHING.to_owned() };
+        let ratio = Quantity::Factor.write(effect.ratio());
         match effect.interval() {
             Some(ends) if self.samples != self.baseline => {
-                format!("{ratio} ({:.2}-{:.2})", ends.low + 1.0, ends.high + 1.0)
+                let range = Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high);
+                format!("{ratio} ({range})")
             }
             _ => ratio,
         }
     }
 
     pub(super) fn byte_hit_ratio(&self) -> Option<f64> {
-        self.samples.byte_hit_ratio()
+        figure::BYTE_HIT_RATIO.of(&self.samples).map(|found| found.value)
     }
-}
-
-/// Whether a count is a time in nanoseconds.
-pub(super) fn is_time(count: &str) -> bool {
-    count.ends_with("_ns")
-}
-
-/// A count for people, a time in milliseconds.
-fn shown(name: &str, count: u64) -> String {
-    if is_time(name) { format!("{:.1}", count as f64 / 1e6) } else { grouped(count) }
 }
 
 /// A ratio for people.
 pub(super) fn ratio(ratio: Option<f64>) -> String {
-    ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.3}"))
+    ratio.map_or(NOTHING.to_owned(), |ratio| Quantity::HitRatio.write(ratio))
 }

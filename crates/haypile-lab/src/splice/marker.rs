@@ -1,21 +1,18 @@
 //! The comment of a table, which asks for it.
 
 use haypile_measure::compare::Metric;
+use haypile_measure::figure::{self, FIGURES};
 
 use super::error::MarkerProblem;
 
 /// The figure that a table shows of samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Figure {
-    /// Median and median absolute deviation of a cost.
-    Cost(Metric),
+    /// One of the laboratory's figures; of times, with the median absolute deviation.
+    Of(&'static figure::Figure),
     /// The multiple of the baseline's cost, with a 95 % interval.
     Times,
-    /// Hits of all reads.
-    HitRatio,
-    /// Bytes that were found of all bytes that were asked for.
-    ByteHitRatio,
-    /// The mean of [`ByteHitRatio`](Self::ByteHitRatio) over all that stands across.
+    /// The mean of byte hit ratios over all that stands across.
     MeanByteHitRatio,
     /// The number of samples.
     Samples,
@@ -59,11 +56,9 @@ impl Figure {
         }
         Some(match name {
             "times" => Self::Times,
-            "hit-ratio" => Self::HitRatio,
-            "byte-hit-ratio" => Self::ByteHitRatio,
             "mean-byte-hit-ratio" => Self::MeanByteHitRatio,
             "samples" => Self::Samples,
-            _ => Self::Cost(name.parse().ok()?),
+            _ => Self::Of(FIGURES.iter().find(|figure| figure.name == name)?),
         })
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use haypile_measure::result::{CaseKey, Sample, Samples};
+use haypile_number::{NBSP, Quantity};
 
 use super::cell::{self, Cell};
 use super::error::MarkerProblem;
@@ -86,7 +87,8 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
         }
         lines.push(format!("| {} |", cells.join(" | ")));
     }
-    Ok(lines.join("\n") + "\n")
+    // Documents are searched and compared: their spaces are plain.
+    Ok(lines.join("\n").replace(NBSP, " ") + "\n")
 }
 
 fn is_figure(column: &SpliceColumn) -> bool {
@@ -209,22 +211,29 @@ fn header(marker: &Marker, across: &[&Values]) -> String {
 
 /// The name of a figure, with its unit.
 fn title(figure: &Figure, marker: &Marker) -> String {
-    use haypile_measure::compare::Metric;
     match figure {
-        Figure::Cost(Metric::Cpu) => "CPU ns (MAD)".to_owned(),
-        Figure::Cost(Metric::Wall) => "wall ns (MAD)".to_owned(),
-        Figure::Cost(Metric::Server) => "server CPU ns (MAD)".to_owned(),
-        Figure::Cost(Metric::Memory) => "memory".to_owned(),
+        Figure::Of(figure) if figure.quantity == Quantity::Time => {
+            format!("{} (MAD)", small(figure.title))
+        }
+        Figure::Of(figure) => small(figure.title),
         Figure::Times => format!("{} relative (95 %)", marker.metric),
-        Figure::HitRatio => "hit ratio".to_owned(),
-        Figure::ByteHitRatio => "byte hit ratio".to_owned(),
         Figure::MeanByteHitRatio => "mean byte hit ratio".to_owned(),
         Figure::Samples => "samples".to_owned(),
         Figure::Count(name) => {
-            let (name, unit) =
-                name.strip_suffix("_ns").map_or((name.as_str(), ""), |it| (it, " ms"));
-            escape(&format!("{}{unit}", name.replace('_', " ")))
+            let name = name.strip_suffix("_ns").unwrap_or(name);
+            escape(&name.replace('_', " "))
         }
+    }
+}
+
+/// A title as the names of columns in documents are: in small letters, unless it is an abbreviation.
+fn small(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        _ => title.to_owned(),
     }
 }
 

@@ -65,10 +65,10 @@ fn rows_are_subjects_in_order() {
     assert_eq!(
         table("case=get threads=2 columns=subject,cpu,memory,hit-ratio,samples"),
         "\
-| subject | CPU ns (MAD) | memory | hit ratio | samples |
+| subject | CPU (MAD) | memory | hit ratio | samples |
 |---|---:|---:|---:|---:|
-| `a` | 220.0 (20.0) | 1.0 MiB | 0.750 | 3 |
-| `b\\|x` | 420.0 (20.0) | 1.0 MiB | 0.750 | 3 |"
+| `a` | 225 ns (8.9 %) | 1 MiB | 0.750 | 3 |
+| `b\\|x` | 426 ns (4.7 %) | 1 MiB | 0.750 | 3 |"
     );
 }
 
@@ -145,10 +145,10 @@ fn counts_of_errors_are_shown_as_well() {
     assert_eq!(
         spliced.strip_prefix(&begin).unwrap().strip_suffix(END).unwrap().trim(),
         "\
-| case | kills | subject | acknowledged | lost | longest write ms |
+| case | kills | subject | acknowledged | lost | longest write |
 |---|---|---|---:|---:|---:|
 | keep | 5 | `a` | 7 | - | - |
-| keep | 5 | `b` | 1,235 | 2 | 1.3 |"
+| keep | 5 | `b` | 1,235 | 2 | 1.26 ms |"
     );
     fs::write(&path, format!("<!-- table: torture.jsonl columns=count:losst -->\n{END}")).unwrap();
     let error = splice(&path).unwrap_err().to_string();
@@ -163,10 +163,10 @@ fn numbers_are_sorted_as_numbers() {
     assert_eq!(
         table("case=get subject=a columns=threads,cpu"),
         "\
-| threads | CPU ns (MAD) |
+| threads | CPU (MAD) |
 |---|---:|
-| 2 | 220.0 (20.0) |
-| 10 | 1100 (100.0) |"
+| 2 | 225 ns (8.9 %) |
+| 10 | 1.13 µs (8.9 %) |"
     );
     let sorted = table("case=get threads=2 columns=subject,cpu sort=cpu");
     assert!(sorted.find("`a`") < sorted.find("`b"));
@@ -181,7 +181,7 @@ fn parameters_stand_across_and_times_are_paired() {
 | subject | cpu relative (95 %), threads=2 | cpu relative (95 %), threads=10 |
 |---|---:|---:|
 | `a` | 1.00 | 1.00 |
-| `b\\|x` | 1.89 (1.62-2.20) | 1.89 (1.62-2.20) |"
+| `b\\|x` | 1.89 (1.62 to 2.20) | 1.89 (1.62 to 2.20) |"
     );
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::metric::Metric;
+use crate::figure::Estimate;
 use crate::result::{Identity, Parameters};
 use crate::statistics::{Effect, Rule, Summary, Verdict};
 
@@ -50,6 +51,8 @@ pub struct Side {
     pub program: String,
     /// The samples that were measured, each place in a run once; `None` if there are none.
     pub summary: Option<Summary>,
+    /// The metric's figure; `None` if nothing was measured.
+    pub estimate: Option<Estimate>,
     /// The number of samples that are errors.
     pub errors: u64,
     /// The first of the errors.

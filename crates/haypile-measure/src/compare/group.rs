@@ -63,7 +63,7 @@ impl<'a> Group<'a> {
             parameters: &samples[0].parameters,
             subject: &samples[0].subject.name,
             programs: Vec::new(),
-            values: samples.values(|sample| metric.of(sample)),
+            values: metric.figure().values(samples),
             seeds: Vec::new(),
             samples: samples.len() as u64,
             unmeasured: 0,
@@ -71,7 +71,7 @@ impl<'a> Group<'a> {
             first_error: None,
             block_ns: metric.is_time().then(|| samples.median_wall_ns()).flatten(),
         };
-        for sample in samples.iter() {
+        for (at, sample) in samples.iter().enumerate() {
             if !group.seeds.contains(&sample.seed) {
                 group.seeds.push(sample.seed);
             }
@@ -81,7 +81,8 @@ impl<'a> Group<'a> {
             if let Some(error) = &sample.error {
                 group.errors += 1;
                 group.first_error.get_or_insert_with(|| error.clone());
-            } else if metric.of(sample).is_none() {
+            } else if metric.figure().values(&samples[at..=at].iter().copied().collect()).is_empty()
+            {
                 group.unmeasured += 1;
             }
         }

@@ -68,6 +68,7 @@ fn side(side: &Side) -> Value {
         "subject": side.subject,
         "program": side.program,
         "samples": summary.map_or(0, |summary| summary.count),
+        "value": side.estimate.map(|estimate| estimate.value),
         "median": summary.map(|summary| summary.median),
         "mad": summary.map(|summary| summary.mad),
         "min": summary.map(|summary| summary.min),

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use haypile_number::bytes;
-
-use crate::result::Sample;
+use crate::figure::{self, Figure};
 
 /// A cost of a sample. Less is better.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -34,12 +32,7 @@ impl Metric {
 
     /// Its name: `cpu`, `wall`, `server` or `memory`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Wall => "wall",
-            Self::Server => "server",
-            Self::Memory => "memory",
-        }
+        self.figure().name
     }
 
     /// Its unit, in words.
@@ -55,35 +48,14 @@ impl Metric {
         matches!(self, Self::Cpu | Self::Wall | Self::Server)
     }
 
-    /// A value with about three digits for people, memory with its unit and times without.
-    pub fn figure(self, value: f64) -> String {
-        match value {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "bytes that were counted by a u64"
-            )]
-            _ if self == Self::Memory => bytes(value as u64),
-            ..9.995 => format!("{value:.2}"),
-            9.995..999.95 => format!("{value:.1}"),
-            _ => format!("{value:.0}"),
+    /// The figure of which it is the name.
+    pub fn figure(self) -> &'static Figure {
+        match self {
+            Self::Cpu => &figure::CPU,
+            Self::Wall => &figure::WALL,
+            Self::Server => &figure::SERVER,
+            Self::Memory => &figure::MEMORY,
         }
-    }
-
-    /// This cost of a sample. `None` if it is an error, or if this was not measured: a subject
-    /// without a server, memory that did not grow, a time below the clock's resolution.
-    pub fn of(self, sample: &Sample) -> Option<f64> {
-        if sample.error.is_some() {
-            return None;
-        }
-        let total = match self {
-            Self::Cpu => Some(sample.cpu_ns),
-            Self::Wall => Some(sample.wall_ns),
-            Self::Server => sample.server_cpu_ns,
-            Self::Memory => sample.memory_bytes,
-        };
-        let total = as_float(total.filter(|&total| total > 0)?);
-        Some(if self == Self::Memory { total } else { total / as_float(sample.operations.max(1)) })
     }
 }
 
@@ -101,8 +73,4 @@ impl FromStr for Metric {
         all.find(|metric| metric.name() == name)
             .ok_or_else(|| UnknownMetric { name: name.to_owned() })
     }
-}
-
-fn as_float(number: u64) -> f64 {
-    number as f64
 }

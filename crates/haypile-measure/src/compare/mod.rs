@@ -27,9 +27,10 @@ pub use read::read;
 pub use read::read_each;
 pub use select::Selector;
 
+use crate::figure::Estimate;
 use crate::parameters;
 use crate::result::Sample;
-use crate::statistics::{Rule, Summary};
+use crate::statistics::{Centre, Rule, Summary};
 
 /// The most cases of one side that a message names.
 const MOST_NAMED: usize = 5;
@@ -129,6 +130,7 @@ fn side(group: &Group<'_>) -> Side {
         subject: group.subject.to_owned(),
         program: group.programs.first().cloned().unwrap_or_default(),
         summary: Summary::of(&group.values.to_vec()),
+        estimate: Centre::of(&group.values.to_vec()).map(Estimate::from),
         errors: group.errors,
         first_error: group.first_error.clone(),
     }

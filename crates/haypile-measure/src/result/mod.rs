@@ -6,7 +6,6 @@
 mod asked;
 mod begin;
 mod error;
-mod hits;
 mod identity;
 mod load;
 mod machine;
@@ -19,7 +18,6 @@ mod write;
 pub use asked::Asked;
 pub use begin::command_line;
 pub use error::ResultsError;
-pub use hits::REQUESTED_BYTES;
 pub use identity::Identity;
 pub use load::Load;
 pub use load::disturbance;

@@ -32,12 +32,14 @@
 //! rows, so that a [`Rule`] asks for p < 0.01, and for an effect beyond a noise floor: what is
 //! smaller than 1 % can come from where the linker has put a loop.
 
+mod centre;
 mod effect;
 mod order;
 mod summary;
 mod trimmed;
 mod verdict;
 
+pub use centre::Centre;
 pub use effect::{Effect, EffectError, Interval};
 pub use order::MedianInterval;
 pub use summary::Summary;

@@ -13,11 +13,15 @@ Examples:
   haypile lab report results.jsonl
   haypile lab report record/2026-11-22-2core-amd-epyc --output report.html --plots plots
   haypile simulate trace.csv --size 1MiB,8MiB --json > simulate.json
-  haypile lab report micro.jsonl simulate.json --output - | gzip > report.html.gz")]
+  haypile lab report micro.jsonl simulate.json --output - | gzip > report.html.gz
+  haypile lab report micro.jsonl --findings | jq '.findings[] | select(.figure == \"cpu\")'")]
 pub(crate) struct Report {
     /// Files of rows (*.jsonl), output of simulate --json (*.json), or directories of such files
     #[arg(required = true, value_name = "RESULTS")]
     pub(crate) results: Vec<PathBuf>,
+    /// Print the figures of all rows as JSON, with all digits, and write no page
+    #[arg(long, conflicts_with_all = ["output", "plots"])]
+    pub(crate) findings: bool,
     /// Page to write; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,

@@ -55,6 +55,7 @@ pub(crate) fn run(arguments: &All) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     let page = Report {
+        findings: false,
         results: vec![directory.clone()],
         output: directory.join("report.html"),
         plots: None,

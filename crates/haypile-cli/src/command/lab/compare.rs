@@ -71,7 +71,7 @@ fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> 
     let mut lines = vec![
         format!("old: {}", arguments.old.display()),
         format!("new: {}", new_name(arguments)),
-        format!("{metric} in {}, medians", metric.unit()),
+        format!("{metric}: {}", metric.figure().what),
     ];
     if !same.is_empty() {
         lines.push(format!("everywhere: {}", parameters::describe(&same)));
@@ -113,14 +113,13 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
             let value = |name| row.parameters.get(name).map(parameters::text);
             cells.extend(varying.iter().map(|name| value(name).unwrap_or_default()));
             cells.push(subject(row, has_programs));
-            let median = |side: &haypile_measure::compare::Side| {
-                let summary = side.summary.as_ref();
-                summary.map_or_else(
-                    || "-".to_owned(),
-                    |summary| comparison.metric.figure(summary.median),
-                )
+            let figure = comparison.metric.figure();
+            let value = |side: &haypile_measure::compare::Side| {
+                let estimate = side.estimate.as_ref();
+                let text = estimate.map_or_else(|| "-".to_owned(), |it| figure.write(it));
+                text.replace(haypile_number::NBSP, " ")
             };
-            cells.extend([median(&row.old), median(&row.new)]);
+            cells.extend([value(&row.old), value(&row.new)]);
             cells.extend(judgement(&row.outcome, comparison.rule));
             cells
         })

@@ -15,6 +15,13 @@ const STDOUT: &str = "-";
 /// Writes the page and the requested plots, and prints their paths. It renders everything before it
 /// writes anything.
 pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
+    if arguments.findings {
+        let input = report::read(&arguments.results)?;
+        for warning in input.warnings() {
+            eprintln!("warning: {warning}");
+        }
+        return output::json(&input.findings().to_json());
+    }
     let is_stdout = arguments.output.as_os_str() == STDOUT;
     if !is_stdout {
         target::check(&arguments.output)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use haypile_measure::measure::Case;
 use haypile_measure::result::{Identity, Parameters, Sample, Samples};
 use haypile_measure::statistics::{Effect, Rule};
-use haypile_number::bytes;
+use haypile_number::{Quantity, bytes};
 
 use super::super::lookups::{KEY_BYTES, Lookups, roomy};
 use super::super::parameters;
@@ -152,7 +152,7 @@ impl FoundCrossovers {
     /// The effect at the largest size, in words; what was measured may be too little to show one.
     fn at_the_last(&self) -> String {
         let Some((size, effect)) = self.effects.last() else { return String::new() };
-        let factor = |change: f64| format!("{:.2}", 1.0 + change);
+        let factor = |change: f64| Quantity::Factor.write(1.0 + change);
         let interval = match effect.interval() {
             Some(ends) if effect.samples() >= Rule::MIN_BLOCKS => {
                 format!("95 % interval {} to {}", factor(ends.low), factor(ends.high))

@@ -20,10 +20,7 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
     printout
 }
 
-fn row((size, effect): &(u32, Effect)) -> Vec<String> {
-    let interval = effect.interval().map_or_else(
-        || "-".to_owned(),
-        |interval| format!("{:.3} to {:.3}", 1.0 + interval.low, 1.0 + interval.high),
-    );
-    vec![size.to_string(), format!("{:.3}", effect.ratio()), interval]
+fn row((size, found): &(u32, Effect)) -> Vec<String> {
+    let [ratio, interval] = table::effect(Some(found));
+    vec![size.to_string(), ratio, interval]
 }

@@ -1,13 +1,14 @@
 //! `crossover`: from which size of an entry on one subject is slower than another.
 
+use haypile_measure::figure;
 use haypile_measure::result::Sample;
+use haypile_number::Quantity;
 
 use super::{Crossover, FoundCrossovers, find};
-use crate::report::body::curves::{VALUE_BYTES, figure, series};
-use crate::report::body::{cost, details, front};
+use crate::report::body::curves::{VALUE_BYTES, picture, series};
+use crate::report::body::{details, front};
 use crate::report::case::{Case, varying};
 use crate::report::chart::Spot;
-use crate::report::number::Quantity;
 use crate::report::section::Body;
 
 /// The section, with what the experiment itself finds in its samples.
@@ -15,11 +16,10 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     let found = find(samples.iter().copied());
     let spots = found.iter().flat_map(|found| found.crossovers.iter().map(|at| spot(found, at)));
     let axis = ("wall time of a hit", Quantity::Time);
-    let series = series(&cases.iter().collect::<Vec<_>>(), VALUE_BYTES, cost::wall, "");
+    let series = series(&cases.iter().collect::<Vec<_>>(), VALUE_BYTES, &figure::WALL, "");
     let title = "The cost of a hit by the size of its value".to_owned();
-    let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, spots.collect());
+    let (figure, left_out) = picture(title, VALUE_BYTES, axis, series, spots.collect());
     let varying = varying(cases);
-    let what = "wall time of a hit";
     let mut answers: Vec<String> = found.iter().map(FoundCrossovers::answer).collect();
     let answer = match answers.len() {
         0 => "Two caches that can be compared were not measured.".to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
         answers,
         figures: figure.into_iter().collect(),
         left_out: left_out.into_iter().collect(),
-        tables: vec![front::table(cases.iter(), &varying, cost::wall, Quantity::Time, what)],
+        tables: vec![front::table(cases.iter(), &varying, &figure::WALL)],
         ..Body::default()
     };
     details::details(&mut body, cases, &varying);

@@ -1,13 +1,13 @@
 //! The section of the report.
 
 use haypile_measure::result::Samples;
+use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::game::{self, game_table, is_game};
 use super::printout::{COLUMNS, IconCase, WayFigures, cases as icon_cases};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
-use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::Table;
 
@@ -26,7 +26,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         ..Body::default()
     };
     let table = |case: &IconCase| {
-        let good = case.ways.iter().filter(|way| way.wall_ms.is_some());
+        let good = case.ways.iter().filter(|way| way.wall().is_some());
         let rows: Vec<Vec<String>> = good.map(WayFigures::row).collect();
         (!rows.is_empty()).then(|| Table::of_numbers(printable(&case.title), &COLUMNS, rows))
     };
@@ -40,13 +40,10 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
 }
 
 fn answer(case: &IconCase) -> Option<String> {
-    let ms = |name: &str| {
-        let way = case.ways.iter().find(|way| way.name == name)?;
-        way.wall_ms.as_ref().map(|summary| summary.median)
-    };
-    let (scan, both) = (ms("scan")?, ms("both")?);
-    let write = |ms: f64| Quantity::Time.write(ms * 1e6);
-    let times = factor(scan / both.max(f64::MIN_POSITIVE));
+    let ns = |name: &str| Some(case.ways.iter().find(|way| way.name == name)?.wall()?.value);
+    let (scan, both) = (ns("scan")?, ns("both")?);
+    let write = |ns: f64| Quantity::Time.write(ns);
+    let times = Quantity::Factor.write(scan / both.max(f64::MIN_POSITIVE));
     Some(format!(
         "{}: {} with a scan, {} with the cache ({times} times)",
         printable(&case.title),

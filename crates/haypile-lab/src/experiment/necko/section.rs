@@ -1,12 +1,14 @@
 //! `loop` and `sequence`: what a call costs, by the size of its value.
 
+use haypile_measure::figure;
+use haypile_number::Quantity;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
 
-use crate::report::body::curves::{VALUE_BYTES, figure, series};
-use crate::report::body::{cost, details};
+use crate::report::body::curves::{VALUE_BYTES, picture, series};
+use crate::report::body::details;
 use crate::report::case::{Case, labels};
-use crate::report::number::{Quantity, list};
+use crate::report::number::list;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -22,14 +24,14 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let all = labels(cases.iter());
     for name in &names {
         let of_name: Vec<&Case<'_>> = cases.iter().filter(|case| case.name == *name).collect();
-        let mut series = series(&of_name, VALUE_BYTES, cost::wall, "");
+        let mut series = series(&of_name, VALUE_BYTES, &figure::WALL, "");
         for one in &mut series {
             one.place = all.iter().position(|label| *label == one.name).unwrap_or(0);
         }
         series.sort_by_key(|one| one.place);
         let title = format!("Time of a call: {name}");
         let axis = ("wall time per call", Quantity::Time);
-        let (figure, left_out) = figure(title, VALUE_BYTES, axis, series, Vec::new());
+        let (figure, left_out) = picture(title, VALUE_BYTES, axis, series, Vec::new());
         body.multiples.extend(figure);
         body.left_out.extend(left_out);
     }
@@ -55,7 +57,7 @@ fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
         let is_it = |case: &&Case<'_>| {
             case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
         };
-        let ranking = cases.iter().find(is_it)?.ranking(cost::wall);
+        let ranking = cases.iter().find(is_it)?.ranking(&figure::WALL);
         let costs: Vec<String> = ranking
             .iter()
             .map(|(entrant, estimate)| {
@@ -83,7 +85,8 @@ fn table(cases: &[Case<'_>], names: &[&str]) -> Table {
                 let of_size = |case: &&Case<'_>| {
                     case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
                 };
-                let estimate = cases.iter().find(of_size)?.entrant(&label)?.estimate(cost::wall)?;
+                let estimate =
+                    cases.iter().find(of_size)?.entrant(&label)?.estimate(&figure::WALL)?;
                 Some(Quantity::Time.write(estimate.value))
             };
             let cells: Vec<Option<String>> = sizes.iter().map(cell).collect();

@@ -23,7 +23,7 @@ pub struct Line {
     pub label: String,
     /// The number of runs.
     pub runs: u64,
-    /// The median time of a run, in microseconds; `None` where there is nothing but errors.
+    /// The wall time of a run, in microseconds; `None` where there is nothing but errors.
     pub run_us: Option<f64>,
     /// The ratio of the time of a miss to that of a hit of the same cache, here; for hits alone.
     pub miss_over_hit: Option<f64>,
@@ -46,7 +46,7 @@ pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
         for figures in &ranking.subjects {
             let (case, is_over_http) = case(ranking);
             let source = SourceCell { experiment, value_bytes, cache: cache(figures) };
-            let run_us = median_us(figures);
+            let run_us = run_us_of(figures);
             let mut line = Line {
                 value_bytes,
                 label: format!("{} ({})", name(case), source.label(figures)),
@@ -67,7 +67,7 @@ pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
                 });
                 let own = own.and_then(|miss| {
                     let own = miss.subjects.iter().find(|one| one.subject == figures.subject);
-                    own.and_then(median_us)
+                    own.and_then(run_us_of)
                 });
                 line.miss_over_hit = own.zip(run_us).map(|(miss, hit)| miss / hit);
                 let delay_us = number(ranking, "origin_delay_us");
@@ -129,8 +129,8 @@ fn number(ranking: &Ranking, name: &str) -> Option<u64> {
 
 /// The cost of a clearing belongs to the run, and is not counted as an operation: so it is divided
 /// by runs.
-fn median_us(figures: &Figures) -> Option<f64> {
-    figures.wall_ns.as_ref().map(|summary| summary.median / 1000.0)
+fn run_us_of(figures: &Figures) -> Option<f64> {
+    Some(figures.wall?.value / 1000.0)
 }
 
 fn name(case: &str) -> &str {

@@ -1,23 +1,27 @@
 //! Results for people.
 
+use haypile_measure::figure::{CPU, Estimate, Figure, HIT_RATIO, MEMORY, SERVER, WALL};
 use haypile_measure::measure::Contender;
 use haypile_measure::parameters;
 use haypile_measure::result::Sample;
-use haypile_measure::statistics::{Effect, Summary};
-use haypile_number::bytes;
+use haypile_measure::statistics::Effect;
+use haypile_number::Quantity;
 
 use super::latency::latencies;
 use crate::experiment::Printout;
-use crate::experiment::printout::ratio;
 use crate::ranking::{Figures, Ranking, rankings};
 
 const NOTHING: &str = "-";
 
 /// Returns a table for each case, with errors below it.
 pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
-    let names = names(contenders);
+    printout_of(samples, &names(contenders))
+}
+
+/// As [`printout`], of subjects and programs by their names.
+pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Printout {
     let several = names.iter().any(|(_, program)| *program != names[0].1);
-    let rankings = rankings(samples, &names);
+    let rankings = rankings(samples, names);
     let (same, varying) = parameters::part(rankings.iter().map(|one| &one.parameters));
     let mut printout = Printout::default();
     if !same.is_empty() {
@@ -51,11 +55,11 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
             heading = format!("{heading} {name}={}", parameters::text(value));
         }
     }
-    let has_server = ranking.subjects.iter().any(|figures| figures.server_ns.is_some());
-    let mut header = vec!["Subject", "CPU ns", "MAD"];
+    let has_server = ranking.subjects.iter().any(|figures| figures.server.is_some());
+    let mut header = vec!["Subject", CPU.title, "MAD"];
     // Additional time, if any subject has a server.
-    header.extend(has_server.then_some("Server ns"));
-    header.extend(["Wall ns", "MAD", "Relative", "95 % interval", "Hits", "Memory"]);
+    header.extend(has_server.then_some(SERVER.title));
+    header.extend([WALL.title, "MAD", "Relative", "95 % interval", HIT_RATIO.title, MEMORY.title]);
     let named = |figures: &Figures| {
         let subject = &figures.subject;
         if several { subject.identity().to_string() } else { subject.name.clone() }
@@ -77,33 +81,33 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
 }
 
 fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
-    let [cpu, cpu_mad] = times(figures.cpu_ns.as_ref());
-    let [wall, wall_mad] = times(figures.wall_ns.as_ref());
     let [relative, interval] = effect(figures.relative.as_ref());
-    let hits = figures.hit_ratio.map_or_else(|| NOTHING.to_owned(), ratio);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
-    let memory = figures.memory_bytes.map(|summary| bytes(summary.median as u64));
-    let memory = memory.unwrap_or_else(|| NOTHING.to_owned());
-    let mut row = vec![name, cpu, cpu_mad];
-    row.extend(has_server.then(|| times(figures.server_ns.as_ref())[0].clone()));
-    row.extend([wall, wall_mad, relative, interval, hits, memory]);
+    let mut row = vec![name];
+    row.extend(spread(&CPU, figures.cpu));
+    row.extend(has_server.then(|| written(&SERVER, figures.server)));
+    row.extend(spread(&WALL, figures.wall));
+    row.extend([relative, interval]);
+    row.extend([written(&HIT_RATIO, figures.hit_ratio), written(&MEMORY, figures.memory)]);
     row
 }
 
-/// Returns the median, and the median deviation from it as a share.
-fn times(summary: Option<&Summary>) -> [String; 2] {
-    summary.map_or_else(
-        || [NOTHING.to_owned(), NOTHING.to_owned()],
-        |summary| [format!("{:.1}", summary.median), format!("{:.1} %", summary.spread() * 100.0)],
-    )
+/// Returns an estimate for people.
+pub(crate) fn written(figure: &Figure, estimate: Option<Estimate>) -> String {
+    estimate.map_or_else(|| NOTHING.to_owned(), |estimate| figure.write(&estimate))
+}
+
+/// Returns the estimate, and the deviation of the blocks as a share of it.
+fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
+    let spread = estimate.and_then(|estimate| figure.write_spread(&estimate));
+    [written(figure, estimate), spread.unwrap_or_else(|| NOTHING.to_owned())]
 }
 
 /// Returns the ratio to the first subject, with its interval.
-fn effect(effect: Option<&Effect>) -> [String; 2] {
+pub(crate) fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
     let interval = effect.interval().map_or_else(
         || NOTHING.to_owned(),
-        |interval| format!("{:.3} to {:.3}", 1.0 + interval.low, 1.0 + interval.high),
+        |ends| Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high),
     );
-    [format!("{:.3}", effect.ratio()), interval]
+    [Quantity::Factor.write(effect.ratio()), interval]
 }

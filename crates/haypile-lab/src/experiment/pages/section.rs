@@ -1,7 +1,9 @@
 //! The section of the report.
 
 use haypile::ByteSize;
+use haypile_measure::figure::Estimate;
 use haypile_measure::result::Samples;
+use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
@@ -10,12 +12,11 @@ use super::source;
 use crate::experiment::on_pages::improvement::{
     ColumnName, LinkLoads, UNSHAPED, View, links, links_of, percent,
 };
-use crate::report::body::curves::{Over, figure};
+use crate::report::body::curves::{Over, picture};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::chart::Series;
-use crate::report::estimate::Estimate;
-use crate::report::number::{NBSP, Quantity, list};
+use crate::report::number::list;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -118,7 +119,7 @@ fn answer(links: &[LinkLoads]) -> String {
 }
 
 /// Mean time of a load by the size of the disk cache.
-fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report::chart::Figure> {
+fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report::chart::Picture> {
     let names: Vec<&ColumnName> =
         counted.unwrap_or(link).columns.iter().map(|(name, _)| name).collect();
     let mut series: Vec<Series> = Vec::new();
@@ -142,7 +143,7 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
         }
     }
     let title = format!("Load time over {}", link.link);
-    figure(title, SIZE, ("mean time of a load", Quantity::Time), series, Vec::new()).0
+    picture(title, SIZE, ("mean time of a load", Quantity::Time), series, Vec::new()).0
 }
 
 fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {

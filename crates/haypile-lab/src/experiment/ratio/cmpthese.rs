@@ -1,8 +1,8 @@
 //! The table of Perl's Benchmark.pm.
 
-/// `cmpthese` of Benchmark.pm 1.23: the rates from the lowest to the highest, and each against each
-/// in per cent. Rates are per second.
-pub fn cmpthese(rates: &[(String, f64)]) -> String {
+/// The cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the
+/// lowest to the highest, and each against each in per cent. Rates are per second.
+pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     let mut sorted: Vec<&(String, f64)> = rates.iter().collect();
     sorted.sort_by(|one, other| one.1.total_cmp(&other.1));
     let mut rows = vec![vec![String::new(), "Rate".to_owned()]];
@@ -18,6 +18,12 @@ pub fn cmpthese(rates: &[(String, f64)]) -> String {
         }));
         rows.push(row);
     }
+    rows
+}
+
+/// The table that `cmpthese` of Benchmark.pm prints.
+pub fn cmpthese(rates: &[(String, f64)]) -> String {
+    let rows = cells(rates);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..rows[0].len()).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();

@@ -1,5 +1,6 @@
 //! The results for people.
 
+use haypile_measure::figure::SECOND_NS;
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
 
@@ -30,10 +31,10 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
 /// the subjects.
 fn rates(ranking: &Ranking) -> Vec<(String, f64)> {
     let rate = |figures: &Figures| {
-        let cpu_ns = figures.cpu_ns.as_ref()?.median;
+        let rate = figures.cpu?.inverse(SECOND_NS).value;
         let name = &figures.subject.name;
         let name = abbreviation(name).map_or_else(|| name.clone(), str::to_owned);
-        (cpu_ns > 0.0).then(|| (name, 1e9 / cpu_ns))
+        Some((name, rate))
     };
     ranking.subjects.iter().filter_map(rate).collect()
 }

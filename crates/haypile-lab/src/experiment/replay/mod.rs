@@ -26,7 +26,7 @@ use haypile_sim::Trace;
 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
-pub use haypile_measure::result::REQUESTED_BYTES;
+pub use haypile_measure::figure::REQUESTED_BYTES;
 
 /// Name of the experiment.
 pub const NAME: &str = "replay";

@@ -1,10 +1,10 @@
 //! The results for people.
 
 use haypile_measure::result::Sample;
+use haypile_number::Quantity;
 
 use super::{Ratios, ReplayRow, ratios};
 use crate::experiment::Printout;
-use crate::experiment::printout::ratio;
 
 /// Returns byte hit ratios, then errors.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
@@ -13,7 +13,9 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     let header: Vec<String> =
         header.chain(cases.iter().map(|(trace, percent)| format!("{trace} {percent}%"))).collect();
     let shown = |ratios: Option<Ratios>, part: fn(&Ratios) -> f64| {
-        ratios.as_ref().map_or_else(|| "-".to_owned(), |ratios| ratio(part(ratios)))
+        ratios
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |ratios| Quantity::HitRatio.write(part(ratios)))
     };
     let row = |row: &ReplayRow| {
         let means = [shown(row.mean, |mean| mean.bytes), shown(row.mean, |mean| mean.objects)];

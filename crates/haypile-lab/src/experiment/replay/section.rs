@@ -1,15 +1,16 @@
 //! `replay`: hit ratios by trace and subject.
 
+use haypile_measure::figure::Estimate;
 use haypile_measure::result::Sample;
+use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::{Ratios, ReplayRow, ratios};
 use crate::report::body::details;
-use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
+use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, picture};
 use crate::report::case::Case;
 use crate::report::chart::Bar;
-use crate::report::estimate::Estimate;
-use crate::report::number::{Quantity, list};
+use crate::report::number::list;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -33,9 +34,9 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
         .collect();
     if !means.is_empty() {
         let measures = ["of bytes", "of requests"].map(str::to_owned).to_vec();
-        body.figures.push(figure(
+        body.figures.push(picture(
             "Mean hit ratio over all traces and capacities".to_owned(),
-            Quantity::Share,
+            Quantity::HitRatio,
             measures,
             means,
         ));
@@ -60,7 +61,7 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
         };
         let bars = rows.iter().map(bar).take(MAX_BARS).collect();
         let title = format!("Byte hit ratio: {}", printable(trace));
-        body.multiples.push(figure(title, Quantity::Share, measures, bars));
+        body.multiples.push(picture(title, Quantity::HitRatio, measures, bars));
     }
     body.tables.push(table(&of, &rows));
     details::details(&mut body, cases, &crate::report::case::varying(cases));
@@ -79,7 +80,7 @@ fn capacity(percent: f64) -> String {
 fn answer(rows: &[ReplayRow], cases: usize) -> String {
     let with_mean = || rows.iter().filter_map(|row| Some((row, row.mean?)));
     let said = |(row, mean): (&ReplayRow, Ratios)| {
-        format!("{} {}", printable(&row.subject), Quantity::Share.write(mean.bytes))
+        format!("{} {}", printable(&row.subject), Quantity::HitRatio.write(mean.bytes))
     };
     let all: Vec<String> = with_mean().map(said).collect();
     match all.as_slice() {
@@ -96,7 +97,7 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
 
 fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
     let write = |ratios: Option<Ratios>| {
-        ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::Share.write(ratios.bytes))
+        ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::HitRatio.write(ratios.bytes))
     };
     let row = |row: &ReplayRow| {
         let mut cells = vec![printable(&row.subject), write(row.mean)];

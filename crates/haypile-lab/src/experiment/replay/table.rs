@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use haypile_measure::figure::{BYTE_HIT_RATIO, HIT_RATIO};
 use haypile_measure::result::{Sample, Samples};
 
 use super::CAPACITY_PERCENT;
@@ -43,7 +44,10 @@ pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
         of_subject.entry(place).or_default().push(sample);
     }
     let of_case = |samples: &Samples<'_>| {
-        Some(Ratios { bytes: samples.byte_hit_ratio()?, objects: samples.hit_ratio()? })
+        Some(Ratios {
+            bytes: BYTE_HIT_RATIO.of(samples)?.value,
+            objects: HIT_RATIO.of(samples)?.value,
+        })
     };
     let row = |(subject, by_case): (&str, BTreeMap<usize, Samples<'_>>)| {
         let cases: Vec<Option<Ratios>> =
@@ -67,7 +71,8 @@ fn mean(all: &[Ratios]) -> Ratios {
 mod tests {
     use std::collections::BTreeMap;
 
-    use haypile_measure::result::{REQUESTED_BYTES, SCHEMA, SubjectId};
+    use haypile_measure::figure::REQUESTED_BYTES;
+    use haypile_measure::result::{SCHEMA, SubjectId};
 
     use super::*;
 

@@ -1,13 +1,13 @@
 //! The section of the report.
 
 use haypile_measure::result::Samples;
+use haypile_number::Quantity;
 
 use super::super::on_pages::improvement::{
     ColumnLoads, ColumnName, LinkLoads, View, links, percent,
 };
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
-use crate::report::number::Quantity;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 

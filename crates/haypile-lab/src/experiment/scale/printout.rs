@@ -2,7 +2,8 @@
 
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
-use haypile_number::grouped;
+use haypile_measure::statistics::Interval;
+use haypile_number::Quantity;
 
 use super::speedup::{Point, Scaling, scalings};
 use crate::experiment::Printout;
@@ -17,7 +18,7 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
         let is_alike = |one: &&Scaling| one.case == first.case && one.workers == first.workers;
         let (alike, others) = rest.split_at(rest.iter().take_while(is_alike).count());
         let workers = first.workers.parameter();
-        let header = ["Subject", workers, "Per second", "Speed-up", "95 % interval", "Efficiency"];
+        let header = ["Subject", workers, "Rate", "Speed-up", "95 % interval", "Efficiency"];
         let rows = alike.iter().flat_map(rows).collect();
         printout.gap().text(format!("{} by {workers}\n", first.case)).table(header, 1, 2, rows);
         rest = others;
@@ -28,23 +29,14 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
 
 fn rows(scaling: &Scaling) -> Vec<Vec<String>> {
     let row = |point: &Point| {
-        let interval = point.interval.map_or_else(
-            || "-".to_owned(),
-            |interval| format!("{:.2} to {:.2}", 1.0 + interval.low, 1.0 + interval.high),
-        );
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "operations per second, for people"
-        )]
-        let rate = point.rate as u64;
+        let ends = |ends: Interval| Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high);
         vec![
             scaling.subject.clone(),
             point.workers.to_string(),
-            grouped(rate),
-            format!("{:.2}", point.speedup),
-            interval,
-            format!("{:.0} %", point.efficiency * 100.0),
+            Quantity::Rate.write(point.rate),
+            Quantity::Factor.write(point.speedup),
+            point.interval.map_or_else(|| "-".to_owned(), ends),
+            Quantity::Share.write(point.efficiency),
         ]
     };
     scaling.points.iter().map(row).collect()

@@ -1,16 +1,17 @@
 //! The section of the report.
 
+use haypile_measure::figure;
 use haypile_measure::result::Samples;
+use haypile_measure::statistics::Interval;
+use haypile_number::Quantity;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::speedup::{Scaling, Workers, scalings};
-use crate::report::body::curves::{Over, figure, series};
-use crate::report::body::figures::SECOND_NS;
-use crate::report::body::{cost, details};
+use crate::report::body::curves::{Over, picture, series};
+use crate::report::body::details;
 use crate::report::case::{Case, labels, varying};
 use crate::report::chart::Series;
-use crate::report::number::{Quantity, factor};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -30,11 +31,11 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
             let is_it =
                 |case: &&Case<'_>| case.name == name && case.number(other.parameter) == Some(1);
             let own: Vec<&Case<'_>> = cases.iter().filter(is_it).collect();
-            let lines = series(&own, over, cost::wall, "").into_iter();
-            let lines = lines.filter(|line| line.points.len() > 1).map(|line| rates(line, &all));
+            let lines = series(&own, over, &figure::WALL_RATE, "").into_iter();
+            let lines = lines.filter(|line| line.points.len() > 1).map(|line| alike(line, &all));
             let title = format!("{name} by {}", over.label);
             let axis = ("operations per second of all together", Quantity::Rate);
-            let (figure, left_out) = figure(title, over, axis, lines.collect(), Vec::new());
+            let (figure, left_out) = picture(title, over, axis, lines.collect(), Vec::new());
             body.multiples.extend(figure);
             body.left_out.extend(left_out);
         }
@@ -44,13 +45,14 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     body
 }
 
-/// Turns times into rates.
-fn rates(line: Series, all: &[String]) -> Series {
+/// A line that looks as in the other charts.
+fn alike(line: Series, all: &[String]) -> Series {
     let place = all.iter().position(|label| *label == line.name).unwrap_or(line.place);
-    let rate = |(number, time): (u64, crate::report::estimate::Estimate)| {
-        (number, time.inverse(SECOND_NS))
-    };
-    Series { points: line.points.into_iter().map(rate).collect(), place, ..line }
+    Series { place, ..line }
+}
+
+fn factors(ends: Interval) -> String {
+    Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high)
 }
 
 /// Tells what the most workers bring.
@@ -60,19 +62,13 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
         let efficiency = Quantity::Share.write(last.efficiency);
         let interval = last.interval.map_or_else(
             || "too few blocks for an interval".to_owned(),
-            |ends| {
-                format!(
-                    "95\u{A0}% interval {} to {}",
-                    factor(1.0 + ends.low),
-                    factor(1.0 + ends.high)
-                )
-            },
+            |ends| format!("95\u{A0}% interval {}", factors(ends)),
         );
         Some(format!(
             "{} {}: {} with {} {} ({interval}; {efficiency} of perfect)",
             printable(&scaling.subject),
             scaling.case,
-            factor(last.speedup),
+            Quantity::Factor.write(last.speedup),
             last.workers,
             scaling.workers.parameter()
         ))
@@ -88,10 +84,7 @@ fn table(scalings: &[Scaling]) -> Table {
     let mut rows = Vec::new();
     for scaling in scalings {
         for point in &scaling.points {
-            let interval = point.interval.map_or_else(
-                || NOTHING.to_owned(),
-                |ends| format!("{:.2} to {:.2}", 1.0 + ends.low, 1.0 + ends.high),
-            );
+            let interval = point.interval.map_or_else(|| NOTHING.to_owned(), factors);
             let is = |workers| {
                 let number = point.workers.to_string();
                 if scaling.workers == workers { number } else { "1".to_owned() }
@@ -102,7 +95,7 @@ fn table(scalings: &[Scaling]) -> Table {
                 is(Workers::Threads),
                 is(Workers::Processes),
                 Quantity::Rate.write(point.rate),
-                factor(point.speedup),
+                Quantity::Factor.write(point.speedup),
                 interval,
                 Quantity::Share.write(point.efficiency),
             ]);

@@ -1,15 +1,16 @@
 //! `search`: what a lookup costs that finds nothing.
 
+use haypile_measure::figure;
 use haypile_measure::parameters;
 use haypile_number::grouped;
+use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
-use crate::report::body::curves::{Over, figure, series};
-use crate::report::body::{cost, details, front};
+use crate::report::body::curves::{Over, picture, series};
+use crate::report::body::{details, front};
 use crate::report::case::{Case, Entrant, labels};
 use crate::report::chart::Series;
-use crate::report::number::{NBSP, Quantity, factor};
 use crate::report::section::Body;
 
 const ENTRIES: Over =
@@ -27,22 +28,21 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             (_, Some(fill)) => format!(", {fill} full"),
         };
         let of_fill: Vec<&Case<'_>> = cases.iter().filter(|case| fill_of(case) == *fill).collect();
-        let of_fill = series(&of_fill, ENTRIES, cost::cpu, &suffix).into_iter();
+        let of_fill = series(&of_fill, ENTRIES, &figure::CPU, &suffix).into_iter();
         let first = all.len();
         all.extend(of_fill.map(|one| Series { place: first + one.place, ..one }));
     }
     let axis = ("processor time per lookup", Quantity::Time);
     let title = "A lookup that finds nothing".to_owned();
-    let (figure, left_out) = figure(title, ENTRIES, axis, all, Vec::new());
+    let (figure, left_out) = picture(title, ENTRIES, axis, all, Vec::new());
     let varying = crate::report::case::varying(cases);
-    let what = "processor time per lookup";
     let (answer, answers) = answer(cases, fills.last().and_then(Option::as_deref));
     let mut body = Body {
         answer,
         answers,
         figures: figure.into_iter().collect(),
         left_out: left_out.into_iter().collect(),
-        tables: vec![front::table(cases.iter(), &varying, cost::cpu, Quantity::Time, what)],
+        tables: vec![front::table(cases.iter(), &varying, &figure::CPU)],
         ..Body::default()
     };
     details::details(&mut body, cases, &varying);
@@ -71,14 +71,14 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
     let ends = |label: &String| {
         let mut with: Vec<(u64, &Entrant<'_>)> = of_fill()
             .filter_map(|case| Some((case.number(ENTRIES.parameter)?, case.entrant(label)?)))
-            .filter(|(_, entrant)| entrant.estimate(cost::cpu).is_some())
+            .filter(|(_, entrant)| entrant.estimate(&figure::CPU).is_some())
             .collect();
         with.sort_by_key(|(entries, _)| *entries);
         Some((*with.first()?, *with.last()?))
     };
     let sentence = |label: &String| {
         let ((few, at_few), (many, at_many)) = ends(label)?;
-        let [at_few, at_many] = [at_few, at_many].map(|entrant| entrant.estimate(cost::cpu));
+        let [at_few, at_many] = [at_few, at_many].map(|entrant| entrant.estimate(&figure::CPU));
         let (at_few, at_many) = (at_few?.value, at_many?.value);
         let time = |ns| Quantity::Time.write(ns);
         let first = format!("{label} takes {} with {}{NBSP}entries", time(at_few), grouped(few));
@@ -86,7 +86,7 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
             return Some(first);
         }
         // They were not measured in turns: there is no interval to tell.
-        let change = factor(at_many / at_few);
+        let change = Quantity::Factor.write(at_many / at_few);
         let many = grouped(many);
         Some(format!("{first} and {} with {many} ({change} times as much)", time(at_many)))
     };

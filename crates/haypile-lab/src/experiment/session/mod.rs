@@ -9,6 +9,7 @@
 mod options;
 
 use anyhow::bail;
+use haypile_measure::figure::Findings;
 use haypile_measure::measure::{Failure, UNPROVEN};
 use haypile_measure::result::{
     Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
@@ -112,6 +113,10 @@ impl<'a> Session<'a> {
                 printed.insert(name.to_owned(), value);
             }
             host.print_json(&Value::Object(printed))?;
+        } else if self.options.findings {
+            let mut printed = Findings::of(&samples.iter().collect()).to_json();
+            printed["complete"] = json!(measured.is_ok());
+            host.print_json(&printed)?;
         } else if !samples.is_empty() {
             host.print(&printout(samples))?;
         }

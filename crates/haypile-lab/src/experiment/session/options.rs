@@ -39,6 +39,9 @@ pub struct RunOptions {
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the figures that the tables show as JSON, with all digits
+    #[arg(long, conflicts_with = "json")]
+    pub findings: bool,
 }
 
 impl RunOptions {

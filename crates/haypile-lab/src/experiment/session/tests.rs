@@ -104,6 +104,20 @@ fn an_error_does_not_keep_what_was_measured_from_being_printed() {
 }
 
 #[test]
+fn findings_are_printed_instead_of_rows() {
+    let (host, options) = (Recorder::default(), options(&["--findings"]));
+    let mut session = Session::new("test", None, &options, &host).unwrap();
+    session.begin(None).unwrap();
+    session.keep(Sample { hits: 3, misses: 1, ..sample(&session) }).unwrap();
+    session.end(Ok(()), no_fields, printout).unwrap();
+    let json = host.json.lock().take().unwrap();
+    let of_hits = |it: &&Value| it["figure"] == "hit-ratio";
+    let found = json["findings"].as_array().unwrap().iter().find(of_hits).unwrap();
+    assert_eq!((&found["value"], &json["complete"]), (&json!(0.75), &json!(true)));
+    assert!(host.printed.lock().is_empty());
+}
+
+#[test]
 fn the_end_says_whether_results_are_errors_or_incomplete() {
     let (host, options) = (Recorder::default(), options(&[]));
     let ended = |error: Option<&str>, measured| {

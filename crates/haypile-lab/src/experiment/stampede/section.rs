@@ -1,12 +1,12 @@
 //! `stampede`: how often an expired key was computed.
 
-use haypile_number::grouped;
+use haypile_measure::figure::COMPUTATIONS;
+use haypile_number::{Quantity, grouped};
 
-use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, figure};
+use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, picture, written};
 use crate::report::case::{Case, Entrant, varying};
 use crate::report::chart::Bar;
-use crate::report::estimate::Estimate;
-use crate::report::number::{Quantity, count};
+use crate::report::number::count;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -19,7 +19,6 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         let mut bars = Vec::new();
         for entrant in &case.entrants {
             let counts = counts(case, entrant);
-            let each = counts.map(per_key);
             if let Some((computed, keys)) = counts {
                 let title = case.title(&varying);
                 parts.push(format!(
@@ -35,10 +34,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
                 entrant.label.clone(),
                 number(counts.map(|(_, keys)| keys)),
                 number(counts.map(|(computed, _)| computed)),
-                each.map_or_else(|| NOTHING.to_owned(), |each| Quantity::Count.write(each)),
+                written(entrant, &COMPUTATIONS),
                 entrant.errors().to_string(),
             ]);
-            let value = each.map(Estimate::exact);
+            let value = entrant.estimate(&COMPUTATIONS);
             bars.push(Bar { label: entrant.label.clone(), values: vec![value] });
         }
         bars.sort_by(|one: &Bar, other: &Bar| {
@@ -49,7 +48,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         if body.multiples.len() < MAX_MULTIPLES && bars.iter().any(|bar| bar.values[0].is_some()) {
             let title = format!("Computations per key: {}", case.title(&varying));
             let measures = vec!["computations per key".to_owned()];
-            body.multiples.push(figure(title, Quantity::Count, measures, bars));
+            body.multiples.push(picture(title, Quantity::Count, measures, bars));
         }
     }
     (body.answer, body.answers) = match parts.as_slice() {
@@ -75,8 +74,4 @@ fn counts(case: &Case<'_>, entrant: &Entrant<'_>) -> Option<(u64, u64)> {
     let good = || entrant.good();
     let computed = good().map(|sample| sample.misses).reduce(u64::saturating_add)?;
     Some((computed, keys.saturating_mul(good().count() as u64)))
-}
-
-fn per_key((computed, keys): (u64, u64)) -> f64 {
-    computed as f64 / keys as f64
 }

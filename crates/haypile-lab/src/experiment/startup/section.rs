@@ -1,6 +1,7 @@
 //! The section of the report.
 
 use haypile_measure::result::Samples;
+use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::condition::Condition;
@@ -9,7 +10,7 @@ use super::printout::notes;
 use super::timelines;
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
-use crate::report::number::{Quantity, list};
+use crate::report::number::list;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 

@@ -4,10 +4,10 @@ use anyhow::bail;
 use haypile_measure::result::{Sample, Samples};
 
 use super::condition::Condition;
-use crate::report::chart::{Chart, Figure, Form, Timelines, slug};
+use crate::report::chart::{Chart, Form, Picture, Timelines, slug};
 
 /// Returns a figure for each command that was watched under two conditions.
-pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Figure> {
+pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Picture> {
     let watched: Samples<'a> =
         samples.into_iter().filter(|sample| sample.timeline.is_some()).collect();
     let figure = |(case, samples): &(&'a str, Samples<'a>)| {
@@ -36,7 +36,7 @@ pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<
             .collect::<Vec<_>>()
             .join("; ");
         let chart = Chart::Timelines(Timelines { panels });
-        Figure { slug: slug(&format!("timeline {case}")), title, caption, description, chart }
+        Picture { slug: slug(&format!("timeline {case}")), title, caption, description, chart }
     };
     watched.grouped(|sample| sample.case.as_str()).iter().map(figure).collect()
 }

@@ -1,12 +1,13 @@
 //! The results for people.
 
+use haypile_measure::figure::HIT_RATIO;
 use haypile_measure::result::Sample;
 use haypile_measure::subject::SubjectSpec;
 use haypile_measure::torture::TortureCase;
-use haypile_number::grouped;
+use haypile_number::{Quantity, grouped};
 
 use crate::experiment::Printout;
-use crate::experiment::printout::ratio;
+use crate::experiment::on_caches::table::written;
 
 const NOTHING: &str = "-";
 
@@ -23,9 +24,9 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
         "Failed",
         "Busy",
         "Hits",
-        "Write ms",
-        "Read ms",
-        "Open ms",
+        "Write",
+        "Read",
+        "Open",
     ];
     let rows: Vec<_> = samples.iter().map(row).collect();
     let mut printout = Printout::default();
@@ -37,10 +38,10 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
         let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
         if sample.error.is_none() && sample.case == TortureCase::Compute.name() {
             printout.text(format!(
-                "{}: others took over {} computations, the slowest after {} ms\n",
+                "{}: others took over {} computations, the slowest after {}\n",
                 sample.subject.name,
                 count("taken_over"),
-                millis(count("longest_takeover_ns")),
+                shown(count("longest_takeover_ns")),
             ));
         }
     }
@@ -60,14 +61,12 @@ fn row(sample: &Sample) -> Vec<String> {
     let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
     let whole = |name: &str| grouped(count(name));
     let time = |name: &str| {
-        if count(name) == 0 { NOTHING.to_owned() } else { millis(count(name)) }
+        if count(name) == 0 { NOTHING.to_owned() } else { shown(count(name)) }
     };
-    let reads = sample.hits + sample.misses;
-    let hits = if reads == 0 || sample.case != TortureCase::Evict.name() {
-        NOTHING.to_owned()
-    } else {
-        ratio(sample.hits as f64 / reads as f64)
-    };
+    // Errors have no figure; a case that evicts is judged by its hits, whatever else failed.
+    let found = Sample { error: None, ..sample.clone() };
+    let hits = HIT_RATIO.of(&[&found].into_iter().collect());
+    let hits = hits.filter(|_| sample.case == TortureCase::Evict.name());
     vec![
         name(sample),
         sample.subject.name.clone(),
@@ -78,13 +77,13 @@ fn row(sample: &Sample) -> Vec<String> {
         whole("wrong"),
         whole("failed"),
         whole("busy"),
-        hits,
+        written(&HIT_RATIO, hits),
         time("longest_write_ns"),
         time("longest_read_ns"),
         time("longest_open_ns"),
     ]
 }
 
-fn millis(nanos: u64) -> String {
-    format!("{:.1}", nanos as f64 / 1e6)
+fn shown(ns: u64) -> String {
+    Quantity::Time.write(ns as f64)
 }

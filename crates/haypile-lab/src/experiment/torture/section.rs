@@ -1,9 +1,10 @@
 //! `torture`: what was lost, wrong and slow.
 
-use haypile_number::grouped;
+use haypile_measure::figure::count as count_of;
+use haypile_number::{Quantity, grouped};
 
 use crate::report::case::{Case, Entrant, labels, varying};
-use crate::report::number::{Quantity, count, list};
+use crate::report::number::{count, list};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
@@ -66,7 +67,7 @@ fn answer(cases: &[Case<'_>]) -> (String, Vec<String>) {
 /// The counts that mean an error, in words: `2 lost`.
 fn wrong(entrants: &[&Entrant<'_>]) -> Vec<String> {
     let of = |name: &&str| {
-        let counts = entrants.iter().filter_map(|entrant| entrant.count(name));
+        let counts = entrants.iter().filter_map(|entrant| count_of(&entrant.samples, name));
         let sum = counts.fold(0, u64::saturating_add);
         (sum > 0).then(|| format!("{} {name}", grouped(sum)))
     };
@@ -79,7 +80,8 @@ fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String
     } else {
         case.title(varying)
     };
-    let number = |name: &&str| entrant.count(name).map_or_else(|| NOTHING.to_owned(), grouped);
+    let number =
+        |name: &&str| count_of(&entrant.samples, name).map_or_else(|| NOTHING.to_owned(), grouped);
     let mut outcome = if entrant.errors() == 0 { "held" } else { "failed" }.to_owned();
     let wrong = wrong(&[entrant]);
     if !wrong.is_empty() {
@@ -89,9 +91,8 @@ fn row(case: &Case<'_>, entrant: &Entrant<'_>, varying: &[String]) -> Vec<String
     row.extend(["kills", "acknowledged", "compared"].iter().map(number));
     row.push(number(&"over_100ms"));
     let longest = |(name, _): &(&str, &str)| {
-        let counts = entrant.samples.iter().filter_map(|sample| sample.counts.get(*name));
-        let longest = counts.max().filter(|ns| **ns > 0);
-        longest.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(*ns as f64))
+        let longest = count_of(&entrant.samples, name).filter(|ns| *ns > 0);
+        longest.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns as f64))
     };
     row.extend(LONGEST.iter().map(longest));
     row

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use haypile_measure::figure::{Estimate, Figure};
+use haypile_number::Quantity;
 use haypile_sim::plot::axis::capacity;
 use haypile_sim::plot::{MAX_CURVES, Unit};
 
 use super::super::case::{Case, labels};
-use super::super::chart::{Chart, Figure, Lines, Series, Spot, Ticks, slug};
-use super::super::estimate::{Cost, Estimate};
-use super::super::number::{Quantity, count};
+use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};
+use super::super::number::count;
 use super::figures::beyond;
 
 /// The amounts along which lines go.
@@ -26,7 +27,7 @@ pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
 /// A line for each subject of these cases; what part of it is a name's suffix.
-pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: Cost, suffix: &str) -> Vec<Series> {
+pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &str) -> Vec<Series> {
     let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {
             let amount = case.number(over.parameter).filter(|amount| *amount > 0)?;
@@ -48,13 +49,13 @@ pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<
 
 /// A chart of lines with everything that is said about it, unless there is no line to draw; and
 /// what is left out.
-pub(crate) fn figure(
+pub(crate) fn picture(
     title: String,
     over: Over,
     (y_label, quantity): (&str, Quantity),
     mut series: Vec<Series>,
     spots: Vec<Spot>,
-) -> (Option<Figure>, Option<String>) {
+) -> (Option<Picture>, Option<String>) {
     let amounts: Vec<u64> = amounts(series.iter()).into_iter().collect();
     match amounts.as_slice() {
         [] => return (None, None),
@@ -77,7 +78,9 @@ pub(crate) fn figure(
         spots.iter().map(|spot| format!("{} at {}.", spot.label, capacity(spot.at, over.unit))),
     );
     let mut caption = match quantity {
-        Quantity::Share => format!("{y_label} by {}; lower is better.", over.label),
+        Quantity::Share | Quantity::HitRatio => {
+            format!("{y_label} by {}; lower is better.", over.label)
+        }
         Quantity::Rate => {
             format!("{y_label} by {}, both on logarithmic axes; higher is better.", over.label)
         }
@@ -100,7 +103,7 @@ pub(crate) fn figure(
     };
     let description = format!("{y_label} by {}. {}", over.label, sentences.join(" "));
     let slug = slug(&title);
-    (Some(Figure { slug, title, caption, description, chart: Chart::Lines(chart) }), left_out)
+    (Some(Picture { slug, title, caption, description, chart: Chart::Lines(chart) }), left_out)
 }
 
 fn describe(series: &Series, unit: Unit, quantity: Quantity) -> String {

@@ -1,11 +1,14 @@
 //! Charts and tables that several experiments share.
 
+use haypile_measure::figure;
+use haypile_measure::figure::{Estimate, Figure};
+use haypile_measure::statistics::Interval;
+use haypile_number::{NBSP, Quantity};
+
 use super::super::case::{Case, Entrant};
-use super::super::chart::{Bar, Bars, Chart, Figure, slug};
-use super::super::estimate::{Cost, Estimate};
-use super::super::number::{NBSP, Quantity, count, factor};
+use super::super::chart::{Bar, Bars, Chart, Picture, slug};
+use super::super::number::count;
 use super::super::table::{NOTHING, Table};
-use super::cost;
 use super::front::{ends, is_floor, verdict};
 
 /// Most bars of a chart, and most small charts of an experiment.
@@ -15,24 +18,13 @@ pub(crate) const MAX_MULTIPLES: usize = 8;
 pub(crate) const MAX_TABLES: usize = 60;
 /// Two clocks that agree within this part are shown as one.
 const SAME: f64 = 0.02;
-/// Nanoseconds in a second.
-pub(crate) const SECOND_NS: f64 = 1e9;
-
-/// The quantity that a bar shows.
-#[derive(Clone, Copy)]
-pub(crate) struct Measure {
-    pub(crate) name: &'static str,
-    pub(crate) of: fn(&Entrant<'_>) -> Option<Estimate>,
-}
-
 /// A chart of the subjects of a case, in the order of its ranking by `order`, the best first.
 pub(crate) fn bars(
     case: &Case<'_>,
     title: String,
-    quantity: Quantity,
-    measures: &[Measure],
-    order: Cost,
-) -> (Option<Figure>, Option<String>) {
+    measures: &[&Figure],
+    order: &Figure,
+) -> (Option<Picture>, Option<String>) {
     let mut entrants: Vec<&Entrant<'_>> =
         case.ranking(order).into_iter().map(|(entrant, _)| entrant).collect();
     if entrants.is_empty() {
@@ -47,20 +39,20 @@ pub(crate) fn bars(
     entrants.truncate(MAX_BARS);
     let bar = |entrant: &&Entrant<'_>| Bar {
         label: entrant.label.clone(),
-        values: measures.iter().map(|measure| (measure.of)(entrant)).collect(),
+        values: measures.iter().map(|figure| entrant.estimate(figure)).collect(),
     };
     let mut bars: Vec<Bar> = entrants.iter().map(bar).collect();
     let mut same = None;
     if let [_, second] = measures
         && bars.iter().all(says_nothing_more)
     {
-        same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.name)));
+        same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.what)));
         for bar in &mut bars {
             bar.values.truncate(1);
         }
     }
-    let names = measures.iter().take(bars[0].values.len()).map(|one| one.name.to_owned());
-    let mut figure = figure(title, quantity, names.collect(), bars);
+    let names = measures.iter().take(bars[0].values.len()).map(|one| one.what.to_owned());
+    let mut figure = picture(title, measures[0].quantity, names.collect(), bars);
     if let Some(same) = same {
         figure.caption = format!("{} {same}", figure.caption);
     }
@@ -84,12 +76,12 @@ pub(crate) fn capital(text: &str) -> String {
 }
 
 /// A chart of bars with everything that is said about it.
-pub(crate) fn figure(
+pub(crate) fn picture(
     title: String,
     quantity: Quantity,
     measures: Vec<String>,
     bars: Vec<Bar>,
-) -> Figure {
+) -> Picture {
     let description = describe(quantity, &measures, &bars);
     let measure = match measures.as_slice() {
         [one] => format!("{}.", capital(one)),
@@ -98,7 +90,7 @@ pub(crate) fn figure(
     let chart = Bars { quantity, measures, rows: bars };
     let mut caption = vec![match (quantity, chart.is_log()) {
         (Quantity::Rate, true) => "Points on a logarithmic axis: further to the right is better.",
-        (Quantity::Rate | Quantity::Share, _) => "Longer is better.",
+        (Quantity::Rate | Quantity::Share | Quantity::HitRatio, _) => "Longer is better.",
         (_, false) => "Shorter is better.",
         (_, true) => "Points on a logarithmic axis: further to the left is better.",
     }];
@@ -106,7 +98,7 @@ pub(crate) fn figure(
     if intervals.any(|estimate| estimate.interval.is_some()) {
         caption.push("Lines across the ends are 95\u{A0}% intervals.");
     }
-    Figure {
+    Picture {
         slug: slug(&title),
         title,
         caption: format!("{measure} {}", caption.join(" ")).trim_start().to_owned(),
@@ -120,13 +112,11 @@ fn describe(quantity: Quantity, measures: &[String], bars: &[Bar]) -> String {
         let value = |(name, value): (&String, &Option<Estimate>)| {
             let written = match value {
                 None => "not measured".to_owned(),
-                Some(Estimate { value, interval: Some((low, high)) }) if high.is_finite() => {
-                    format!(
-                        "{} (95 % interval {} to {})",
-                        quantity.write(*value),
-                        quantity.write(*low),
-                        quantity.write(*high)
-                    )
+                Some(Estimate { value, interval: Some(Interval { low, high }), .. })
+                    if high.is_finite() =>
+                {
+                    let ends = quantity.write_range(*low, *high);
+                    format!("{} (95 % interval {ends})", quantity.write(*value))
                 }
                 Some(estimate) => quantity.write(estimate.value),
             };
@@ -145,8 +135,8 @@ pub(crate) fn beyond(number: usize, most: usize) -> Option<usize> {
 }
 
 /// All results of the subjects of a case, relative to the cheapest.
-pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: Cost) -> Table {
-    let has_server = cost::has_server(std::slice::from_ref(case));
+pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) -> Table {
+    let has_server = has_server(std::slice::from_ref(case));
     let ranking = case.ranking(cost);
     let first = ranking.iter().map(|(entrant, _)| *entrant).find(|entrant| !is_floor(entrant));
     let measured = ranking.iter().map(|(entrant, _)| *entrant);
@@ -162,27 +152,34 @@ pub(crate) fn table(case: &Case<'_>, title: &str, per: &str, cost: Cost, wall: C
         row.extend(match &over {
             None => [nothing(), nothing()],
             Some(over) => [
-                format!("{}{NBSP}×", factor(over.effect.ratio())),
+                format!("{}{NBSP}×", Quantity::Factor.write(over.effect.ratio())),
                 ends(&over.effect).unwrap_or_else(nothing),
             ],
         });
         if has_server {
-            row.push(times(entrant, cost::server)[0].clone());
+            row.push(written(entrant, &figure::SERVER));
         }
         row.extend([wall, wall_mad]);
-        row.push(entrant.hit_ratio().map_or_else(nothing, |ratio| Quantity::Share.write(ratio)));
-        let memory = entrant.summary(cost::memory);
-        row.push(memory.map_or_else(nothing, |memory| Quantity::Bytes.write(memory.median)));
+        row.extend([&figure::HIT_RATIO, &figure::MEMORY].map(|figure| written(entrant, figure)));
         row.push(samples(entrant));
         row.push(version(entrant));
         row
     };
     let rows = measured.chain(missing).map(row).collect();
-    let mut names = vec!["Subject", "Verdict", "CPU", "MAD", "Over the first", "95 % interval"];
-    names.extend(has_server.then_some("Server CPU"));
-    names.extend(["Wall", "MAD", "Hits", "Memory", "Samples", "Version"]);
+    let mut names =
+        vec!["Subject", "Verdict", cost.title, "MAD", "Over the first", "95 % interval"];
+    names.extend(has_server.then_some(figure::SERVER.title));
+    names.extend([
+        wall.title,
+        "MAD",
+        figure::HIT_RATIO.title,
+        figure::MEMORY.title,
+        "Samples",
+        "Version",
+    ]);
     let last = names.len() - 1;
-    let caption = format!("{title}: medians {per} and their median absolute deviation");
+    let caption =
+        format!("{title}: {} and {}, with the median absolute deviation", cost.what, wall.what);
     Table::of_numbers(caption, &names, rows).with_text_in(&[1, last]).detail()
 }
 
@@ -190,14 +187,21 @@ fn nothing() -> String {
     NOTHING.to_owned()
 }
 
-fn times(entrant: &Entrant<'_>, cost: Cost) -> [String; 2] {
-    entrant.summary(cost).map_or_else(
-        || [nothing(), nothing()],
-        |summary| {
-            let mad = format!("{:.1}{NBSP}%", summary.spread() * 100.0);
-            [Quantity::Time.write(summary.median), mad]
-        },
-    )
+/// The value of a figure in a cell.
+pub(crate) fn written(entrant: &Entrant<'_>, figure: &Figure) -> String {
+    entrant.estimate(figure).map_or_else(nothing, |estimate| figure.write(&estimate))
+}
+
+fn times(entrant: &Entrant<'_>, cost: &Figure) -> [String; 2] {
+    let estimate = entrant.estimate(cost);
+    let spread = estimate.and_then(|estimate| cost.write_spread(&estimate));
+    [written(entrant, cost), spread.unwrap_or_else(nothing)]
+}
+
+/// Whether a server worked for anybody in these cases.
+pub(crate) fn has_server(cases: &[Case<'_>]) -> bool {
+    let mut entrants = cases.iter().flat_map(|case| &case.entrants);
+    entrants.any(|entrant| entrant.estimate(&figure::SERVER).is_some())
 }
 
 fn samples(entrant: &Entrant<'_>) -> String {

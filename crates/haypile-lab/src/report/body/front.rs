@@ -1,11 +1,12 @@
 //! The subject in front, and how sure that is.
 
 use haypile_measure::compare::Pairing;
+use haypile_measure::figure::Figure;
 use haypile_measure::statistics::{Effect, Rule, Verdict};
+use haypile_number::{NBSP, Quantity};
 
 use super::super::case::{Case, Entrant, Lead, Next};
-use super::super::estimate::Cost;
-use super::super::number::{NBSP, Quantity, count, factor, list};
+use super::super::number::{count, list};
 use super::super::table::{NOTHING, Table};
 
 /// Subjects that are not caches, and show the cost of measuring or copying alone.
@@ -15,7 +16,7 @@ pub(crate) const FLOORS: [&str; 3] = ["copy", "none", "noop"];
 const MOST_TOLD: usize = 5;
 
 /// The subject in front in a case, floors aside unless there is nothing else.
-fn lead<'a>(case: &'a Case<'_>, cost: Cost) -> Option<Lead<'a>> {
+fn lead<'a>(case: &'a Case<'_>, cost: &Figure) -> Option<Lead<'a>> {
     case.lead(cost, |entrant: &Entrant<'_>| !is_floor(entrant))
         .or_else(|| case.lead(cost, |_| true))
 }
@@ -26,16 +27,16 @@ pub(crate) fn is_floor(entrant: &Entrant<'_>) -> bool {
 
 /// The result of one case, as a sentence without its end: `x takes 95 ns`, and how it compares with
 /// the next one.
-pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option<String> {
+pub(crate) fn of_case(case: &Case<'_>, cost: &Figure) -> Option<String> {
     let lead = lead(case, cost)?;
-    let first = format!("{} ({})", lead.first.label, quantity.write(lead.estimate.value));
+    let first = format!("{} ({})", lead.first.label, cost.write(&lead.estimate));
     Some(match &lead.next {
         None => format!("{first} alone was measured"),
         Some(next) => match next.verdict {
             verdict if verdict.is_none() => format!(
                 "{first} took least, and {} {} times as much: {verdict} for a verdict",
                 next.entrant.label,
-                factor(next.effect.ratio())
+                Quantity::Factor.write(next.effect.ratio())
             ),
             _ if !lead.level.is_empty() => {
                 let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
@@ -52,7 +53,7 @@ pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
             _ => format!(
                 "{first} is in front, and {} takes {} times as much{}",
                 next.entrant.label,
-                factor(next.effect.ratio()),
+                Quantity::Factor.write(next.effect.ratio()),
                 interval(&next.effect).map(|ends| format!(" ({ends})")).unwrap_or_default(),
             ),
         },
@@ -62,15 +63,14 @@ pub(crate) fn of_case(case: &Case<'_>, cost: Cost, quantity: Quantity) -> Option
 /// The subjects in front, and in how many cases: a sentence about what `what` names.
 pub(crate) fn of_cases<'c>(
     cases: impl Iterator<Item = &'c Case<'c>> + Clone,
-    cost: Cost,
-    quantity: Quantity,
+    cost: &Figure,
     what: &str,
 ) -> String {
     let leads: Vec<Lead<'_>> = cases.clone().filter_map(|case| lead(case, cost)).collect();
     match leads.len() {
         0 => return format!("Nothing was measured of {what}."),
         1 => {
-            let found = { cases }.find_map(|case| of_case(case, cost, quantity));
+            let found = { cases }.find_map(|case| of_case(case, cost));
             return format!("Of {what}: {}.", found.unwrap_or_default());
         }
         _ => {}
@@ -129,8 +129,10 @@ impl Leads {
     /// The number of cases with the least and the largest ratio: `2 (the second takes 1.10 to 1.30
     /// times as much)`.
     fn told(&self) -> String {
-        let least = self.ratios.iter().copied().reduce(f64::min).map(factor);
-        let most = self.ratios.iter().copied().reduce(f64::max).map(factor);
+        let least =
+            self.ratios.iter().copied().reduce(f64::min).map(|ratio| Quantity::Factor.write(ratio));
+        let most =
+            self.ratios.iter().copied().reduce(f64::max).map(|ratio| Quantity::Factor.write(ratio));
         match (least, most) {
             (Some(least), Some(most)) if least == most => {
                 format!("{} (the second takes {least} times as much)", self.cases)
@@ -170,21 +172,19 @@ fn told(mut tally: LeadTally) -> String {
 pub(crate) fn table<'c>(
     cases: impl Iterator<Item = &'c Case<'c>>,
     varying: &[String],
-    cost: Cost,
-    quantity: Quantity,
-    what: &str,
+    cost: &Figure,
 ) -> Table {
     let rows = cases.filter_map(|case| {
         let lead = lead(case, cost)?;
         let mut row = vec![case.title(varying), lead.first.label.clone()];
-        let takes = quantity.write(lead.estimate.value);
+        let takes = cost.write(&lead.estimate);
         row.extend(match &lead.next {
             None => [NOTHING, NOTHING, &takes, NOTHING, NOTHING, NOTHING].map(str::to_owned),
             Some(next) => [
                 next.entrant.label.clone(),
                 verdict(next),
                 takes,
-                format!("{}{NBSP}×", factor(next.effect.ratio())),
+                format!("{}{NBSP}×", Quantity::Factor.write(next.effect.ratio())),
                 ends(&next.effect).unwrap_or_else(|| NOTHING.to_owned()),
                 match next.pairing {
                     Pairing::Paired { blocks } => blocks.to_string(),
@@ -205,8 +205,9 @@ pub(crate) fn table<'c>(
         "Blocks",
     ];
     let caption = format!(
-        "The first two by {what}, and the verdict on the second. A difference is shown if p < {} and it \
+        "The first two by {}, and the verdict on the second. A difference is shown if p < {} and it \
          exceeds {} %",
+        cost.what,
         Rule::SIGNIFICANCE,
         Rule::default().noise_floor() * 100.0
     );
@@ -236,7 +237,7 @@ pub(crate) fn sentence(parts: &[String]) -> String {
 /// The ends of an effect's interval as factors.
 pub(crate) fn ends(effect: &Effect) -> Option<String> {
     let ends = effect.interval()?;
-    Some(format!("{} to {}", factor(1.0 + ends.low), factor(1.0 + ends.high)))
+    Some(Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high))
 }
 
 fn interval(effect: &Effect) -> Option<String> {

@@ -1,6 +1,5 @@
 //! The findings of an experiment: its answer, its charts and its tables, out of its samples.
 
-pub(crate) mod cost;
 pub(crate) mod curves;
 pub(crate) mod details;
 pub(crate) mod figures;

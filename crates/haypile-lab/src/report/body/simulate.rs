@@ -1,5 +1,7 @@
 //! `simulate`: miss-ratio curves.
 
+use haypile_measure::figure::Estimate;
+use haypile_number::Quantity;
 use haypile_number::grouped;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
@@ -7,12 +9,11 @@ use haypile_sim::plot::drawing::text::printable;
 
 use super::super::about::about;
 use super::super::chart::Series;
-use super::super::estimate::Estimate;
-use super::super::number::{Quantity, count, list};
+use super::super::number::{count, list};
 use super::super::section::{Body, Section, anchor};
 use super::super::simulation::{Simulations, Trace};
 use super::super::table::{NOTHING, Table};
-use super::curves::{Over, figure};
+use super::curves::{Over, picture};
 use super::figures::{MAX_TABLES, beyond};
 
 const NAME: &str = "simulate";
@@ -160,10 +161,10 @@ fn add(body: &mut Body, trace: &Trace) {
     let over = Over { parameter: "capacity", label: "size of the cache", unit };
     let mut all: Vec<Series> = Vec::new();
     let curve = trace.lru_curve.iter().filter(|point| point.capacity > 0).map(|point| {
-        let ends =
-            ((point.miss_ratio - point.error).max(0.0), (point.miss_ratio + point.error).min(1.0));
-        let interval = (point.error > 0.0).then_some(ends);
-        (point.capacity, Estimate { value: point.miss_ratio, interval })
+        let (miss_ratio, error) = (point.miss_ratio, point.error);
+        let exact = Estimate::exact(miss_ratio);
+        let (low, high) = ((miss_ratio - error).max(0.0), (miss_ratio + error).min(1.0));
+        (point.capacity, if error > 0.0 { exact.within(low, high) } else { exact })
     });
     all.push(Series {
         name: "lru, its curve".to_owned(),
@@ -186,7 +187,7 @@ fn add(body: &mut Body, trace: &Trace) {
     // Belady's has a mark of its own.
     let drawn = all.iter_mut().filter(|series| !series.knows_future);
     drawn.enumerate().for_each(|(place, series)| series.place = place);
-    let (figure, left_out) = figure(
+    let (figure, left_out) = picture(
         format!("Miss ratio: {name}"),
         over,
         ("miss ratio", Quantity::Share),

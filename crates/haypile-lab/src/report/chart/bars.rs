@@ -1,17 +1,18 @@
 //! A bar for each subject and measure, from zero; or a point with a logarithmic axis.
 
+use haypile_measure::figure::Estimate;
+use haypile_measure::statistics::Interval;
+use haypile_number::Quantity;
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::{COLOURS, Mark, Marker};
 use haypile_sim::plot::drawing::text::{printable, shorten};
 use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, RGBColor, SOFT_INK};
 
-use super::super::estimate::Estimate;
-use super::super::number::Quantity;
 use super::legend::{Legend, SIGN_LENGTH_PX};
 use super::scale::Scale;
 use super::{
-    EDGE_PX, Figure, Form, LINE_PX, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px,
+    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px,
 };
 
 const BAR_PX: f64 = 12.0;
@@ -70,7 +71,7 @@ impl Bars {
         self.rows.iter().flat_map(|bar| bar.values.iter().copied().flatten()).collect()
     }
 
-    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
         let layout = self.layout(figure, form)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let height_px = (layout.foot + 24.0).ceil() as u32;
@@ -90,7 +91,7 @@ impl Bars {
         })
     }
 
-    fn layout(&self, figure: &Figure, form: Form) -> Result<BarLayout, PlotError> {
+    fn layout(&self, figure: &Picture, form: Form) -> Result<BarLayout, PlotError> {
         let width = form.width_px();
         let mut top = draw_title(None, figure, form)?;
         let legend = (self.measures.len() > 1)
@@ -237,7 +238,7 @@ fn draw_bar(
 fn draw_whisker(
     canvas: &Canvas<'_>,
     layout: &BarLayout,
-    (low, high): (f64, f64),
+    Interval { low, high }: Interval,
     y: f64,
 ) -> Result<(), PlotError> {
     let x = |value| layout.left + layout.scale.at(value) * (layout.right - layout.left);

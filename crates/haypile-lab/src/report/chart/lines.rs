@@ -1,5 +1,8 @@
 //! Lines by size or by percentile, with what was found about places between.
 
+use haypile_measure::figure::Estimate;
+use haypile_measure::statistics::Interval;
+use haypile_number::Quantity;
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::{CapacityAxis, Tick};
@@ -9,12 +12,10 @@ use haypile_sim::plot::drawing::spread::spread;
 use haypile_sim::plot::drawing::text::{printable, shorten};
 use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
 
-use super::super::estimate::Estimate;
-use super::super::number::Quantity;
 use super::legend::{Legend, SIGN_LENGTH_PX};
 use super::scale::Scale;
 use super::{
-    EDGE_PX, Figure, Form, LINE_PX, SMALL_PX, TEXT_PX, centred_within, draw_title, normal, small,
+    EDGE_PX, Form, LINE_PX, Picture, SMALL_PX, TEXT_PX, centred_within, draw_title, normal, small,
     text_px,
 };
 
@@ -98,7 +99,7 @@ struct Drawn<'a> {
 }
 
 impl Lines {
-    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
         let layout = self.layout(figure, form)?;
         let foot = layout.legend.as_ref().map_or(layout.foot + 46.0, |legend| legend.foot);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
@@ -131,7 +132,7 @@ impl Lines {
         })
     }
 
-    fn layout(&self, figure: &Figure, form: Form) -> Result<LineLayout, PlotError> {
+    fn layout(&self, figure: &Picture, form: Form) -> Result<LineLayout, PlotError> {
         let width = form.width_px();
         let spots = self.spots.iter().map(|spot| spot.at);
         let points = || self.series.iter().flat_map(|series| &series.points);
@@ -255,7 +256,7 @@ impl Drawn<'_> {
 
     fn draw_intervals(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
         for (amount, estimate) in &self.series.points {
-            if let Some((low, high)) = estimate.interval {
+            if let Some(Interval { low, high }) = estimate.interval {
                 let ends = [layout.place(*amount, low), layout.place(*amount, high)];
                 canvas.line(&ends, Stroke::solid(self.mark.colour, 1.4))?;
             }

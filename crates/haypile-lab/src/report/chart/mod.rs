@@ -68,7 +68,7 @@ pub(crate) enum Chart {
 
 /// A chart with what is said about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
+pub(crate) struct Picture {
     /// A name for files and anchors: letters, digits and hyphens.
     pub(crate) slug: String,
     /// Its title, in a few words.
@@ -80,7 +80,7 @@ pub(crate) struct Figure {
     pub(crate) chart: Chart,
 }
 
-impl Figure {
+impl Picture {
     /// The chart as an SVG document with fixed colours.
     pub(crate) fn svg(&self, form: Form) -> Result<String, PlotError> {
         match &self.chart {
@@ -100,7 +100,7 @@ pub(crate) fn slug(title: &str) -> String {
 }
 
 /// Draws the title of a picture that stands alone; where the rest of it begins.
-fn draw_title(canvas: Option<&Canvas<'_>>, figure: &Figure, form: Form) -> Result<f64, PlotError> {
+fn draw_title(canvas: Option<&Canvas<'_>>, figure: &Picture, form: Form) -> Result<f64, PlotError> {
     if form != Form::Alone {
         return Ok(EDGE_PX);
     }

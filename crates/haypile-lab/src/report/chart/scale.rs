@@ -1,10 +1,10 @@
 //! Where values lie between the ends of an axis, and which of them are named.
 
+use haypile_measure::figure::Estimate;
+use haypile_number::Quantity;
 use haypile_sim::plot::axis::Tick;
 use haypile_sim::plot::drawing::text::width_em;
 
-use super::super::estimate::Estimate;
-use super::super::number::Quantity;
 use super::SMALL_PX;
 
 /// From this factor between the largest and the smallest value on, an axis is logarithmic: on a
@@ -34,13 +34,13 @@ impl Scale {
         let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
         let (least, most) = above
             .fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
-        if quantity != Quantity::Share && quantity != Quantity::Count && most > least * FROM_FACTOR
-        {
+        let is_share = matches!(quantity, Quantity::Share | Quantity::HitRatio);
+        if !is_share && quantity != Quantity::Count && most > least * FROM_FACTOR {
             return Self::log(quantity, estimates);
         }
-        let ends = estimates.iter().filter_map(|estimate| estimate.interval.map(|ends| ends.1));
+        let ends = estimates.iter().filter_map(|estimate| Some(estimate.interval?.high));
         let longest = ends.filter(|end| *end <= most * MOST_BEYOND).fold(most, f64::max);
-        let longest = if quantity == Quantity::Share { longest.min(1.0) } else { longest };
+        let longest = if is_share { longest.min(1.0) } else { longest };
         Self::linear(quantity, longest)
     }
 
@@ -56,8 +56,8 @@ impl Scale {
     /// A logarithmic axis for all of these, of which at least one is above 0.
     pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
-        for Estimate { value, interval } in estimates.iter().filter(|one| one.value > 0.0) {
-            let (from, to) = interval.unwrap_or((*value, *value));
+        for Estimate { value, interval, .. } in estimates.iter().filter(|one| one.value > 0.0) {
+            let (from, to) = interval.map_or((*value, *value), |ends| (ends.low, ends.high));
             low = low.min(from.max(value / MOST_BEYOND));
             high = high.max(to.min(value * MOST_BEYOND));
         }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_endless_interval_does_not_stretch_the_axis() {
-        let wild = Estimate { value: 10.0, interval: Some((1e-9, f64::INFINITY)) };
+        let wild = Estimate::exact(10.0).within(1e-9, f64::INFINITY);
         assert!(Scale::fitting(Quantity::Time, &[wild]).holds(10.0));
         assert!(!Scale::fitting(Quantity::Time, &[wild]).holds(100.0));
         assert!(!Scale::log(Quantity::Time, &[wild]).holds(100.0));

@@ -1,17 +1,17 @@
 //! The course of starts, each with its processes as bars, and above them the processors and the disk.
 //! Bootchart drew what the KDE icon cache saves like this.
 
+use haypile_measure::figure::Estimate;
 use haypile_measure::result::{ProcessBar, Timeline};
+use haypile_number::Quantity;
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::COLOURS;
 use haypile_sim::plot::drawing::text::{printable, shorten};
 use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
 
-use super::super::estimate::Estimate;
-use super::super::number::Quantity;
 use super::scale::Scale;
-use super::{EDGE_PX, Figure, Form, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
+use super::{EDGE_PX, Form, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
 
 const GRAPH_PX: f64 = 46.0;
 const GRAPH_GAP_PX: f64 = 20.0;
@@ -43,7 +43,7 @@ struct Panel<'a> {
 }
 
 impl Timelines {
-    pub(crate) fn svg(&self, figure: &Figure, form: Form) -> Result<String, PlotError> {
+    pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
         let width = form.width_px();
         let top = draw_title(None, figure, form)?;
         let end_ns = self.panels.iter().map(|(_, timeline)| timeline.end_ns()).max().unwrap_or(0);
@@ -246,7 +246,7 @@ mod tests {
     fn panels_are_drawn_in_every_form_and_say_what_they_leave_out() {
         let panels = vec![("with".to_owned(), timeline(3)), ("off".to_owned(), timeline(40))];
         let chart = Timelines { panels };
-        let figure = Figure {
+        let figure = Picture {
             slug: "x".to_owned(),
             title: "x".to_owned(),
             caption: String::new(),

@@ -115,8 +115,7 @@ fn foot(report: &Report) -> Markup {
                  Intervals hold the true mean in 95 of 100 cases, if blocks are independent."
             }
             p {
-                "Bars and points are means of logarithms after a fifth is trimmed from each end; tables of \
-                 single cases have medians. Whiskers without a cap at an end go on beyond the picture. Of the \
+                "Costs are means of logarithms over blocks, after a fifth is trimmed from each end. Whiskers without a cap at an end go on beyond the picture. Of the \
                  first among many that are close, chance has a part in who it is."
             }
             @if !report.warnings.is_empty() {

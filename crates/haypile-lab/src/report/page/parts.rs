@@ -4,7 +4,7 @@ use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::text::printable;
 use maud::{Markup, PreEscaped, html};
 
-use super::super::chart::{Figure, Form, themed};
+use super::super::chart::{Form, Picture, themed};
 use super::super::section::Section;
 use super::super::table::Table;
 
@@ -12,7 +12,7 @@ use super::super::table::Table;
 const MANY: usize = 12;
 
 /// A chart as wide as the text; on a narrow screen, one that is laid out for it.
-pub(crate) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
+pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     let wide = drawing(figure, Form::Wide)?;
     let narrow = drawing(figure, Form::Narrow)?;
     Ok(html! {
@@ -26,7 +26,7 @@ pub(crate) fn figure(figure: &Figure) -> Result<Markup, PlotError> {
 }
 
 /// Small charts in a row; nothing where there are none.
-pub(crate) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
+pub(crate) fn multiples(figures: &[Picture]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
         @if !figures.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn multiples(figures: &[Figure]) -> Result<Markup, PlotError> {
 }
 
 /// A small chart, one of several.
-fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
+fn multiple(figure: &Picture) -> Result<Markup, PlotError> {
     let drawing = drawing(figure, Form::Narrow)?;
     Ok(html! {
         figure {
@@ -48,7 +48,7 @@ fn multiple(figure: &Figure) -> Result<Markup, PlotError> {
 }
 
 /// The drawing has been made of escaped text.
-fn drawing(figure: &Figure, form: Form) -> Result<Markup, PlotError> {
+fn drawing(figure: &Picture, form: Form) -> Result<Markup, PlotError> {
     Ok(PreEscaped(themed(&figure.svg(form)?)))
 }
 

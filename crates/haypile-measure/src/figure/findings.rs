@@ -1,0 +1,156 @@
+//! All figures of samples, for programs.
+
+use std::collections::BTreeSet;
+
+use haypile_number::Quantity;
+use serde_json::{Value, json};
+
+use super::{CPU, Estimate, FIGURES, Operations, PERCENTILES, count, quantity_of_count};
+use crate::result::{Parameters, Sample, Samples, SubjectId};
+use crate::statistics::Effect;
+
+/// The version of the form.
+const SCHEMA: u64 = 1;
+
+/// The value of a figure of one subject in one case.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The experiment.
+    pub experiment: String,
+    /// The case.
+    pub case: String,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The subject.
+    pub subject: SubjectId,
+    /// The runs that were pooled.
+    pub runs: Vec<String>,
+    /// The number of samples, errors among them.
+    pub samples: usize,
+    /// The number of those that are errors, which count for no figure but counts.
+    pub errors: usize,
+    /// The name of the figure: that of one of [`FIGURES`], `count:` with the name of a count, a percentile
+    /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
+    /// subject.
+    pub figure: String,
+    /// The kind of the value.
+    pub quantity: Quantity,
+    /// The value.
+    pub estimate: Estimate,
+    /// The subject that is 1.0, of `times`.
+    pub over: Option<SubjectId>,
+}
+
+/// The figures of samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings(pub Vec<Finding>);
+
+impl Findings {
+    /// Computes all figures that samples have, by case and subject in the order of the samples.
+    pub fn of(samples: &Samples<'_>) -> Self {
+        let mut findings = Vec::new();
+        for case in samples.cases() {
+            let subjects = case.by_subject();
+            let first = subjects.first().map(|(_, samples)| samples.clone()).unwrap_or_default();
+            for (_, own) in &subjects {
+                add(&mut findings, own, &first);
+            }
+        }
+        Self(findings)
+    }
+
+    /// Returns the findings as JSON, with all digits. `docs/results.md` describes the form.
+    pub fn to_json(&self) -> Value {
+        let findings: Vec<Value> = self.0.iter().map(Finding::to_json).collect();
+        json!({ "schema": SCHEMA, "findings": findings })
+    }
+}
+
+impl Finding {
+    fn to_json(&self) -> Value {
+        let ends = self.estimate.interval.map(|ends| json!({ "low": ends.low, "high": ends.high }));
+        json!({
+            "experiment": self.experiment,
+            "case": self.case,
+            "parameters": self.parameters,
+            "subject": self.subject,
+            "runs": self.runs,
+            "samples": self.samples,
+            "errors": self.errors,
+            "figure": self.figure,
+            "unit": unit(self.quantity),
+            "value": self.estimate.value,
+            "interval": ends,
+            "mad": self.estimate.mad,
+            "over": self.over,
+        })
+    }
+}
+
+fn unit(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Rate => "per second",
+        Quantity::Time => "nanoseconds",
+        Quantity::Bytes => "bytes",
+        Quantity::Share | Quantity::HitRatio | Quantity::Factor => "ratio",
+        Quantity::Count | Quantity::Number => "count",
+    }
+}
+
+/// The last sample that succeeded knows the version.
+pub(super) fn subject<'a>(samples: &Samples<'a>) -> Option<&'a SubjectId> {
+    let known = samples.iter().rev().find(|sample| sample.error.is_none());
+    known.or(samples.last()).map(|sample| &sample.subject)
+}
+
+fn add(findings: &mut Vec<Finding>, own: &Samples<'_>, first: &Samples<'_>) {
+    let Some(subject) = subject(own) else { return };
+    let sample: &Sample = own[0];
+    let runs: BTreeSet<&String> = own.iter().map(|sample| &sample.run).collect();
+    let runs: Vec<String> = runs.into_iter().cloned().collect();
+    let errors = own.iter().filter(|sample| sample.error.is_some()).count();
+    let mut push = |figure: String, quantity, estimate, over: Option<&SubjectId>| {
+        findings.push(Finding {
+            experiment: sample.experiment.clone(),
+            case: sample.case.clone(),
+            parameters: sample.parameters.clone(),
+            subject: subject.clone(),
+            runs: runs.clone(),
+            samples: own.len(),
+            errors,
+            figure,
+            quantity,
+            estimate,
+            over: over.cloned(),
+        });
+    };
+    for figure in FIGURES {
+        if let Some(estimate) = figure.of(own) {
+            push(figure.name.to_owned(), figure.quantity, estimate, None);
+        }
+    }
+    let times = Effect::paired(&CPU.values(first).paired(&CPU.values(own)));
+    if let Ok(times) = times
+        && first != own
+    {
+        let estimate = Estimate::exact(times.ratio());
+        let ends = times.interval();
+        let estimate = ends.map_or(estimate, |it| estimate.within(1.0 + it.low, 1.0 + it.high));
+        push("times".to_owned(), Quantity::Factor, estimate, self::subject(first));
+    }
+    let names: BTreeSet<&String> = own.iter().flat_map(|sample| sample.counts.keys()).collect();
+    for name in names {
+        if let Some(sum) = count(own, name) {
+            let estimate = Estimate::exact(sum as f64);
+            push(format!("count:{name}"), quantity_of_count(name), estimate, None);
+        }
+    }
+    for kind in Operations::kinds(own) {
+        let Some(operations) = Operations::of(own, kind) else { continue };
+        for (percentile, ns) in PERCENTILES.iter().zip(operations.percentiles) {
+            let name = format!("{}:{kind}", percentile.name);
+            push(name, Quantity::Time, Estimate::exact(ns), None);
+        }
+    }
+}

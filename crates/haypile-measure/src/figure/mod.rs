@@ -1,0 +1,163 @@
+//! Figures: what is computed from samples, each defined once.
+//!
+//! A [`Figure`] is data: a name, a unit, a rounding, the rows that count and the estimator that pools
+//! them. Tables, charts, sentences and JSON are layouts over figures, and compute nothing of their own.
+//! The rows that count are those of one subject in one case, without errors; of several rows of a block,
+//! which depend on each other, the median counts once.
+
+mod findings;
+mod known;
+mod operations;
+
+use haypile_number::Quantity;
+
+use crate::result::{Sample, Samples, Values};
+use crate::statistics::{Centre, Interval, Summary};
+
+pub use findings::{Finding, Findings};
+pub use known::*;
+pub use operations::{Operations, PERCENTILES, Percentile};
+
+/// A quantity that is computed from samples.
+#[derive(Debug)]
+pub struct Figure {
+    /// Its name in findings and in the comments of tables: `cpu`.
+    pub name: &'static str,
+    /// The title of a column, or of bars.
+    pub title: &'static str,
+    /// What it is, within a sentence: `processor time per operation`.
+    pub what: &'static str,
+    /// The kind of its values: the unit and the rounding.
+    pub quantity: Quantity,
+    estimator: Estimator,
+}
+
+impl PartialEq for Figure {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Returns the quantity of one sample; `None` where it has none.
+type OfSample = fn(&Sample) -> Option<f64>;
+
+/// The way in which the values of samples become one.
+#[derive(Clone, Copy, Debug)]
+enum Estimator {
+    /// The [`Centre`] of costs above 0 over blocks.
+    Centre(OfSample),
+    /// A number divided by the centre of costs.
+    PerCentre(f64, OfSample),
+    /// The median over blocks, of counts that may be 0.
+    Median(OfSample),
+    /// The sum of parts divided by the sum of wholes.
+    Ratio(fn(&Sample) -> Option<(f64, f64)>),
+}
+
+/// The value of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// The value, in the unit of its quantity: nanoseconds, bytes, or a part of 1.
+    pub value: f64,
+    /// The ends of its 95 % interval, where there is one.
+    pub interval: Option<Interval>,
+    /// The median absolute deviation of the blocks' values from their median, where they are spread.
+    pub mad: Option<f64>,
+}
+
+impl Figure {
+    /// Returns the value of samples of one subject in one case; `None` where they have none.
+    pub fn of(&self, samples: &Samples<'_>) -> Option<Estimate> {
+        match self.estimator {
+            Estimator::Centre(_) => Some(Centre::of(&self.values(samples).to_vec())?.into()),
+            Estimator::PerCentre(number, _) => {
+                let cost: Estimate = Centre::of(&self.values(samples).to_vec())?.into();
+                Some(cost.inverse(number))
+            }
+            Estimator::Median(of) => {
+                let summary = Summary::of(&good(samples).values(of).to_vec())?;
+                Some(Estimate { mad: Some(summary.mad), ..Estimate::exact(summary.median) })
+            }
+            Estimator::Ratio(of) => {
+                let samples = good(samples);
+                let parts = samples.iter().filter_map(|sample| of(sample));
+                let (part, whole) =
+                    parts.fold((0.0, 0.0), |sum: (f64, f64), one| (sum.0 + one.0, sum.1 + one.1));
+                (whole > 0.0).then(|| Estimate::exact(part / whole))
+            }
+        }
+    }
+
+    /// Returns the costs of blocks, of those that are above 0: what [`difference`](crate::compare::difference)
+    /// compares. There are none of a figure that is no cost.
+    pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
+        let (Estimator::Centre(of) | Estimator::PerCentre(_, of)) = self.estimator else {
+            return Values::default();
+        };
+        good(samples).values(|sample| of(sample).filter(|cost| cost.is_finite() && *cost > 0.0))
+    }
+
+    /// Returns an estimate for people.
+    pub fn write(&self, estimate: &Estimate) -> String {
+        self.quantity.write(estimate.value)
+    }
+
+    /// Returns the deviation of the blocks for people, as a share of the value.
+    pub fn write_spread(&self, estimate: &Estimate) -> Option<String> {
+        let share = estimate.mad? / estimate.value.abs().max(f64::MIN_POSITIVE);
+        Some(Quantity::Share.write(share))
+    }
+}
+
+impl Estimate {
+    /// A value that is exact, or of which nothing more is known.
+    pub fn exact(value: f64) -> Self {
+        Self { value, interval: None, mad: None }
+    }
+
+    /// The estimate with a known interval.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Self {
+        Self { interval: Some(Interval { low, high }), ..self }
+    }
+
+    /// The estimate of what is the larger the smaller this is: `number` divided by it.
+    #[must_use]
+    pub fn inverse(self, number: f64) -> Self {
+        let turned = |ends: Interval| Interval { low: number / ends.high, high: number / ends.low };
+        // The deviation is the same part of the value.
+        let mad = self.mad.map(|mad| number / self.value * (mad / self.value));
+        Self { value: number / self.value, interval: self.interval.map(turned), mad }
+    }
+}
+
+impl From<Centre> for Estimate {
+    fn from(centre: Centre) -> Self {
+        Self { value: centre.value, interval: centre.interval, mad: Some(centre.mad) }
+    }
+}
+
+/// The value of a count of the runner over samples, those with errors among them: the sum, and of times
+/// (`_ns`) the longest. `None` where no sample has it.
+pub fn count(samples: &Samples<'_>, name: &str) -> Option<u64> {
+    let counts = samples.iter().filter_map(|sample| sample.counts.get(name).copied());
+    counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })
+}
+
+/// The kind of a count of the runner.
+pub fn quantity_of_count(name: &str) -> Quantity {
+    if is_time(name) { Quantity::Time } else { Quantity::Number }
+}
+
+fn is_time(count: &str) -> bool {
+    count.ends_with("_ns")
+}
+
+/// Samples that were measured.
+fn good<'a>(samples: &Samples<'a>) -> Samples<'a> {
+    samples.iter().copied().filter(|sample| sample.error.is_none()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use serde_json::json;
+
+use super::*;
+use crate::result::Sample;
+
+/// A sample of 10 operations that take `ns` nanoseconds each.
+fn sample(run: &str, block: u64, ns: u64) -> Sample {
+    serde_json::from_value(json!({
+        "schema": 1, "run": run, "experiment": "micro", "case": "get",
+        "parameters": {"keys": 4, "requested_bytes": 200}, "seed": 1, "block": block, "position": 0,
+        "subject": {"name": "memory", "version": "1", "language": "Rust", "program": "haypile"},
+        "operations": 10, "wall_ns": 20 * ns, "cpu_ns": 10 * ns, "hits": 8, "misses": 2,
+        "memory_bytes": 1 << 20, "counts": {"hit_bytes": 50, "busy": 3, "longest_write_ns": block},
+        "latency_ns": {"get": {"count": 10, "p50": 5, "p90": 6, "p99": 7, "p999": 8, "max": 9, "mean": 5.5}},
+    }))
+    .unwrap()
+}
+
+fn failed(sample: Sample) -> Sample {
+    Sample { error: Some("it stopped".to_owned()), ..sample }
+}
+
+fn close(found: Option<Estimate>, value: f64) {
+    let found = found.unwrap().value;
+    assert!((found - value).abs() < 1e-9 * value.abs().max(1.0), "{found} for {value}");
+}
+
+#[test]
+fn each_figure_is_what_a_reader_computes_from_the_rows() {
+    // With a fifth trimmed from each end the middle three are left; their geometric mean is 200.
+    let all = [1, 100, 200, 400, 90_000].into_iter().zip(0..);
+    let mut samples: Vec<Sample> = all.map(|(ns, block)| sample("a", block, ns)).collect();
+    samples.push(failed(Sample { hits: 1_000, ..sample("a", 5, 7) }));
+    let samples: Samples<'_> = samples.iter().collect();
+    close(CPU.of(&samples), 200.0);
+    close(WALL.of(&samples), 400.0);
+    close(CPU_RATE.of(&samples), 1e9 / 200.0);
+    close(PART_CPU.of(&samples), 2000.0);
+    close(SOURCE_CPU.of(&samples), 200.0);
+    close(KEY_WALL.of(&samples), 1000.0);
+    close(MEMORY.of(&samples), f64::from(1 << 20));
+    close(HIT_RATIO.of(&samples), 0.8);
+    close(BYTE_HIT_RATIO.of(&samples), 0.25);
+    close(COMPUTATIONS.of(&samples), 0.5);
+    assert_eq!(SERVER.of(&samples), None);
+    assert_eq!(TOGETHER.of(&samples), CPU.of(&samples));
+    // Counts of errors are results as well.
+    assert_eq!((count(&samples, "busy"), count(&samples, "longest_write_ns")), (Some(18), Some(5)));
+    assert_eq!(count(&samples, "unknown"), None);
+}
+
+#[test]
+fn samples_of_one_block_count_once() {
+    let samples = [sample("a", 0, 100), sample("a", 0, 300), sample("a", 1, 200)];
+    let samples: Samples<'_> = samples.iter().collect();
+    close(CPU.of(&samples), 200.0);
+    assert_eq!(CPU.values(&samples).len(), 2);
+    let other_run = [sample("a", 0, 100), sample("b", 0, 400)];
+    let samples: Samples<'_> = other_run.iter().collect();
+    assert_eq!(CPU.values(&samples).len(), 2);
+}
+
+#[test]
+fn errors_and_nothing_have_no_figure() {
+    let samples = [failed(sample("a", 0, 100))];
+    for samples in [samples.iter().collect(), Samples::default()] {
+        for figure in FIGURES {
+            assert_eq!(figure.of(&samples), None, "{}", figure.name);
+        }
+    }
+}
+
+#[test]
+fn names_are_different() {
+    let mut names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), FIGURES.len());
+}
+
+#[test]
+fn findings_have_every_figure_with_its_key() {
+    let other = |sample: Sample| {
+        let mut sample = sample;
+        "file".clone_into(&mut sample.subject.name);
+        sample
+    };
+    let samples = [
+        sample("a", 0, 100),
+        other(sample("a", 0, 200)),
+        sample("b", 0, 100),
+        other(failed(sample("b", 0, 200))),
+    ];
+    let json = Findings::of(&samples.iter().collect()).to_json();
+    assert_eq!(json["schema"], 1);
+    let all = json["findings"].as_array().unwrap();
+    let find = |subject: &str, figure: &str| {
+        all.iter().find(|it| it["subject"]["name"] == subject && it["figure"] == figure)
+    };
+    let cpu = find("file", "cpu").unwrap();
+    assert!((cpu["value"].as_f64().unwrap() - 200.0).abs() < 1e-9);
+    assert_eq!((&cpu["runs"], &cpu["samples"]), (&json!(["a", "b"]), &json!(2)));
+    assert_eq!((&cpu["errors"], &cpu["interval"]), (&json!(1), &json!(null)));
+    assert_eq!(cpu["unit"], "nanoseconds");
+    let times = find("file", "times").unwrap();
+    assert!((times["value"].as_f64().unwrap() - 2.0).abs() < 1e-9);
+    assert_eq!(times["over"]["name"], "memory");
+    assert_eq!(find("memory", "times"), None);
+    assert_eq!(find("memory", "p99:get").unwrap()["value"], 7.0);
+    assert_eq!(find("memory", "count:busy").unwrap()["value"], 6.0);
+    assert!(find("memory", "cpu").unwrap()["interval"]["low"].is_number());
+}
+
+#[test]
+fn what_is_turned_over_keeps_its_interval_around_it() {
+    let blocks = [90, 100, 110, 105, 95].into_iter().zip(0..);
+    let samples: Vec<Sample> = blocks.map(|(ns, block)| sample("a", block, ns)).collect();
+    let rate = CPU_RATE.of(&samples.iter().collect()).unwrap();
+    let ends = rate.interval.unwrap();
+    assert!(ends.low < rate.value && rate.value < ends.high, "{rate:?}");
+    assert!((rate.value - 1e7).abs() < 2e5, "{rate:?}");
+}
+
+#[test]
+fn percentiles_are_medians_over_samples_and_the_longest_is_of_all() {
+    let with = |block, p50, max| {
+        let mut sample = sample("a", block, 1);
+        let latency = sample.latency_ns.as_mut().unwrap().get_mut("get").unwrap();
+        (latency.p50, latency.max) = (p50, max);
+        sample
+    };
+    let samples = [with(0, 100, 7), with(1, 300, 9), with(2, 200, 8), failed(with(3, 1, 50))];
+    let samples: Samples<'_> = samples.iter().collect();
+    assert_eq!(Operations::kinds(&samples), ["get"]);
+    let get = Operations::of(&samples, "get").unwrap();
+    let percentiles = get.percentiles.map(|ns| Quantity::Time.write(ns).replace('\u{A0}', ""));
+    assert_eq!(percentiles, ["200ns", "6.00ns", "7.00ns", "8.00ns", "9.00ns"]);
+    assert_eq!((get.mean, get.count, get.samples), (Some(5.5), 30, 3));
+    assert_eq!(Operations::of(&samples, "set"), None);
+}

@@ -1,0 +1,62 @@
+//! The centre of measurements.
+
+use super::effect::{Effect, Interval};
+use super::summary::Summary;
+
+/// The centre of values above 0, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Centre {
+    /// The mean of the logarithms after a fifth is trimmed from each end, as a value again. [`Effect`]
+    /// trims ratios: the ratio of two centres differs from it where the blocks at the ends differ.
+    pub value: f64,
+    /// The ends of its 95 % interval; `None` for a single value.
+    pub interval: Option<Interval>,
+    /// The median absolute deviation of the values from their median.
+    pub mad: f64,
+    /// The number of values.
+    pub count: usize,
+}
+
+impl Centre {
+    /// The centre of values; `None` without any, or if one is not finite and above 0.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        // The effect of a value over 1 is the value.
+        let pairs: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
+        let effect = Effect::paired(&pairs).ok()?;
+        let ends = |ends: Interval| Interval { low: 1.0 + ends.low, high: 1.0 + ends.high };
+        let mad = Summary::of(values)?.mad;
+        Some(Self {
+            value: effect.ratio(),
+            interval: effect.interval().map(ends),
+            mad,
+            count: values.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_has_no_interval_and_equal_ones_a_narrow_one() {
+        assert_eq!(Centre::of(&[]), None);
+        assert_eq!(Centre::of(&[1.0, 0.0]), None);
+        let one = Centre::of(&[8.0]).unwrap();
+        assert!((one.value - 8.0).abs() < 1e-12);
+        assert_eq!(one.interval, None);
+        let ends = Centre::of(&[8.0, 8.0, 8.0]).unwrap().interval.unwrap();
+        assert!((ends.low - 8.0).abs() < 1e-9 && (ends.high - 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_ratio_of_two_centres_is_that_of_their_effect_where_the_same_blocks_are_trimmed() {
+        // So many that a fifth is trimmed, and the same values are trimmed of both.
+        let old = [90.0, 100.0, 110.0, 105.0, 500.0];
+        let new = old.map(|value| value * 1.25);
+        let pairs: Vec<(f64, f64)> = old.into_iter().zip(new).collect();
+        let ratio = Centre::of(&new).unwrap().value / Centre::of(&old).unwrap().value;
+        assert!((Effect::paired(&pairs).unwrap().ratio() - ratio).abs() < 1e-9);
+    }
+}
