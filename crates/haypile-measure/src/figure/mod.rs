@@ -62,7 +62,7 @@ pub struct Estimate {
     pub value: f64,
     /// The ends of its 95 % interval, where there is one.
     pub interval: Option<Interval>,
-    /// The median absolute deviation of the blocks' values from their median, where they are spread.
+    /// The median absolute deviation of the blocks' values from their median; `None` of a single block.
     pub mad: Option<f64>,
 }
 
@@ -77,7 +77,8 @@ impl Figure {
             }
             Estimator::Median(of) => {
                 let summary = Summary::of(&good(samples).values(of).to_vec())?;
-                Some(Estimate { mad: Some(summary.mad), ..Estimate::exact(summary.median) })
+                let mad = (summary.count > 1).then_some(summary.mad);
+                Some(Estimate { mad, ..Estimate::exact(summary.median) })
             }
             Estimator::Ratio(of) => {
                 let samples = good(samples);
@@ -134,7 +135,11 @@ impl Estimate {
 
 impl From<Centre> for Estimate {
     fn from(centre: Centre) -> Self {
-        Self { value: centre.value, interval: centre.interval, mad: Some(centre.mad) }
+        Self {
+            value: centre.value,
+            interval: centre.interval,
+            mad: (centre.count > 1).then_some(centre.mad),
+        }
     }
 }
 

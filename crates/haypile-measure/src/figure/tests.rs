@@ -55,6 +55,8 @@ fn samples_of_one_block_count_once() {
     let samples: Samples<'_> = samples.iter().collect();
     close(CPU.of(&samples), 200.0);
     assert_eq!(CPU.values(&samples).len(), 2);
+    let one = CPU.of(&samples.iter().copied().skip(2).collect()).unwrap();
+    assert_eq!((one.interval, one.mad), (None, None), "a block alone says nothing of its spread");
     let other_run = [sample("a", 0, 100), sample("b", 0, 400)];
     let samples: Samples<'_> = other_run.iter().collect();
     assert_eq!(CPU.values(&samples).len(), 2);
