@@ -1,5 +1,11 @@
 //! Results for a terminal.
 
+use std::collections::BTreeSet;
+
+use haypile_measure::result::Sample;
+
+use crate::report::table::{NOTHING, Table};
+
 /// Text and tables, one below the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printout {
@@ -59,6 +65,31 @@ impl Printout {
         rows.iter_mut().flatten().for_each(|cell| *cell = breaking(cell));
         let spare_columns = Vec::new();
         self.blocks.push(Block::Table { header, text_columns, key_columns, rows, spare_columns });
+        self
+    }
+
+    /// Adds a table of the report, under its caption.
+    pub(crate) fn show(&mut self, table: &Table) -> &mut Self {
+        let texts = table.columns.iter().take_while(|column| !column.is_number).count();
+        let header = table.columns.iter().map(|column| column.name.clone());
+        let rows = table.rows.iter().map(|row| {
+            row.iter()
+                .map(|cell| if cell == NOTHING { "-".to_owned() } else { cell.clone() })
+                .collect()
+        });
+        self.gap().text(format!("{}\n", table.caption)).table(header, texts, texts, rows.collect())
+    }
+
+    /// Adds the errors of samples, each once.
+    pub(crate) fn errors(&mut self, samples: &[Sample]) -> &mut Self {
+        let mut known = BTreeSet::new();
+        for sample in samples {
+            let Some(error) = &sample.error else { continue };
+            let text = format!("{} on {}: {error}\n", sample.subject.name, sample.case);
+            if known.insert(text.clone()) {
+                self.text(text);
+            }
+        }
         self
     }
 

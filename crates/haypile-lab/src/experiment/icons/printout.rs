@@ -3,11 +3,13 @@
 use haypile_measure::figure::{self, Estimate, Figure};
 use haypile_measure::parameters;
 use haypile_measure::result::{Sample, Samples};
+use haypile_sim::plot::drawing::text::printable;
 
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::written;
+use crate::report::table::Table;
 
-use super::game::{self, game_table, is_game};
+use super::game::{game_table, is_game};
 use super::way::Way;
 
 /// A way in a case.
@@ -61,8 +63,7 @@ const FIGURES: [&Figure; 6] = [
 ];
 
 /// The names of the columns.
-pub(super) const COLUMNS: [&str; 7] =
-    ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
+const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
     /// The time until all icons are there.
@@ -71,9 +72,18 @@ impl WayFigures {
     }
 
     /// The cells of its row.
-    pub(super) fn row(&self) -> Vec<String> {
+    fn row(&self) -> Vec<String> {
         let cells = FIGURES.iter().zip(self.figures).map(|(figure, value)| written(figure, value));
         [self.name.to_owned()].into_iter().chain(cells).collect()
+    }
+}
+
+impl IconCase {
+    /// The table of the ways that were measured.
+    pub(super) fn table(&self) -> Table {
+        let good = self.ways.iter().filter(|way| way.wall().is_some());
+        let rows = good.map(WayFigures::row).collect();
+        Table::of_numbers(printable(&self.title), &COLUMNS, rows)
     }
 }
 
@@ -82,8 +92,7 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     let of_game = game_table(&samples.iter().collect());
     if let Some(table) = &of_game {
-        printout.gap().text("A game of 100 drawings and a background\n");
-        printout.table(game::COLUMNS, 1, 1, table.rows.clone());
+        printout.show(&table.table());
         for error in &table.errors {
             printout.text(format!("error: {error}\n"));
         }
@@ -97,9 +106,7 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
         return printout;
     }
     for case in cases(&icons) {
-        printout.gap().text(format!("{}\n", case.title));
-        let good = case.ways.iter().filter(|way| way.wall().is_some());
-        printout.table(COLUMNS, 1, 1, good.map(WayFigures::row).collect());
+        printout.show(&case.table());
         for way in &case.ways {
             if let Some(error) = &way.error {
                 printout.text(format!("error: {}: {error}\n", way.name));

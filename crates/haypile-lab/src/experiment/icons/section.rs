@@ -5,11 +5,10 @@ use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::game::{self, game_table, is_game};
-use super::printout::{COLUMNS, IconCase, WayFigures, cases as icon_cases};
+use super::printout::{IconCase, cases as icon_cases};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::section::Body;
-use crate::report::table::Table;
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let icons: Samples<'_> = samples.iter().copied().filter(|sample| !is_game(sample)).collect();
@@ -25,16 +24,9 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         answers,
         ..Body::default()
     };
-    let table = |case: &IconCase| {
-        let good = case.ways.iter().filter(|way| way.wall().is_some());
-        let rows: Vec<Vec<String>> = good.map(WayFigures::row).collect();
-        (!rows.is_empty()).then(|| Table::of_numbers(printable(&case.title), &COLUMNS, rows))
-    };
-    body.tables.extend(found.iter().filter_map(table));
-    if let Some(table) = game_table(samples) {
-        let caption = "A game of 100 drawings and a background".to_owned();
-        body.tables.push(Table::of_numbers(caption, &game::COLUMNS, table.rows));
-    }
+    let tables = found.iter().map(IconCase::table).filter(|table| !table.rows.is_empty());
+    body.tables.extend(tables);
+    body.tables.extend(game_table(samples).map(|game| game.table()));
     details::details(&mut body, cases, &varying(cases));
     body
 }

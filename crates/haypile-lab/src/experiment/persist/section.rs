@@ -4,7 +4,7 @@ use haypile_measure::figure::{self, Figure};
 
 use crate::report::body::figures::{MAX_MULTIPLES, bars, written};
 use crate::report::body::front;
-use crate::report::case::{Case, Entrant, varying};
+use crate::report::case::{self, Case, Entrant};
 use crate::report::section::Body;
 use crate::report::table::Table;
 
@@ -13,7 +13,7 @@ const WHOLE: [&Figure; 2] = [&figure::PART_WALL, &figure::PART_CPU];
 const OPENED: [&Figure; 2] = [&figure::PART_WALL, &figure::FIRST_HIT];
 
 /// The figures of a part, which its tables have as columns.
-pub(super) const COLUMNS: [&Figure; 9] = [
+const COLUMNS: [&Figure; 9] = [
     &figure::PART_WALL,
     &figure::PART_CPU,
     &figure::OPEN,
@@ -26,8 +26,7 @@ pub(super) const COLUMNS: [&Figure; 9] = [
 ];
 
 /// The parts of opening, of caches that load what was saved.
-pub(super) const LOADS: [&Figure; 3] =
-    [&figure::LOAD_READ, &figure::LOAD_CHECK, &figure::LOAD_INSERT];
+const LOADS: [&Figure; 3] = [&figure::LOAD_READ, &figure::LOAD_CHECK, &figure::LOAD_INSERT];
 
 /// A part, in words.
 fn part(name: &str) -> &str {
@@ -43,10 +42,7 @@ fn part(name: &str) -> &str {
 }
 
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
-    let varying: Vec<String> = varying(cases)
-        .into_iter()
-        .filter(|name| name != "capacity_bytes" && name != "wait_ms")
-        .collect();
+    let varying = varying(cases);
     let answer = "By wall time, the least is taken by:".to_owned();
     let mut body = Body { answer, ..Body::default() };
     let mut parts: Vec<String> = Vec::new();
@@ -63,12 +59,24 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     }
     body.answers = parts;
     body.tables.push(front::table(cases.iter(), &varying, &figure::PART_WALL));
-    for case in cases {
-        let title = case.title(&varying);
-        body.tables.push(table(case, &title));
-        body.tables.extend(loads(case, &title));
-    }
+    body.tables.extend(tables(cases));
     body
+}
+
+/// The parameters that differ between cases, and do not follow from others.
+fn varying(cases: &[Case<'_>]) -> Vec<String> {
+    let derived = ["capacity_bytes", "wait_ms"];
+    case::varying(cases).into_iter().filter(|name| !derived.contains(&name.as_str())).collect()
+}
+
+/// The tables of each part.
+pub(super) fn tables(cases: &[Case<'_>]) -> Vec<Table> {
+    let varying = varying(cases);
+    let of_case = |case: &Case<'_>| {
+        let title = case.title(&varying);
+        [Some(table(case, &title)), loads(case, &title)]
+    };
+    cases.iter().flat_map(of_case).flatten().collect()
 }
 
 fn table(case: &Case<'_>, title: &str) -> Table {

@@ -95,12 +95,15 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
     }
 }
 
-fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
+/// A row for each subject.
+pub(super) fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
     let write = |ratios: Option<Ratios>| {
         ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::HitRatio.write(ratios.bytes))
     };
     let row = |row: &ReplayRow| {
-        let mut cells = vec![printable(&row.subject), write(row.mean)];
+        let objects = row.mean.map(|mean| Quantity::HitRatio.write(mean.objects));
+        let objects = objects.unwrap_or_else(|| NOTHING.to_owned());
+        let mut cells = vec![printable(&row.subject), write(row.mean), objects];
         cells.extend(row.cases.iter().map(|ratios| write(*ratios)));
         cells
     };
@@ -108,8 +111,9 @@ fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
         .iter()
         .map(|(trace, percent)| format!("{} {percent}\u{A0}%", printable(trace)))
         .collect();
-    let mut columns = vec!["Subject", "Mean"];
+    let mut columns = vec!["Subject", "Mean", "Of requests"];
     columns.extend(names.iter().map(String::as_str));
-    let caption = "Byte hit ratio by trace and capacity in per cent of its bytes".to_owned();
-    Table::of_numbers(caption, &columns, rows.iter().map(row).collect())
+    let caption = "Byte hit ratio by trace and capacity in per cent of its bytes; the mean of all, and of \
+         hit ratios of requests";
+    Table::of_numbers(caption.to_owned(), &columns, rows.iter().map(row).collect())
 }

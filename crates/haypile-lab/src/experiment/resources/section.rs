@@ -43,19 +43,39 @@ fn answer(links: &[LinkLoads]) -> String {
     format!("Mean time of the second load over {}.", found.join("; "))
 }
 
-fn table(link: &LinkLoads) -> Table {
+/// The times and requests of the columns of a link.
+pub(super) fn table(link: &LinkLoads) -> Table {
     let none = link.baseline("none");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
         let time = |view| {
             mean_ns(loads, view).map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
         };
-        let saved = none.filter(|_| name.kind != "none");
-        let saved = saved.and_then(|none| loads.effect(none, View::Repeat));
-        let saved = saved.map_or_else(|| NOTHING.to_owned(), |effect| percent(Some(effect)));
-        let requests = loads.counts.get("origin_requests").copied().unwrap_or(0);
-        vec![name.to_string(), time(View::First), time(View::Repeat), saved, requests.to_string()]
+        let saved = |view| {
+            let none = none.filter(|_| name.kind != "none")?;
+            Some(percent(Some(loads.effect(none, view)?)))
+        };
+        let saved = |view| saved(view).unwrap_or_else(|| NOTHING.to_owned());
+        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0).to_string();
+        vec![
+            name.to_string(),
+            time(View::First),
+            time(View::Repeat),
+            saved(View::First),
+            saved(View::Repeat),
+            count("hits"),
+            count("origin_requests"),
+        ]
     };
-    let names = ["Cache", "First", "Repeat", "Less time on repeat", "Requests to the origin"];
-    let caption = format!("{} over {}: mean time of all resources", link.site, link.link);
-    Table::of_numbers(caption, &names, link.columns.iter().map(row).collect())
+    let names = [
+        "Cache",
+        "First",
+        "Repeat",
+        "Less time, first",
+        "Repeat",
+        "Hits",
+        "Requests to the origin",
+    ];
+    let caption = format!("{}, {}: mean time of all resources", link.site, link.link);
+    let good = link.columns.iter().filter(|(_, loads)| loads.error.is_none());
+    Table::of_numbers(caption, &names, good.map(row).collect())
 }

@@ -80,7 +80,8 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
     ("Times as many operations per second as with one worker:".to_owned(), sentences)
 }
 
-fn table(scalings: &[Scaling]) -> Table {
+/// A row for each subject and number of workers.
+pub(super) fn table(scalings: &[Scaling]) -> Table {
     let mut rows = Vec::new();
     for scaling in scalings {
         for point in &scaling.points {

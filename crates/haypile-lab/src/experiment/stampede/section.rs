@@ -1,6 +1,6 @@
 //! `stampede`: how often an expired key was computed.
 
-use haypile_measure::figure::COMPUTATIONS;
+use haypile_measure::figure::{COMPUTATIONS, KEY_WALL};
 use haypile_number::{Quantity, grouped};
 
 use crate::report::body::figures::{MAX_BARS, MAX_MULTIPLES, picture, written};
@@ -14,7 +14,6 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);
     let mut body = Body::default();
     let mut parts: Vec<String> = Vec::new();
-    let mut rows: Vec<Vec<String>> = Vec::new();
     for case in cases {
         let mut bars = Vec::new();
         for entrant in &case.entrants {
@@ -28,15 +27,6 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
                     times(computed)
                 ));
             }
-            let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), grouped);
-            rows.push(vec![
-                case.title(&varying),
-                entrant.label.clone(),
-                number(counts.map(|(_, keys)| keys)),
-                number(counts.map(|(computed, _)| computed)),
-                written(entrant, &COMPUTATIONS),
-                entrant.errors().to_string(),
-            ]);
             let value = entrant.estimate(&COMPUTATIONS);
             bars.push(Bar { label: entrant.label.clone(), values: vec![value] });
         }
@@ -56,12 +46,51 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
         [one] => (format!("{one}."), Vec::new()),
         _ => ("Computations of expired keys:".to_owned(), parts),
     };
-    let caption =
-        "How often expired keys were computed; once per key is the best. A process that computed nothing got what \
-         another has computed, or the old value, whatever the cache does then".to_owned();
-    let names = ["Case", "Subject", "Keys", "Computed", "Per key", "Errors"];
-    body.tables.push(Table::of_numbers(caption, &names, rows).with_text_in(&[1]));
+    body.tables.push(table(cases));
     body
+}
+
+/// A row for each case and subject.
+pub(super) fn table(cases: &[Case<'_>]) -> Table {
+    let varying = varying(cases);
+    let row = |case: &Case<'_>, entrant: &Entrant<'_>| {
+        let counts = counts(case, entrant);
+        let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), grouped);
+        let range = |of: fn(f64, f64) -> f64| {
+            let each =
+                entrant.good().filter_map(|one| COMPUTATIONS.of(&[one].into_iter().collect()));
+            let end = each.map(|each| each.value).reduce(of);
+            end.map_or_else(|| NOTHING.to_owned(), |end| COMPUTATIONS.quantity.write(end))
+        };
+        vec![
+            case.title(&varying),
+            entrant.label.clone(),
+            number(counts.map(|(_, keys)| keys)),
+            number(counts.map(|(computed, _)| computed)),
+            written(entrant, &COMPUTATIONS),
+            range(f64::min),
+            range(f64::max),
+            written(entrant, &KEY_WALL),
+            entrant.errors().to_string(),
+        ]
+    };
+    let rows = cases
+        .iter()
+        .flat_map(|case| case.entrants.iter().map(|it| row(case, it)).collect::<Vec<_>>());
+    let caption = "How often expired keys were computed; once per key is the best. A process that computed nothing \
+         got what another has computed, or the old value, whatever the cache does then";
+    let names = [
+        "Case",
+        "Subject",
+        "Keys",
+        "Computed",
+        COMPUTATIONS.title,
+        "At least",
+        "At most",
+        KEY_WALL.title,
+        "Errors",
+    ];
+    Table::of_numbers(caption.to_owned(), &names, rows.collect()).with_text_in(&[1])
 }
 
 fn times(computed: u64) -> String {

@@ -17,7 +17,7 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::json;
 
 pub(super) use player::play;
-pub(super) use table::{COLUMNS, answer, game_table, is_game};
+pub(super) use table::{answer, game_table, is_game};
 
 use super::measure::IconRun;
 use super::orders::{DrawnWindow, GameOrders, LoaderOrders, Window, checksum};

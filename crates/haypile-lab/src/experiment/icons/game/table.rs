@@ -5,17 +5,25 @@ use haypile_measure::result::{Sample, Samples};
 use haypile_number::Quantity;
 
 use crate::experiment::on_caches::table::written;
+use crate::report::table::Table;
 
 use super::{CACHED, DRAWN, GAME, STEPS};
 
 /// The names of the columns.
-pub(in super::super) const COLUMNS: [&str; 4] = ["Step", "Drawn", "With cache", "Times"];
+const COLUMNS: [&str; 4] = ["Step", "Drawn", "With cache", "Times"];
 
 /// The table of a game, and what went wrong.
 #[derive(Debug, Default)]
 pub(in super::super) struct GameTable {
-    pub(in super::super) rows: Vec<Vec<String>>,
+    rows: Vec<Vec<String>>,
     pub(in super::super) errors: Vec<String>,
+}
+
+impl GameTable {
+    pub(in super::super) fn table(&self) -> Table {
+        let caption = "A game of 100 drawings and a background".to_owned();
+        Table::of_numbers(caption, &COLUMNS, self.rows.clone())
+    }
 }
 
 /// Whether a sample is of a game.
