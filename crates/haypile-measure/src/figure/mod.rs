@@ -25,7 +25,7 @@ pub struct Figure {
     pub name: &'static str,
     /// The title of a column, or of bars.
     pub title: &'static str,
-    /// What it is, within a sentence: `processor time per operation`.
+    /// Its name within a sentence: `processor time per operation`.
     pub what: &'static str,
     /// The kind of its values: the unit and the rounding.
     pub quantity: Quantity,
@@ -91,7 +91,7 @@ impl Figure {
     }
 
     /// Returns the costs of blocks, of those that are above 0: what [`difference`](crate::compare::difference)
-    /// compares. There are none of a figure that is no cost.
+    /// compares. A ratio or a median has none.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
         let (Estimator::Centre(of) | Estimator::PerCentre(_, of)) = self.estimator else {
             return Values::default();
