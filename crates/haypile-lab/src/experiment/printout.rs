@@ -40,7 +40,7 @@ impl Printout {
 
     /// Adds complete lines.
     pub fn text(&mut self, text: impl Into<String>) -> &mut Self {
-        let text = breaking(&text.into());
+        let text = with_plain_spaces(&text.into());
         if !text.is_empty() {
             self.blocks.push(Block::Text(text));
         }
@@ -62,7 +62,7 @@ impl Printout {
     ) -> &mut Self {
         let header = header.into_iter().map(Into::into).collect();
         let mut rows = rows;
-        rows.iter_mut().flatten().for_each(|cell| *cell = breaking(cell));
+        rows.iter_mut().flatten().for_each(|cell| *cell = with_plain_spaces(cell));
         let spare_columns = Vec::new();
         self.blocks.push(Block::Table { header, text_columns, key_columns, rows, spare_columns });
         self
@@ -109,7 +109,7 @@ impl Printout {
     }
 }
 
-/// Returns text with plain spaces: on a terminal it is searched and copied, and never broken.
-fn breaking(text: &str) -> String {
+/// Returns text without spaces that keep words together: on a terminal it is searched and copied.
+fn with_plain_spaces(text: &str) -> String {
     text.replace(haypile_number::NBSP, " ")
 }

@@ -1,7 +1,6 @@
 //! Charts and tables that several experiments share.
 
-use haypile_measure::figure;
-use haypile_measure::figure::{Estimate, Figure};
+use haypile_measure::figure::{self, Estimate, Figure};
 use haypile_measure::statistics::Interval;
 use haypile_number::{NBSP, Quantity};
 
