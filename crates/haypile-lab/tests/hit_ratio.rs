@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use haypile_lab::experiment::topics;
 use haypile_lab::ranking::rankings;
 use haypile_lab::report::{self, Report};
 use haypile_lab::splice::splice;
@@ -64,7 +65,8 @@ fn terminal_report_and_documents_have_one_hit_ratio() {
     let spliced = splice(&path("document.md")).unwrap().text;
     assert!(spliced.contains("| `memory` | 0.670 | 0.335 | 4, 1 of them errors |"), "{spliced}");
 
-    let page = Report::new(&report::read(&[path("rows.jsonl")]).unwrap()).html().unwrap();
+    let page =
+        Report::new(&report::read(&[path("rows.jsonl")]).unwrap(), &topics()).html().unwrap();
     assert!(page.contains(">0.670<"), "the report has another one");
     assert!(!page.contains(">1.000<"), "the report has a second one");
 }

@@ -48,8 +48,10 @@ pub use definition::{ExperimentFile, ExperimentFileError, Setting, Settings};
 pub use host::{Ended, Host};
 pub use printout::{Block, Printout};
 
+use crate::report::Topics;
 use crate::report::case::Case;
 use crate::report::section::Body;
+use crate::report::topic::{Texts, Topic};
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
 static EXPERIMENTS: [&dyn Experiment; 16] = [
@@ -148,11 +150,30 @@ impl Known {
     pub fn run(self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         self.0.run(line, host)
     }
+}
 
-    /// Returns the body of its section in a report.
-    pub(crate) fn body(self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
+impl Topic for Known {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn title(&self) -> &'static str {
+        self.0.title()
+    }
+
+    fn texts(&self) -> Texts {
+        let ExperimentFile { question, method, source, .. } = self.definition();
+        Texts { question, method, source }
+    }
+
+    fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         self.0.body(samples, cases)
     }
+}
+
+/// Returns all experiments as reports know them.
+pub fn topics() -> Topics {
+    Topics::new(Known::all())
 }
 
 impl std::fmt::Debug for Known {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::topic::{Texts, Topic};
 use super::wording::Wording;
-use crate::experiment::Known;
 
 /// The description of an experiment, independent of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,25 +51,27 @@ const SIMULATIONS: (&str, &str, &str) = (
     "RelStorage's cache notes: trace simulation",
 );
 
-/// The description of an experiment; of one that is not known, just how anything is measured.
-pub(crate) fn about(experiment: &str) -> About {
-    if experiment == SIMULATE.0 {
-        let (question, method, source) = SIMULATIONS;
-        return About {
-            title: SIMULATE.1,
-            question: question.into(),
-            method: method.into(),
-            source: Some(source.into()),
-        };
+/// The description of the simulator's results.
+pub(crate) fn about_simulations() -> About {
+    let (question, method, source) = SIMULATIONS;
+    About {
+        title: SIMULATE.1,
+        question: question.into(),
+        method: method.into(),
+        source: Some(source.into()),
     }
-    match Known::named(experiment) {
-        Some(known) => {
-            let file = known.definition();
+}
+
+/// The description of an experiment; of one that is not known, just how anything is measured.
+pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
+    match topic {
+        Some(topic) => {
+            let Texts { question, method, source } = topic.texts();
             About {
-                title: known.title(),
-                question: file.question.as_str().into(),
-                method: file.method.as_str().into(),
-                source: Some(file.source.as_str().into()),
+                title: topic.title(),
+                question: question.into(),
+                method: method.into(),
+                source: Some(source.into()),
             }
         }
         None => About {

@@ -7,7 +7,8 @@
 //! ```no_run
 //! use haypile_lab::report::{Report, read};
 //!
-//! let report = Report::new(&read(&["record/2026-11-22-2core-amd-epyc".into()])?);
+//! let input = read(&["record/2026-11-22-2core-amd-epyc".into()])?;
+//! let report = Report::new(&input, &haypile_lab::experiment::topics());
 //! std::fs::write("report.html", report.html()?)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -17,6 +18,7 @@
 //! | `input`, `simulation` | what is read |
 //! | `case` | samples by case and subject |
 //! | `part` | what becomes one section: samples of one file that ask the same |
+//! | `topic` | what a report knows of experiments: they give it their texts and what they show |
 //! | `about`, `wording` | questions and methods, as texts |
 //! | `body` | charts and tables that several experiments have; each experiment makes its own body of them |
 //! | `chart`, `table`, `number`, `host` | what is shown |
@@ -27,7 +29,6 @@ pub(crate) mod body;
 pub(crate) mod case;
 pub(crate) mod chart;
 mod error;
-
 mod host;
 mod input;
 pub(crate) mod number;
@@ -38,6 +39,7 @@ mod simulation;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+pub(crate) mod topic;
 mod wording;
 
 use std::collections::BTreeSet;
@@ -46,8 +48,8 @@ use haypile_sim::plot::PlotError;
 
 pub use error::ReportError;
 pub use input::{Input, read};
+pub use topic::Topics;
 
-use crate::experiment::Known;
 use chart::{Form, Picture};
 use host::Machines;
 use part::ReportPart;
@@ -78,18 +80,15 @@ pub struct Plot {
 }
 
 impl Report {
-    /// Puts results together.
-    pub fn new(input: &Input) -> Self {
+    /// Puts results together. Experiments that are not among `topics` have a plain table.
+    pub fn new(input: &Input, topics: &Topics) -> Self {
         let mut parts: Vec<ReportPart<'_>> = Vec::new();
         for (file, results) in &input.files {
-            parts.extend(ReportPart::all(file, results));
+            parts.extend(ReportPart::all(file, results, topics));
         }
         // Unknown experiments come last, by name. Files of one experiment stay in the order in which
         // they were named.
-        let place = |name: &str| Known::all().position(|known| known.name() == name);
-        parts.sort_by_key(|part| {
-            (place(part.experiment).unwrap_or(usize::MAX), part.experiment.to_owned())
-        });
+        parts.sort_by_key(|part| (topics.place(part.experiment), part.experiment.to_owned()));
         let mut warnings = input.warnings.clone();
         if parts.len() > MAX_SECTIONS {
             let beyond = number::count(parts.len() - MAX_SECTIONS, "further experiment");
@@ -104,7 +103,7 @@ impl Report {
         for part in &parts {
             let mut others = parts.iter().filter(|other| other.experiment == part.experiment);
             let is_file_named = others.any(|other| !other.is_beside(part));
-            let mut section = Section::of(part, is_file_named, &mut machines);
+            let mut section = Section::of(part, is_file_named, topics, &mut machines);
             section.anchor = new_name(&mut anchors, &section.anchor);
             sections.push(section);
         }

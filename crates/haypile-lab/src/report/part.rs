@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haypile_measure::result::{Results, Run, Sample, Samples};
 use haypile_sim::plot::drawing::text::printable;
 
+use super::topic::Topics;
 use super::wording::Wording;
 
 /// The samples of one experiment in one file that ask the same: what was measured together.
@@ -20,12 +21,12 @@ pub(crate) struct ReportPart<'a> {
 impl<'a> ReportPart<'a> {
     /// The parts of a file, in the order of their names; those of one experiment in the order in
     /// which they were asked.
-    pub(crate) fn all(file: &'a str, results: &'a Results) -> Vec<Self> {
+    pub(crate) fn all(file: &'a str, results: &'a Results, topics: &Topics) -> Vec<Self> {
         let mut wordings: Vec<Option<Wording>> = vec![None];
         let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
         let mut of_run: BTreeMap<&str, usize> = BTreeMap::new();
         for run in &results.runs {
-            let wording = Wording::of(run);
+            let wording = Wording::of(run, topics);
             let place = *places.entry(wording).or_insert_with_key(|wording| {
                 wordings.push(wording.clone());
                 wordings.len() - 1

@@ -15,6 +15,7 @@ use super::host::{Host, Machines, hosts};
 use super::number::{bounded, count};
 use super::part::ReportPart;
 use super::table::Table;
+use super::topic::Topics;
 
 /// Most different errors that are listed for an experiment.
 const MAX_FAILURES: usize = 40;
@@ -101,11 +102,17 @@ impl Body {
 impl Section {
     /// The section of samples, of which there is at least one. The file is named where several have
     /// this experiment. Its machines are added to those of the report.
-    pub(crate) fn of(part: &ReportPart<'_>, is_file_named: bool, machines: &mut Machines) -> Self {
+    pub(crate) fn of(
+        part: &ReportPart<'_>,
+        is_file_named: bool,
+        topics: &Topics,
+        machines: &mut Machines,
+    ) -> Self {
         let ReportPart { experiment: name, samples, .. } = part;
         let (file, runs) = (is_file_named.then_some(part.file), part.runs());
+        let topic = topics.named(name);
         let mut experiment_files = part.experiment_files();
-        let mut body = body::body(name, samples);
+        let mut body = body::body(topic, samples);
         let (latencies, left_out) = body::latency::latencies(samples);
         body.left_out.extend(left_out);
         let (failures, left_out) = failures(samples);
@@ -120,8 +127,8 @@ impl Section {
             ));
         }
         let about = match &part.wording {
-            Some(wording) => about(name).worded(wording),
-            None => about(name),
+            Some(wording) => about(topic).worded(wording),
+            None => about(topic),
         };
         Self {
             experiment: printable(name),

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::chart::Chart;
 use super::{Report, ReportError, body, read};
-use crate::experiment::Known;
+use crate::experiment::{Known, topics};
 
 /// Rows of one experiment, as a file has them.
 struct Rows {
@@ -93,7 +93,7 @@ struct Page(String);
 
 impl Page {
     fn of(paths: &[PathBuf]) -> Self {
-        Self(Report::new(&read(paths).unwrap()).html().unwrap())
+        Self(Report::new(&read(paths).unwrap(), &topics()).html().unwrap())
     }
 
     fn parse<T>(&self, look: impl FnOnce(&Document<'_>) -> T) -> T {
@@ -299,7 +299,7 @@ fn a_cache_looks_alike_in_all_charts_of_a_section() {
     }
     let samples = rows.lines[1..].iter().map(|row| serde_json::from_value(row.clone()).unwrap());
     let samples: Vec<Sample> = samples.collect();
-    let body = body::body("loop", &samples.iter().collect());
+    let body = body::body(topics().named("loop"), &samples.iter().collect());
     let places = body.multiples.iter().map(|figure| {
         let Chart::Lines(lines) = &figure.chart else { panic!("lines") };
         lines.series.iter().map(|one| (one.name.as_str(), one.place)).collect::<Vec<_>>()
@@ -720,7 +720,7 @@ fn a_plot_has_a_name_and_is_a_picture() {
     rows.add_blocks("get-hit", &json!({}), &[("one", 10), ("far", 11_000)]);
     let directory = TempDir::new().unwrap();
     let path = rows.write(directory.path());
-    let report = Report::new(&read(&[path.clone(), path]).unwrap());
+    let report = Report::new(&read(&[path.clone(), path]).unwrap(), &topics());
     let plots = report.plots().unwrap();
     let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
     assert_eq!(names, ["micro-rows-get-hit", "micro-rows-2-get-hit"]);

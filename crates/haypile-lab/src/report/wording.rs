@@ -4,7 +4,7 @@ use haypile_measure::result::Run;
 use haypile_sim::plot::drawing::text::one_line;
 
 use super::number::bounded;
-use crate::experiment::ExperimentFile;
+use super::topic::{Topic, Topics};
 
 /// Longest question, method and source that are shown, in characters. Files that are measured with
 /// have at most as many bytes.
@@ -21,11 +21,11 @@ pub(crate) struct Wording {
 
 impl Wording {
     /// That of a run; `None` where it asks what its experiment asks by itself.
-    pub(crate) fn of(run: &Run) -> Option<Self> {
+    pub(crate) fn of(run: &Run, topics: &Topics) -> Option<Self> {
         let asked = run.asked.as_ref()?;
         let wording = Self::new(&asked.question, &asked.method, &asked.source);
-        let own = ExperimentFile::built_in(&run.experiment)
-            .map(|file| Self::new(&file.question, &file.method, &file.source));
+        let own = topics.named(&run.experiment).map(Topic::texts);
+        let own = own.map(|own| Self::new(own.question, own.method, own.source));
         (own.as_ref() != Some(&wording)).then_some(wording)
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use haypile_lab::experiment::topics;
 use haypile_lab::report::{self, Plot};
 
 use crate::args::lab::Report;
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
     if !is_stdout {
         target::check(&arguments.output)?;
     }
-    let report = report::Report::new(&report::read(&arguments.results)?);
+    let report = report::Report::new(&report::read(&arguments.results)?, &topics());
     let page = report.html()?;
     if let Some(directory) = &arguments.plots {
         let plots = report.plots()?;

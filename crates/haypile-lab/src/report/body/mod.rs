@@ -12,13 +12,13 @@ use haypile_measure::result::Samples;
 
 use super::case::cases;
 use super::section::Body;
-use crate::experiment::Known;
+use super::topic::Topic;
 
 /// Returns the body of an experiment's section. An unknown experiment has a plain table.
-pub(super) fn body(experiment: &str, samples: &Samples<'_>) -> Body {
+pub(super) fn body(topic: Option<&dyn Topic>, samples: &Samples<'_>) -> Body {
     let cases = cases(samples);
-    match Known::named(experiment) {
-        Some(known) => known.body(samples, &cases),
+    match topic {
+        Some(topic) => topic.body(samples, &cases),
         None => plain::body(&cases),
     }
 }

@@ -7,7 +7,7 @@ use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
 use haypile_sim::plot::drawing::text::printable;
 
-use super::super::about::about;
+use super::super::about::about_simulations;
 use super::super::chart::Series;
 use super::super::number::{count, list};
 use super::super::section::{Body, Section, anchor};
@@ -46,7 +46,7 @@ pub(crate) fn section(simulations: &[Simulations]) -> Section {
         file: None,
         experiment_files: Vec::new(),
         anchor: anchor(NAME, None, None),
-        about: about(NAME),
+        about: about_simulations(),
         body,
         latencies: None,
         extent: format!("{} of {}.", count(simulated, "simulation"), count(traces.len(), "trace")),

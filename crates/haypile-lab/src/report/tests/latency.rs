@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Page, Rows, text};
+use crate::experiment::topics;
 use crate::report::{Report, read};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
@@ -144,7 +145,7 @@ fn cases_have_a_column_and_charts_where_there_are_several() {
     let note = "2 further charts of percentiles are not drawn; the table has them.";
     assert!(page.texts("note").contains(&note.to_owned()), "{:?}", page.texts("note"));
     let directory = TempDir::new().unwrap();
-    let report = Report::new(&read(&[rows.write(directory.path())]).unwrap());
+    let report = Report::new(&read(&[rows.write(directory.path())]).unwrap(), &topics());
     let plots = report.plots().unwrap();
     let of_latency: Vec<&str> = plots
         .iter()

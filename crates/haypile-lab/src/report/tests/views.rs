@@ -11,8 +11,8 @@ use haypile_number::NBSP;
 use tempfile::TempDir;
 
 use super::Rows;
-use crate::experiment::Block;
 use crate::experiment::on_caches::table::printout_of;
+use crate::experiment::{Block, topics};
 use crate::report::body::figures::MAX_TABLES;
 use crate::report::{self, Report};
 use crate::splice::splice;
@@ -75,7 +75,7 @@ fn compare(samples: &[Sample]) -> usize {
     );
     fs::write(&document, marker).unwrap();
     let spliced = splice(&document).unwrap().text;
-    let page = Report::new(&report::read(&[rows]).unwrap()).html().unwrap();
+    let page = Report::new(&report::read(&[rows]).unwrap(), &topics()).html().unwrap();
 
     let mut compared = 0;
     let tables = terminal(samples, &names);

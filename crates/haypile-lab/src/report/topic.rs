@@ -1,0 +1,56 @@
+//! The experiments that a report knows.
+
+use std::fmt;
+
+use haypile_measure::result::Samples;
+
+use super::case::Case;
+use super::section::Body;
+
+/// An experiment as a report knows it: the texts around its results, and what it shows of them.
+pub(crate) trait Topic: Sync {
+    /// Its name in results.
+    fn name(&self) -> &'static str;
+
+    /// The heading of its section.
+    fn title(&self) -> &'static str;
+
+    /// Its own question, method and source.
+    fn texts(&self) -> Texts;
+
+    /// Returns the body of its section.
+    fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
+}
+
+/// The question, method and source of an experiment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Texts {
+    pub(crate) question: &'static str,
+    pub(crate) method: &'static str,
+    pub(crate) source: &'static str,
+}
+
+/// The experiments that a report knows, in the order of its sections.
+pub struct Topics(Vec<Box<dyn Topic>>);
+
+impl Topics {
+    pub(crate) fn new(topics: impl IntoIterator<Item = impl Topic + 'static>) -> Self {
+        let boxed = |topic| -> Box<dyn Topic> { Box::new(topic) };
+        Self(topics.into_iter().map(boxed).collect())
+    }
+
+    /// Returns the place of an experiment in the order; those that are not known come last.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        self.0.iter().position(|topic| topic.name() == name).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&dyn Topic> {
+        self.0.iter().find(|topic| topic.name() == name).map(Box::as_ref)
+    }
+}
+
+impl fmt::Debug for Topics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|topic| topic.name())).finish()
+    }
+}
