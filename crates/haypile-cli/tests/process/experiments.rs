@@ -69,7 +69,7 @@ fn what_a_snapshot_takes_to_open_is_told_apart() {
     }
     let shown = haypile(&arguments).output().expect("it runs");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("Opening told apart"), "{shown}");
+    assert!(shown.contains("opening told apart\nSubject"), "{shown}");
 }
 
 /// It is one file, which whoever opens it also writes to. What one has opened, none of the others

@@ -315,7 +315,7 @@ fn samples_before_ctrl_c_are_shown() {
     let finished: usize = finished.parse().unwrap();
     assert_eq!(rows(&out).len(), 1 + finished);
     let shown = text(output.stdout);
-    assert!(shown.lines().any(|line| line.starts_with("mock:100ns   100.0")), "{shown}");
+    assert!(shown.lines().any(|line| line.starts_with("mock:100ns  100 ns")), "{shown}");
 }
 
 /// Starts `lab all` with one experiment of many blocks, and waits until it has a result.

@@ -60,7 +60,7 @@ impl Printout {
         key_columns: usize,
         rows: Vec<Vec<String>>,
     ) -> &mut Self {
-        let header = header.into_iter().map(Into::into).collect();
+        let header = header.into_iter().map(|name| with_plain_spaces(&name.into())).collect();
         let mut rows = rows;
         rows.iter_mut().flatten().for_each(|cell| *cell = with_plain_spaces(cell));
         let spare_columns = Vec::new();
