@@ -22,18 +22,18 @@ pub struct Ranking {
 pub struct Figures {
     /// The subject.
     pub subject: SubjectId,
-    /// [`CPU`]; `None` if nothing was measured.
+    /// Processor time per operation ([`CPU`]); `None` if nothing was measured.
     pub cpu: Option<Estimate>,
-    /// [`WALL`].
+    /// Wall time per operation ([`WALL`]).
     pub wall: Option<Estimate>,
-    /// [`SERVER`]; `None` where there is none.
+    /// Processor time of the server per operation ([`SERVER`]); `None` where there is none.
     pub server: Option<Estimate>,
     /// Processor time relative to that of the first subject, from the blocks that both have;
     /// without that of a server.
     pub relative: Option<Effect>,
-    /// [`HIT_RATIO`]; `None` where nothing is read.
+    /// Hits of all reads ([`HIT_RATIO`]); `None` where nothing is read.
     pub hit_ratio: Option<Estimate>,
-    /// [`MEMORY`].
+    /// Resident memory ([`MEMORY`]).
     pub memory: Option<Estimate>,
     /// The number of samples that are errors.
     pub errors: u64,

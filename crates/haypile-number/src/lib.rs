@@ -3,7 +3,7 @@
 pub mod quantity;
 pub mod splitmix;
 
-pub use quantity::{NBSP, Quantity};
+pub use quantity::{NBSP, Quantity, with_plain_spaces};
 
 /// Returns the ratio of a part to a whole; 0 if the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> f64 {

@@ -59,6 +59,11 @@ impl Quantity {
     }
 }
 
+/// Returns text with plain spaces: what is searched and copied has no others.
+pub fn with_plain_spaces(text: &str) -> String {
+    text.replace(NBSP, " ")
+}
+
 /// Returns a size in powers of two, with about three digits: `1.33 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let power = bytes.checked_ilog2().unwrap_or(0) / 10;

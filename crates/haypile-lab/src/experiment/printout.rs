@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use haypile_measure::result::Sample;
+use haypile_number::with_plain_spaces;
 
 use crate::report::table::{NOTHING, Table};
 
@@ -107,9 +108,4 @@ impl Printout {
         self.blocks.extend(other.blocks);
         self
     }
-}
-
-/// Returns text without spaces that keep words together: on a terminal it is searched and copied.
-fn with_plain_spaces(text: &str) -> String {
-    text.replace(haypile_number::NBSP, " ")
 }

@@ -51,7 +51,7 @@ const SIMULATIONS: (&str, &str, &str) = (
     "RelStorage's cache notes: trace simulation",
 );
 
-/// The description of the simulator's results.
+/// Returns the description of the simulator's results.
 pub(crate) fn about_simulations() -> About {
     let (question, method, source) = SIMULATIONS;
     About {
@@ -62,7 +62,7 @@ pub(crate) fn about_simulations() -> About {
     }
 }
 
-/// The description of an experiment; of one that is not known, just how anything is measured.
+/// Returns the description of an experiment; of one that is not known, just how anything is measured.
 pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
     match topic {
         Some(topic) => {

@@ -9,16 +9,16 @@ use super::section::Body;
 
 /// An experiment as a report knows it: the texts around its results, and what it shows of them.
 pub(crate) trait Topic: Sync {
-    /// Its name in results.
+    /// Returns its name in results.
     fn name(&self) -> &'static str;
 
-    /// The heading of its section.
+    /// Returns the heading of its section.
     fn title(&self) -> &'static str;
 
-    /// Its own question, method and source.
+    /// Returns the texts of its own experiment file.
     fn texts(&self) -> Texts;
 
-    /// Returns the body of its section.
+    /// Returns what its section shows of these samples: answer, charts and tables.
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
 }
 

@@ -78,8 +78,7 @@ impl Cell<'_> {
         let ratio = Quantity::Factor.write(effect.ratio());
         match effect.interval() {
             Some(ends) if self.samples != self.baseline => {
-                let range = Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high);
-                format!("{ratio} ({range})")
+                format!("{ratio} ({})", figure::write_factors(ends))
             }
             _ => ratio,
         }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use haypile_measure::result::{CaseKey, Sample, Samples};
-use haypile_number::{NBSP, Quantity};
+use haypile_number::{Quantity, with_plain_spaces};
 
 use super::cell::{self, Cell};
 use super::error::MarkerProblem;
@@ -88,7 +88,7 @@ pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, Mark
         lines.push(format!("| {} |", cells.join(" | ")));
     }
     // Documents are searched and compared: their spaces are plain.
-    Ok(lines.join("\n").replace(NBSP, " ") + "\n")
+    Ok(with_plain_spaces(&lines.join("\n")) + "\n")
 }
 
 fn is_figure(column: &SpliceColumn) -> bool {

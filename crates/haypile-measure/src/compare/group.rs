@@ -71,7 +71,7 @@ impl<'a> Group<'a> {
             first_error: None,
             block_ns: metric.is_time().then(|| samples.median_wall_ns()).flatten(),
         };
-        for (at, sample) in samples.iter().enumerate() {
+        for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {
                 group.seeds.push(sample.seed);
             }
@@ -81,8 +81,7 @@ impl<'a> Group<'a> {
             if let Some(error) = &sample.error {
                 group.errors += 1;
                 group.first_error.get_or_insert_with(|| error.clone());
-            } else if metric.figure().values(&samples[at..=at].iter().copied().collect()).is_empty()
-            {
+            } else if metric.figure().of_sample(sample).is_none() {
                 group.unmeasured += 1;
             }
         }

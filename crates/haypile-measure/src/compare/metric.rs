@@ -48,7 +48,7 @@ impl Metric {
         matches!(self, Self::Cpu | Self::Wall | Self::Server)
     }
 
-    /// The figure of which it is the name.
+    /// Returns the figure that it names.
     pub fn figure(self) -> &'static Figure {
         match self {
             Self::Cpu => &figure::CPU,

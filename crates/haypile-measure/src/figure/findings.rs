@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CPU, Estimate, FIGURES, Operations, PERCENTILES, count, quantity_of_count};
 use crate::result::{Parameters, Sample, Samples, SubjectId};
-use crate::statistics::Effect;
+use crate::statistics::{Effect, Interval};
 
 /// The version of the form.
 const SCHEMA: u64 = 1;
@@ -134,9 +134,8 @@ fn add(findings: &mut Vec<Finding>, own: &Samples<'_>, first: &Samples<'_>) {
     if let Ok(times) = times
         && first != own
     {
-        let estimate = Estimate::exact(times.ratio());
-        let ends = times.interval();
-        let estimate = ends.map_or(estimate, |it| estimate.within(1.0 + it.low, 1.0 + it.high));
+        let interval = times.interval().map(Interval::factors);
+        let estimate = Estimate { interval, ..Estimate::exact(times.ratio()) };
         push("times".to_owned(), Quantity::Factor, estimate, self::subject(first));
     }
     let names: BTreeSet<&String> = own.iter().flat_map(|sample| sample.counts.keys()).collect();

@@ -21,7 +21,7 @@ pub use operations::{Operations, PERCENTILES, Percentile};
 /// A quantity that is computed from samples.
 #[derive(Debug)]
 pub struct Figure {
-    /// Its name in findings and in the comments of tables: `cpu`.
+    /// The name that findings and the comments of tables use: `cpu`.
     pub name: &'static str,
     /// The title of a column, or of bars.
     pub title: &'static str,
@@ -90,13 +90,19 @@ impl Figure {
         }
     }
 
-    /// Returns the costs of blocks, of those that are above 0: what [`difference`](crate::compare::difference)
-    /// compares. A ratio or a median has none.
-    pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
+    /// Returns the cost of one sample; `None` where it has none above 0, or the figure is not a cost.
+    pub fn of_sample(&self, sample: &Sample) -> Option<f64> {
         let (Estimator::Centre(of) | Estimator::PerCentre(_, of)) = self.estimator else {
-            return Values::default();
+            return None;
         };
-        good(samples).values(|sample| of(sample).filter(|cost| cost.is_finite() && *cost > 0.0))
+        let cost = if sample.error.is_none() { of(sample)? } else { return None };
+        (cost.is_finite() && cost > 0.0).then_some(cost)
+    }
+
+    /// Returns the costs of blocks, which [`difference`](crate::compare::difference) compares. A ratio or a
+    /// median has none.
+    pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
+        samples.values(|sample| self.of_sample(sample))
     }
 
     /// Returns an estimate for people.
@@ -112,18 +118,18 @@ impl Figure {
 }
 
 impl Estimate {
-    /// A value that is exact, or of which nothing more is known.
+    /// Returns the estimate of a value that is exact, or of which nothing more is known.
     pub fn exact(value: f64) -> Self {
         Self { value, interval: None, mad: None }
     }
 
-    /// The estimate with a known interval.
+    /// Returns the estimate with this interval.
     #[must_use]
     pub fn within(self, low: f64, high: f64) -> Self {
         Self { interval: Some(Interval { low, high }), ..self }
     }
 
-    /// The estimate of what is the larger the smaller this is: `number` divided by it.
+    /// Returns `number` divided by the estimate: a rate, of a time.
     #[must_use]
     pub fn inverse(self, number: f64) -> Self {
         let turned = |ends: Interval| Interval { low: number / ends.high, high: number / ends.low };
@@ -143,14 +149,20 @@ impl From<Centre> for Estimate {
     }
 }
 
-/// The value of a count of the runner over samples, those with errors among them: the sum, and of times
+/// Returns the ends of an effect's interval as factors, for people: `0.98 to 1.02`.
+pub fn write_factors(ends: Interval) -> String {
+    let Interval { low, high } = ends.factors();
+    Quantity::Factor.write_range(low, high)
+}
+
+/// Returns a count of the runner over samples, those with errors among them: the sum, and of times
 /// (`_ns`) the longest. `None` where no sample has it.
 pub fn count(samples: &Samples<'_>, name: &str) -> Option<u64> {
     let counts = samples.iter().filter_map(|sample| sample.counts.get(name).copied());
     counts.reduce(|a, b| if is_time(name) { a.max(b) } else { a.saturating_add(b) })
 }
 
-/// The kind of a count of the runner.
+/// Returns the kind of a count of the runner: a time (`_ns`) or a number.
 pub fn quantity_of_count(name: &str) -> Quantity {
     if is_time(name) { Quantity::Time } else { Quantity::Number }
 }

@@ -6,7 +6,7 @@ use crate::statistics::Summary;
 /// A percentile of operations of one kind.
 #[derive(Debug)]
 pub struct Percentile {
-    /// Its name: `p99`.
+    /// The name of the percentile: `p99`.
     pub name: &'static str,
     of: fn(&Latency) -> u64,
 }
@@ -29,9 +29,9 @@ pub struct Operations {
     pub percentiles: [f64; PERCENTILES.len()],
     /// The median of the samples' means, where they are times.
     pub mean: Option<f64>,
-    /// The number of operations.
+    /// The number of operations in all of them.
     pub count: u64,
-    /// The number of samples.
+    /// The number of samples that timed such operations.
     pub samples: usize,
 }
 

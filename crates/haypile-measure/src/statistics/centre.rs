@@ -3,7 +3,7 @@
 use super::effect::{Effect, Interval};
 use super::summary::Summary;
 
-/// The centre of values above 0, and how sure it is.
+/// The centre of values above 0, with its interval and the spread of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Centre {
@@ -19,16 +19,15 @@ pub struct Centre {
 }
 
 impl Centre {
-    /// The centre of values; `None` without any, or if one is not finite and above 0.
+    /// Returns the centre of values; `None` without any, or if one is not finite and above 0.
     pub fn of(values: &[f64]) -> Option<Self> {
         // The effect of a value over 1 is the value.
         let pairs: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
         let effect = Effect::paired(&pairs).ok()?;
-        let ends = |ends: Interval| Interval { low: 1.0 + ends.low, high: 1.0 + ends.high };
         let mad = Summary::of(values)?.mad;
         Some(Self {
             value: effect.ratio(),
-            interval: effect.interval().map(ends),
+            interval: effect.interval().map(Interval::factors),
             mad,
             count: values.len(),
         })

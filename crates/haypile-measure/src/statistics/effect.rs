@@ -40,6 +40,14 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// Returns the ends as factors: 0.98 is 2 % less.
+    #[must_use]
+    pub fn factors(self) -> Self {
+        Self { low: 1.0 + self.low, high: 1.0 + self.high }
+    }
+}
+
 /// New over old: the estimate, and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {

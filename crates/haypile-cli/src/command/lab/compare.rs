@@ -117,7 +117,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
             let value = |side: &haypile_measure::compare::Side| {
                 let estimate = side.estimate.as_ref();
                 let text = estimate.map_or_else(|| "-".to_owned(), |it| figure.write(it));
-                text.replace(haypile_number::NBSP, " ")
+                haypile_number::with_plain_spaces(&text)
             };
             cells.extend([value(&row.old), value(&row.new)]);
             cells.extend(judgement(&row.outcome, comparison.rule));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use haypile_measure::figure::write_factors;
 use haypile_measure::measure::Case;
 use haypile_measure::result::{Identity, Parameters, Sample, Samples};
 use haypile_measure::statistics::{Effect, Rule};
@@ -152,14 +153,13 @@ impl FoundCrossovers {
     /// The effect at the largest size, in words; what was measured may be too little to show one.
     fn at_the_last(&self) -> String {
         let Some((size, effect)) = self.effects.last() else { return String::new() };
-        let factor = |change: f64| Quantity::Factor.write(1.0 + change);
         let interval = match effect.interval() {
             Some(ends) if effect.samples() >= Rule::MIN_BLOCKS => {
-                format!("95 % interval {} to {}", factor(ends.low), factor(ends.high))
+                format!("95 % interval {}", write_factors(ends))
             }
             _ => "too few blocks to say how surely".to_owned(),
         };
-        let times = factor(effect.change());
+        let times = Quantity::Factor.write(effect.ratio());
         format!(": at {} it takes {times} times as long ({interval})", size_text(*size))
     }
 }

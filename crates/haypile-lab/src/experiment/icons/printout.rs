@@ -66,7 +66,7 @@ const FIGURES: [&Figure; 6] = [
 const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
-    /// The time until all icons are there.
+    /// Returns the time until all icons are there.
     pub(super) fn wall(&self) -> Option<Estimate> {
         self.figures[0]
     }
@@ -79,7 +79,7 @@ impl WayFigures {
 }
 
 impl IconCase {
-    /// The table of the ways that were measured.
+    /// Returns the table of the ways that were measured.
     pub(super) fn table(&self) -> Table {
         let good = self.ways.iter().filter(|way| way.wall().is_some());
         let rows = good.map(WayFigures::row).collect();

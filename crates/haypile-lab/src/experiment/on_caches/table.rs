@@ -1,6 +1,8 @@
 //! Results for people.
 
-use haypile_measure::figure::{CPU, Estimate, Figure, HIT_RATIO, MEMORY, SERVER, WALL};
+use haypile_measure::figure::{
+    CPU, Estimate, Figure, HIT_RATIO, MEMORY, SERVER, WALL, write_factors,
+};
 use haypile_measure::measure::Contender;
 use haypile_measure::parameters;
 use haypile_measure::result::Sample;
@@ -105,9 +107,6 @@ fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
 /// Returns the ratio to the first subject, with its interval.
 pub(crate) fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
-    let interval = effect.interval().map_or_else(
-        || NOTHING.to_owned(),
-        |ends| Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high),
-    );
+    let interval = effect.interval().map_or_else(|| NOTHING.to_owned(), write_factors);
     [Quantity::Factor.write(effect.ratio()), interval]
 }

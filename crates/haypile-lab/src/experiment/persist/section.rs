@@ -63,13 +63,13 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body
 }
 
-/// The parameters that differ between cases, and do not follow from others.
+/// Returns the parameters that differ between cases and do not follow from others.
 fn varying(cases: &[Case<'_>]) -> Vec<String> {
     let derived = ["capacity_bytes", "wait_ms"];
     case::varying(cases).into_iter().filter(|name| !derived.contains(&name.as_str())).collect()
 }
 
-/// The tables of each part.
+/// Returns the tables of each part, as the report and the terminal show them.
 pub(super) fn tables(cases: &[Case<'_>]) -> Vec<Table> {
     let varying = varying(cases);
     let of_case = |case: &Case<'_>| {

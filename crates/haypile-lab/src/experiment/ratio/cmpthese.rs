@@ -1,6 +1,6 @@
 //! The table of Perl's Benchmark.pm.
 
-/// The cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the
+/// Returns the cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the
 /// lowest to the highest, and each against each in per cent. Rates are per second.
 pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     let mut sorted: Vec<&(String, f64)> = rates.iter().collect();
@@ -21,7 +21,7 @@ pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The table that `cmpthese` of Benchmark.pm prints.
+/// Returns the table that `cmpthese` of Benchmark.pm prints, as text.
 pub fn cmpthese(rates: &[(String, f64)]) -> String {
     let rows = cells(rates);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

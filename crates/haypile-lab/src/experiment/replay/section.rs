@@ -95,7 +95,7 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
     }
 }
 
-/// A row for each subject.
+/// Returns the table of byte hit ratios, a row for each subject.
 pub(super) fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
     let write = |ratios: Option<Ratios>| {
         ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::HitRatio.write(ratios.bytes))

@@ -43,7 +43,7 @@ fn answer(links: &[LinkLoads]) -> String {
     format!("Mean time of the second load over {}.", found.join("; "))
 }
 
-/// The times and requests of the columns of a link.
+/// Returns the table of a link: times and requests of its columns.
 pub(super) fn table(link: &LinkLoads) -> Table {
     let none = link.baseline("none");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {

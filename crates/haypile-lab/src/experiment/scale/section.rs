@@ -2,7 +2,6 @@
 
 use haypile_measure::figure;
 use haypile_measure::result::Samples;
-use haypile_measure::statistics::Interval;
 use haypile_number::Quantity;
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
@@ -45,14 +44,10 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     body
 }
 
-/// A line that looks as in the other charts.
+/// Gives a line the look that it has in the other charts.
 fn alike(line: Series, all: &[String]) -> Series {
     let place = all.iter().position(|label| *label == line.name).unwrap_or(line.place);
     Series { place, ..line }
-}
-
-fn factors(ends: Interval) -> String {
-    Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high)
 }
 
 /// Tells what the most workers bring.
@@ -62,7 +57,7 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
         let efficiency = Quantity::Share.write(last.efficiency);
         let interval = last.interval.map_or_else(
             || "too few blocks for an interval".to_owned(),
-            |ends| format!("95\u{A0}% interval {}", factors(ends)),
+            |ends| format!("95\u{A0}% interval {}", figure::write_factors(ends)),
         );
         Some(format!(
             "{} {}: {} with {} {} ({interval}; {efficiency} of perfect)",
@@ -80,12 +75,12 @@ fn answer(scalings: &[Scaling]) -> (String, Vec<String>) {
     ("Times as many operations per second as with one worker:".to_owned(), sentences)
 }
 
-/// A row for each subject and number of workers.
+/// Returns the table of speed-ups, a row for each subject and number of workers.
 pub(super) fn table(scalings: &[Scaling]) -> Table {
     let mut rows = Vec::new();
     for scaling in scalings {
         for point in &scaling.points {
-            let interval = point.interval.map_or_else(|| NOTHING.to_owned(), factors);
+            let interval = point.interval.map_or_else(|| NOTHING.to_owned(), figure::write_factors);
             let is = |workers| {
                 let number = point.workers.to_string();
                 if scaling.workers == workers { number } else { "1".to_owned() }

@@ -1,7 +1,8 @@
 //! Rates by number of workers, and what more workers bring.
 
+use haypile_measure::figure::{SECOND_NS, WALL};
 use haypile_measure::result::{Sample, Samples};
-use haypile_measure::statistics::{Effect, Interval};
+use haypile_measure::statistics::{Centre, Effect, Interval};
 
 /// The unit of the number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,16 +87,14 @@ fn points(samples: &Samples<'_>, workers: Workers) -> Vec<Point> {
         .grouped(|sample| workers.of(sample))
         .into_iter()
         .filter_map(|(number, own)| {
-            let times = own.values(Sample::wall_ns_per_operation).to_vec();
+            let times = WALL.values(&own).to_vec();
             (!times.is_empty()).then_some((number?, times))
         })
         .collect();
     times.sort_by_key(|(number, _)| *number);
     let Some((fewest, baseline)) = times.first().cloned() else { return Vec::new() };
-    // The effect of a time over 1 is the time.
-    let ones: Vec<(f64, f64)> = baseline.iter().map(|time| (1.0, *time)).collect();
-    let Ok(time) = Effect::paired(&ones) else { return Vec::new() };
-    let base_rate = 1e9 / time.ratio();
+    let Some(time) = Centre::of(&baseline) else { return Vec::new() };
+    let base_rate = SECOND_NS / time.value;
     let point = |(number, own): &(u64, Vec<f64>)| {
         let (speedup, interval) = if *number == fewest {
             (1.0, None)

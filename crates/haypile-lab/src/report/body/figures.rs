@@ -17,6 +17,7 @@ pub(crate) const MAX_MULTIPLES: usize = 8;
 pub(crate) const MAX_TABLES: usize = 60;
 /// Two clocks that agree within this part are shown as one.
 const SAME: f64 = 0.02;
+
 /// A chart of the subjects of a case, in the order of its ranking by `order`, the best first.
 pub(crate) fn bars(
     case: &Case<'_>,
@@ -186,7 +187,7 @@ fn nothing() -> String {
     NOTHING.to_owned()
 }
 
-/// The value of a figure in a cell.
+/// Returns the value of a figure as a cell.
 pub(crate) fn written(entrant: &Entrant<'_>, figure: &Figure) -> String {
     entrant.estimate(figure).map_or_else(nothing, |estimate| figure.write(&estimate))
 }

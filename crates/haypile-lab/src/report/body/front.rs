@@ -1,7 +1,7 @@
 //! The subject in front, and how sure that is.
 
 use haypile_measure::compare::Pairing;
-use haypile_measure::figure::Figure;
+use haypile_measure::figure::{Figure, write_factors};
 use haypile_measure::statistics::{Effect, Rule, Verdict};
 use haypile_number::{NBSP, Quantity};
 
@@ -236,8 +236,7 @@ pub(crate) fn sentence(parts: &[String]) -> String {
 
 /// The ends of an effect's interval as factors.
 pub(crate) fn ends(effect: &Effect) -> Option<String> {
-    let ends = effect.interval()?;
-    Some(Quantity::Factor.write_range(1.0 + ends.low, 1.0 + ends.high))
+    effect.interval().map(write_factors)
 }
 
 fn interval(effect: &Effect) -> Option<String> {
