@@ -8,8 +8,8 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use haypile_lab::site::manifest::Manifest;
-use haypile_lab::site::{Site, SiteError, SiteSource, har, list};
+use haypile_pages::site::manifest::Manifest;
+use haypile_pages::site::{Site, SiteError, SiteSource, har, list};
 use libfuzzer_sys::fuzz_target;
 
 /// The part of a HAR around its entries: the fuzzer rarely finds it by itself.

@@ -5,7 +5,7 @@
     PYTHON rivals/chromium/run.py run-pages
 
 PYTHON needs the package playwright (`make target/report-test/ready`), and the system Debian's package
-chromium. The protocol is that of crates/haypile-lab/src/pages/orders.rs: lines of JSON. The first line
+chromium. The protocol is that of crates/haypile-pages/src/orders.rs: lines of JSON. The first line
 has the orders, and the answer is "ready"; then {"load": N} is answered by a report, and "flush" by the
 time that it took. The loader ends with its input.
 """

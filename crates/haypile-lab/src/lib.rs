@@ -5,17 +5,13 @@
 //!
 //! ```text
 //! experiment ──> haypile_measure ──> rows ──> ranking, report, splice
-//!      └──> pages (site, http), startup
+//!      └──> haypile_pages, haypile_startup
 //! ```
 
 pub mod experiment;
-mod http;
-pub mod pages;
 pub mod ranking;
 pub mod report;
-pub mod site;
 pub mod splice;
-pub mod startup;
 mod subjects;
 
 pub use subjects::subjects;

@@ -3,10 +3,10 @@
 use std::io;
 
 use haypile_lab::experiment;
-use haypile_lab::pages;
-use haypile_lab::startup;
 use haypile_measure::runner::{self, Assignment};
 use haypile_measure::torture::role;
+use haypile_pages as pages;
+use haypile_startup as startup;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::args::lab::{RunJob, RunTorture};

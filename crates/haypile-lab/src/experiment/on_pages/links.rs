@@ -10,8 +10,8 @@ use haypile_origin::link::LinkProfile;
 
 use super::measure::{Measured, PageRun, estimate, is_counting};
 use crate::experiment::session::{Session, attempt};
-use crate::pages::verify::CountedLoad;
-use crate::pages::{LoaderError, SiteServer};
+use haypile_pages::verify::CountedLoad;
+use haypile_pages::{LoaderError, SiteServer};
 
 /// A loader of columns: this program's own, or a browser.
 pub(crate) trait ColumnLoader {

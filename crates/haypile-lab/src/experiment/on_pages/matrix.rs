@@ -8,9 +8,9 @@ use haypile_measure::measure::Places;
 use haypile_number::grouped;
 
 use super::options::Medium;
-use crate::pages::{Column, ColumnKind};
-use crate::site::Site;
-use crate::site::manifest::Visits;
+use haypile_pages::site::Site;
+use haypile_pages::site::manifest::Visits;
+use haypile_pages::{Column, ColumnKind};
 
 /// A directory, and the name of the medium that it lies on.
 pub(crate) struct Disk {

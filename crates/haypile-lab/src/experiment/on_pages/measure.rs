@@ -13,12 +13,12 @@ use super::improvement::{LOAD, UNSHAPED};
 use super::links::ColumnLoader;
 use super::matrix::Disk;
 use crate::experiment::{Host, parameters};
-use crate::pages::verify::{self, CountedLoad};
-use crate::pages::{
+use haypile_pages::site::Site;
+use haypile_pages::site::manifest::{Visit, Visits};
+use haypile_pages::verify::{self, CountedLoad};
+use haypile_pages::{
     Column, LoadReport, LoaderError, LoaderProcess, LoaderSettings, Protocol, SiteServer,
 };
-use crate::site::Site;
-use crate::site::manifest::{Visit, Visits};
 
 /// Bytes of a packet, the shortest wait before it is sent again, and how often it is lost at most, as
 /// links are emulated.
@@ -98,7 +98,8 @@ impl PageRun<'_> {
         let before = server.requests_by_resource();
         let (report, origin) = loader.load(page, server, &|| self.host.is_interrupted())?;
         let after = server.requests_by_resource();
-        let asked = |load: &crate::site::PageLoad| after[load.resource] > before[load.resource];
+        let asked =
+            |load: &haypile_pages::site::PageLoad| after[load.resource] > before[load.resource];
         let was_asked = self.site.pages[page].loads.iter().map(asked).collect();
         let load = CountedLoad { page, report, origin, was_asked };
         verify::load(self.site, column, &load).map_err(LoaderError::Failed)?;

@@ -17,13 +17,13 @@ use crate::experiment::on_pages::matrix::Disk;
 use crate::experiment::on_pages::measure::{Measured, PageRun, passes};
 use crate::experiment::session::Session;
 use crate::experiment::{Host, Printout, parameters};
-use crate::pages::browser::{
+use haypile_pages::browser::{
     Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
     verify_size, verify_warm,
 };
-use crate::pages::verify::CountedLoad;
-use crate::pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
-use crate::site::{Site, SiteBody};
+use haypile_pages::site::{Site, SiteBody};
+use haypile_pages::verify::CountedLoad;
+use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";

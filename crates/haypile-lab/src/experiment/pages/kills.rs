@@ -10,7 +10,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::experiment::on_pages::measure::{PageRun, subject};
 use crate::experiment::parameters;
 use crate::experiment::session::{Session, attempt};
-use crate::pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
+use haypile_pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
 
 /// Name of the rows of kills.
 pub(super) const KILLED: &str = "killed";

@@ -35,7 +35,7 @@ use super::on_pages::matrix;
 use super::on_pages::measure::{PageRun, TimeLimit};
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::pages::{Column, ColumnKind, LoaderSettings, SiteServer};
+use haypile_pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 
 /// Name of the experiment.
 pub const NAME: &str = "pages";

@@ -13,8 +13,8 @@ use haypile_origin::link::LinkProfile;
 use crate::experiment::on_pages::options::{MIN_DISK_BYTES, Medium, disk_size, link};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};
-use crate::pages::Protocol;
-use crate::site::generate::Percentile;
+use haypile_pages::Protocol;
+use haypile_pages::site::generate::Percentile;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

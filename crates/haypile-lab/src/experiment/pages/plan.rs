@@ -6,9 +6,9 @@ use haypile::ByteSize;
 
 use super::options::PagesOptions;
 use crate::experiment::Host;
-use crate::site::generate::Generator;
-use crate::site::manifest::{Manifest, Visits};
-use crate::site::{Site, har};
+use haypile_pages::site::generate::Generator;
+use haypile_pages::site::manifest::{Manifest, Visits};
+use haypile_pages::site::{Site, har};
 
 /// Reads or generates the site; returns what results call it as well.
 pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(Site, String)> {

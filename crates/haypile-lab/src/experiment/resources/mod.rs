@@ -21,9 +21,9 @@ use super::on_pages::matrix;
 use super::on_pages::measure::PageRun;
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
-use crate::pages::{Column, LoaderSettings, SiteServer};
-use crate::site::manifest::Visits;
-use crate::site::{SiteSource, har, list};
+use haypile_pages::site::manifest::Visits;
+use haypile_pages::site::{SiteSource, har, list};
+use haypile_pages::{Column, LoaderSettings, SiteServer};
 
 /// Name of the experiment.
 pub const NAME: &str = "resources";

@@ -9,7 +9,7 @@ use haypile_origin::link::LinkProfile;
 use crate::experiment::on_pages::options::{Medium, disk_size, link};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};
-use crate::pages::Protocol;
+use haypile_pages::Protocol;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

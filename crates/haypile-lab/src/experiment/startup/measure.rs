@@ -17,7 +17,7 @@ use super::plan::StartPlan;
 use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Session, attempt};
 use crate::experiment::{Host, parameters};
-use crate::startup::{self, CpuSource, MemorySource, StartOrders, StartReport};
+use haypile_startup::{self as startup, CpuSource, MemorySource, StartOrders, StartReport};
 
 use super::NAME;
 

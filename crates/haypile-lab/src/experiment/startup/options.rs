@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::experiment::cold::Cold;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
-use crate::startup::Ready;
+use haypile_startup::Ready;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]

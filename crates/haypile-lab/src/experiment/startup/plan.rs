@@ -10,7 +10,7 @@ use haypile::url::{CacheUrl, redacted};
 
 use super::condition::Condition;
 use super::options::{StartupOptions, Variable};
-use crate::startup::Ready;
+use haypile_startup::Ready;
 
 /// Variables that are kept of this program's environment: without them, little starts at all.
 const KEPT: [&str; 15] = [

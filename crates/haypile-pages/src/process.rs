@@ -13,14 +13,14 @@ use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
 use super::site_server::{LoadCounts, SiteServer};
 
 /// A loader that has opened its cache.
-pub(crate) struct LoaderProcess {
+pub struct LoaderProcess {
     child: Child,
     limit: Duration,
 }
 
 /// The reason why a loader sent no report.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LoaderError {
+pub enum LoaderError {
     /// The user has asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -49,19 +49,23 @@ impl From<LoaderError> for Failure {
 
 /// Settings that all loaders of a run have in common.
 #[derive(Clone, Copy)]
-pub(crate) struct LoaderSettings<'a> {
-    pub(crate) runner: &'a Runner,
-    pub(crate) protocol: Protocol,
-    pub(crate) connections: usize,
-    pub(crate) is_partitioned: bool,
+pub struct LoaderSettings<'a> {
+    /// The program that loads pages as standard input orders.
+    pub runner: &'a Runner,
+    /// The protocol between loader and origin.
+    pub protocol: Protocol,
+    /// The most connections to a host.
+    pub connections: usize,
+    /// Whether responses are kept for each top-level site apart.
+    pub is_partitioned: bool,
     /// The longest time that a load may take.
-    pub(crate) limit: Duration,
+    pub limit: Duration,
 }
 
 impl LoaderProcess {
     /// Starts a loader that works in `directory`, with a new cache, or with the file that another has
     /// left there.
-    pub(crate) fn start(
+    pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
         column: &Column,
@@ -108,7 +112,7 @@ impl LoaderProcess {
     }
 
     /// Has it load a page, and counts what the server sees of that.
-    pub(crate) fn load(
+    pub fn load(
         &mut self,
         page: usize,
         server: &SiteServer,
@@ -120,12 +124,12 @@ impl LoaderProcess {
     }
 
     /// Begins a load without waiting for its report.
-    pub(crate) fn begin_load(&mut self, page: usize) {
+    pub fn begin_load(&mut self, page: usize) {
         self.say(&Order::Load(page));
     }
 
     /// Waits for the report on a load that was begun, for a while; `None` if it does not come.
-    pub(crate) fn report_within(
+    pub fn report_within(
         &mut self,
         limit: Duration,
         is_interrupted: &dyn Fn() -> bool,
@@ -138,21 +142,18 @@ impl LoaderProcess {
     }
 
     /// Has it write its cache to disk; returns the time that took.
-    pub(crate) fn flush(
-        &mut self,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Duration, LoaderError> {
+    pub fn flush(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Duration, LoaderError> {
         let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
     }
 
     /// Lets it close its cache and end.
-    pub(crate) fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
+    pub fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
         Ok(self.child.finish(Deadline::after(self.limit), is_interrupted)?)
     }
 
     /// Kills it at once.
-    pub(crate) fn kill(self) {
+    pub fn kill(self) {
         drop(self.child);
     }
 

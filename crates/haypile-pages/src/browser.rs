@@ -27,7 +27,7 @@ use super::verify::CountedLoad;
 use crate::site::Site;
 
 /// The browser that a checkout has a loader for.
-pub(crate) const CHROMIUM: &str = "chromium";
+pub const CHROMIUM: &str = "chromium";
 /// Its loader, from the checkout's root on.
 const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
 /// Python with the package that drives it, in Cargo's folder.
@@ -41,17 +41,20 @@ const MAX_PROXY_LINES: usize = 20;
 
 /// A loader that drives a browser.
 #[derive(Clone, Debug)]
-pub(crate) struct Browser {
-    pub(crate) runner: Runner,
+pub struct Browser {
+    /// The program that loads pages as standard input orders.
+    pub runner: Runner,
     /// The first word of its subjects' names.
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) language: String,
+    pub name: String,
+    /// The browser's version.
+    pub version: String,
+    /// The language that the browser is written in.
+    pub language: String,
 }
 
 /// Why a browser cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BrowserError {
+pub enum BrowserError {
     /// It, or what drives it, is not installed.
     #[error("{0}")]
     Missing(String),
@@ -62,7 +65,7 @@ pub(crate) enum BrowserError {
 
 impl Browser {
     /// Finds the loader of a browser: `chromium` in the checkout, anything else is a program.
-    pub(crate) fn find(named: &str) -> Result<Self, BrowserError> {
+    pub fn find(named: &str) -> Result<Self, BrowserError> {
         let runner = if named == CHROMIUM { chromium()? } else { Runner::rival(named) };
         let listed = runner.subjects(LIST_LIMIT).map_err(|error| match error {
             MeasureError::Refused { why, .. } => {
@@ -105,7 +108,7 @@ fn how_to_get(named: &str, why: &str) -> String {
 
 /// The cache that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BrowserCache {
+pub enum BrowserCache {
     /// The browser stores nothing.
     None,
     /// Its HTTP cache in memory, whose size it chooses itself.
@@ -120,19 +123,20 @@ pub(crate) enum BrowserCache {
 
 /// A column of a browser's matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BrowserColumn {
-    pub(crate) cache: BrowserCache,
+pub struct BrowserColumn {
+    /// The cache that is in use.
+    pub cache: BrowserCache,
     /// The size of the cache of the proxy, if there is one.
-    pub(crate) proxy_bytes: u64,
+    pub proxy_bytes: u64,
     /// The size of the cache on disk, if there is one.
-    pub(crate) disk_bytes: u64,
+    pub disk_bytes: u64,
     /// The name of the medium that it lies on, if there is one.
-    pub(crate) medium: Option<String>,
+    pub medium: Option<String>,
 }
 
 impl BrowserColumn {
     /// The name of the cache in results.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let (proxy, disk) = (ByteSize(self.proxy_bytes), ByteSize(self.disk_bytes));
         match self.cache {
             BrowserCache::None => "none".to_owned(),
@@ -175,15 +179,16 @@ impl fmt::Display for BrowserColumn {
 }
 
 /// A browser that has opened its cache, and the proxy in front of it.
-pub(crate) struct BrowserProcess {
-    pub(crate) loader: LoaderProcess,
+pub struct BrowserProcess {
+    /// The process that drives it.
+    pub loader: LoaderProcess,
     /// Ends after the browser.
     _proxy: Option<Proxy>,
 }
 
 impl BrowserProcess {
     /// Starts a browser that works in `directory`, with a new cache or with the one that is there.
-    pub(crate) fn start(
+    pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
         column: &BrowserColumn,
@@ -266,7 +271,7 @@ impl Drop for Proxy {
 ///
 /// A response that is not the site's, a resource that the browser requests never or twice, or counts
 /// that contradict each other.
-pub(crate) fn verify_load(
+pub fn verify_load(
     site: &Site,
     column: &BrowserColumn,
     load: &CountedLoad,
@@ -310,7 +315,7 @@ pub(crate) fn verify_load(
 /// # Errors
 ///
 /// The number of repeat views, for all of which the origin was asked as without a cache.
-pub(crate) fn verify_warm(
+pub fn verify_warm(
     site: &Site,
     column: &BrowserColumn,
     loads: &[CountedLoad],
@@ -334,7 +339,7 @@ pub(crate) fn verify_warm(
 /// # Errors
 ///
 /// The bytes that came from a cache of fewer.
-pub(crate) fn verify_size(
+pub fn verify_size(
     site: &Site,
     column: &BrowserColumn,
     pass: &[CountedLoad],
@@ -350,7 +355,7 @@ pub(crate) fn verify_size(
 /// # Errors
 ///
 /// A memory cache that outlives its process, or a disk that has nothing.
-pub(crate) fn verify_place(
+pub fn verify_place(
     column: &BrowserColumn,
     last: &CountedLoad,
     after: &CountedLoad,
@@ -371,9 +376,9 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
-    use crate::pages::orders::LoadReport;
-    use crate::pages::site_server::LoadCounts;
+    use crate::orders::LoadReport;
     use crate::site::generate::{Generator, MIN_REQUESTS};
+    use crate::site_server::LoadCounts;
 
     fn column(cache: BrowserCache) -> BrowserColumn {
         BrowserColumn { cache, proxy_bytes: 1 << 20, disk_bytes: 1 << 20, medium: None }

@@ -20,7 +20,7 @@ use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::runtime::{Builder, Runtime};
 
-use super::Client;
+use haypile_pages::client::Http1Client;
 
 pub(crate) const KIND: Kind = Kind {
     name: "http",
@@ -81,7 +81,7 @@ impl HttpSubject {
             None => WorkerOrigin::Nobody,
             Some(JobOrigin::Inner) => WorkerOrigin::Inner,
             Some(JobOrigin::Server(address)) => {
-                WorkerOrigin::Server(Client::new(address, CONNECTIONS))
+                WorkerOrigin::Server(Http1Client::new(address, CONNECTIONS))
             }
         };
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -150,7 +150,7 @@ struct HttpWorker {
 enum WorkerOrigin {
     Nobody,
     Inner,
-    Server(Client),
+    Server(Http1Client),
     Written(Bytes),
 }
 

@@ -6,7 +6,7 @@ use haypile::ByteSize;
 
 /// The levels of a column's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum ColumnKind {
+pub enum ColumnKind {
     /// Nothing is stored.
     None,
     /// Memory alone.
@@ -20,23 +20,25 @@ pub(crate) enum ColumnKind {
 /// A cache of a matrix. The size of a matrix is that of the disk cache; the memory cache has one size
 /// in all columns, as in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) kind: ColumnKind,
-    pub(crate) memory_bytes: u64,
+pub struct Column {
+    /// The levels of the cache.
+    pub kind: ColumnKind,
+    /// The size of the memory cache, if there is one.
+    pub memory_bytes: u64,
     /// The size of the file, if there is one.
-    pub(crate) disk_bytes: u64,
+    pub disk_bytes: u64,
     /// The name of the medium that the file lies on, if there is one.
-    pub(crate) medium: Option<String>,
+    pub medium: Option<String>,
 }
 
 impl Column {
     /// The name of the subject in results: an HTTP cache on a cache.
-    pub(crate) fn subject(&self) -> String {
+    pub fn subject(&self) -> String {
         format!("http:{}", self.cache())
     }
 
     /// The cache below the HTTP cache.
-    pub(crate) fn cache(&self) -> String {
+    pub fn cache(&self) -> String {
         let memory = format!("memory:size={}", ByteSize(self.memory_bytes));
         let disk = format!("file:size={}", ByteSize(self.disk_bytes));
         match self.kind {
@@ -49,18 +51,18 @@ impl Column {
 
     /// The longest body that is stored: a sixteenth of the larger level, so that a small disk cache
     /// behind a larger memory does not decide for both.
-    pub(crate) fn largest_body_bytes(&self) -> u64 {
+    pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
         memory_bytes.max(self.disk_bytes) / 16
     }
 
     /// Whether the cache outlives its process.
-    pub(crate) fn is_on_disk(&self) -> bool {
+    pub fn is_on_disk(&self) -> bool {
         matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)
     }
 
     /// The most that its cache can hold, in bytes.
-    pub(crate) fn capacity_bytes(&self) -> u64 {
+    pub fn capacity_bytes(&self) -> u64 {
         match self.kind {
             ColumnKind::None => 0,
             ColumnKind::Memory => self.memory_bytes,

@@ -22,7 +22,7 @@ use crate::site::{Resource, Site};
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
 /// A site that is served on the loopback device, as it is or over an emulated link.
-pub(crate) struct SiteServer {
+pub struct SiteServer {
     origin: ScriptedOrigin,
     link: Option<LinkEmulator>,
     /// Host and path of each resource.
@@ -32,13 +32,17 @@ pub(crate) struct SiteServer {
 
 /// Counts of the server for one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct LoadCounts {
-    pub(crate) requests: u64,
-    pub(crate) body_bytes: u64,
-    pub(crate) not_modified: u64,
+pub struct LoadCounts {
+    /// Requests that it answered.
+    pub requests: u64,
+    /// Bytes of the bodies that it sent.
+    pub body_bytes: u64,
+    /// Answers without a body to conditional requests.
+    pub not_modified: u64,
     /// Requests for the rest of responses of which the cache evicted a part while they were read.
-    pub(crate) rests: u64,
-    pub(crate) connections: u64,
+    pub rests: u64,
+    /// Connections that it accepted.
+    pub connections: u64,
 }
 
 impl SiteServer {
@@ -47,7 +51,7 @@ impl SiteServer {
     /// # Errors
     ///
     /// A resource that cannot be served, or what the system says.
-    pub(crate) fn start(site: &Site, protocol: Protocol) -> anyhow::Result<Self> {
+    pub fn start(site: &Site, protocol: Protocol) -> anyhow::Result<Self> {
         let total: u64 = site.resources.iter().map(Resource::body_len).sum();
         let mut script = Script::new([Reply::empty(StatusCode::NOT_FOUND)]);
         let names = WireNames::of(site);
@@ -82,7 +86,7 @@ impl SiteServer {
     /// # Errors
     ///
     /// What the system says.
-    pub(crate) fn over(&mut self, profile: &LinkProfile, seed: u64) -> io::Result<()> {
+    pub fn over(&mut self, profile: &LinkProfile, seed: u64) -> io::Result<()> {
         self.link = None;
         if *profile != LinkProfile::unshaped() {
             let origin = self.origin.address();
@@ -92,7 +96,7 @@ impl SiteServer {
     }
 
     /// The addresses that lead to it: for `http`, and for `https`.
-    pub(crate) fn addresses(&self) -> (SocketAddr, SocketAddr) {
+    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         match &self.link {
             Some(link) => (link.address(), link.tls_address()),
             None => (self.origin.address(), self.origin.address()),
@@ -100,12 +104,12 @@ impl SiteServer {
     }
 
     /// The file with the site.
-    pub(crate) fn site_file(&self) -> PathBuf {
+    pub fn site_file(&self) -> PathBuf {
         self.file(SITE)
     }
 
     /// The file with the checksums of the bodies.
-    pub(crate) fn checksums_file(&self) -> PathBuf {
+    pub fn checksums_file(&self) -> PathBuf {
         self.file(CHECKSUMS)
     }
 
@@ -114,12 +118,12 @@ impl SiteServer {
     }
 
     /// The counts so far, to be subtracted from later ones.
-    pub(crate) fn counts(&self) -> OriginCounts {
+    pub fn counts(&self) -> OriginCounts {
         self.origin.counts()
     }
 
     /// The number of requests for each resource so far.
-    pub(crate) fn requests_by_resource(&self) -> Vec<u64> {
+    pub fn requests_by_resource(&self) -> Vec<u64> {
         let requests = |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
         self.places.iter().map(requests).collect()
     }
@@ -127,7 +131,7 @@ impl SiteServer {
 
 impl LoadCounts {
     /// Requests and bytes: what tells columns from each other.
-    pub(crate) fn seen(self) -> (u64, u64) {
+    pub fn seen(self) -> (u64, u64) {
         (self.requests, self.body_bytes)
     }
 }

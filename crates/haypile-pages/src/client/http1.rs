@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// a bounded number of connections: a request waits until one is free. It follows no redirects, and
 /// needs a runtime.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub struct Http1Client {
     shared: Arc<ClientState>,
 }
 
@@ -33,9 +33,9 @@ struct ClientState {
     idle: Mutex<Vec<SendRequest<Body>>>,
 }
 
-impl Client {
+impl Http1Client {
     /// Returns a client with at most this many connections.
-    pub(crate) fn new(address: SocketAddr, connections: usize) -> Self {
+    pub fn new(address: SocketAddr, connections: usize) -> Self {
         let free = Arc::new(Semaphore::new(connections));
         Self { shared: Arc::new(ClientState { address, free, idle: Mutex::default() }) }
     }
@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-impl Origin for Client {
+impl Origin for Http1Client {
     async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         to_origin_form(&mut request)?;
         let permit = Arc::clone(&self.shared.free).acquire_owned().await?;

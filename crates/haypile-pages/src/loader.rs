@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::orders::{LoadReport, Protocol};
 use super::wire::WireNames;
-use crate::http::{Client, Http2Client};
+use crate::client::{Http1Client, Http2Client};
 use crate::site::{Resource, Site};
 
 /// The user whose browser this is.
@@ -69,7 +69,7 @@ pub(super) struct HostClient {
 
 #[derive(Clone, Debug)]
 enum ProtocolClient {
-    Http1(Client),
+    Http1(Http1Client),
     Http2(Http2Client),
 }
 
@@ -98,7 +98,7 @@ impl Origins for Hosts {
         let mut clients = self.clients.borrow_mut();
         let new = |name: &String| HostClient {
             client: match self.protocol {
-                Protocol::H1 => ProtocolClient::Http1(Client::new(address, self.connections)),
+                Protocol::H1 => ProtocolClient::Http1(Http1Client::new(address, self.connections)),
                 Protocol::H2 => ProtocolClient::Http2(Http2Client::new(address)),
             },
             name: name.parse().ok().filter(|_| *name != host),

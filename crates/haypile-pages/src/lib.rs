@@ -1,5 +1,5 @@
-//! Page loads through an HTTP cache: a loader in a process of its own, and everything that it loads
-//! from in this one.
+//! Page loads through an HTTP cache: [sites](site), a loader in a process of its own, and everything that
+//! it loads from in this one.
 //!
 //! ```text
 //!   this process                                    a process for each column
@@ -12,18 +12,20 @@
 //! no scripts and draws nothing. Its counts are not believed: the origin's decide whether a cache
 //! did what its name says (`verify`).
 
-pub(crate) mod browser;
+pub mod browser;
+pub mod client;
 mod column;
 mod loader;
 mod orders;
 mod process;
 mod serve;
+pub mod site;
 mod site_server;
-pub(crate) mod verify;
+pub mod verify;
 mod wire;
 
-pub(crate) use column::{Column, ColumnKind};
+pub use column::{Column, ColumnKind};
 pub use orders::{LoadReport, PageOrders, Protocol};
-pub(crate) use process::{LoaderError, LoaderProcess, LoaderSettings};
+pub use process::{LoaderError, LoaderProcess, LoaderSettings};
 pub use serve::serve;
-pub(crate) use site_server::SiteServer;
+pub use site_server::{LoadCounts, SiteServer};

@@ -26,6 +26,7 @@ pub(crate) struct Http2Client {
 }
 
 impl Http2Client {
+    /// Returns a client that connects with its first request.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address, connection: Arc::default() }
     }

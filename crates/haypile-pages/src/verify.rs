@@ -13,12 +13,15 @@ use crate::site::{Resource, Site};
 
 /// A load of a page, as its loader and the origin counted it.
 #[derive(Clone, Debug)]
-pub(crate) struct CountedLoad {
-    pub(crate) page: usize,
-    pub(crate) report: LoadReport,
-    pub(crate) origin: LoadCounts,
+pub struct CountedLoad {
+    /// The index of the page in its site.
+    pub page: usize,
+    /// The counts of the loader.
+    pub report: LoadReport,
+    /// The counts of the origin.
+    pub origin: LoadCounts,
     /// Whether the origin was asked for each load of the page, in the page's order.
-    pub(crate) was_asked: Vec<bool>,
+    pub was_asked: Vec<bool>,
 }
 
 /// Returns what is wrong with one load.
@@ -26,7 +29,7 @@ pub(crate) struct CountedLoad {
 /// # Errors
 ///
 /// A response that is not the site's, or counts that contradict each other.
-pub(crate) fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(), String> {
+pub fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(), String> {
     let CountedLoad { page, report, origin, .. } = load;
     let name = &site.pages[*page].name;
     if let Some(failure) = &report.first_failure {
@@ -74,7 +77,7 @@ pub(crate) fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(
 /// # Errors
 ///
 /// The connections that the origin accepted.
-pub(crate) fn one_connection(site: &Site, load: &CountedLoad) -> Result<(), String> {
+pub fn one_connection(site: &Site, load: &CountedLoad) -> Result<(), String> {
     let origins: BTreeSet<&str> = site.pages[load.page]
         .loads
         .iter()
@@ -106,7 +109,7 @@ fn is_revalidated_later(resource: &Resource) -> bool {
 /// # Errors
 ///
 /// The bytes that came from a cache of fewer.
-pub(crate) fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), String> {
+pub fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), String> {
     size_of(site, column.capacity_bytes(), pass)
 }
 
@@ -138,7 +141,7 @@ pub(super) fn size_of(
 /// # Errors
 ///
 /// A memory cache that outlives its process, or a file that has nothing.
-pub(crate) fn place(
+pub fn place(
     site: &Site,
     column: &Column,
     last: &CountedLoad,

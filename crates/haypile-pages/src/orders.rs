@@ -53,7 +53,7 @@ impl Protocol {
     }
 
     /// The number of connections to a host, of which HTTP/1.1 has `wanted`.
-    pub(crate) fn connections(self, wanted: usize) -> usize {
+    pub fn connections(self, wanted: usize) -> usize {
         match self {
             Self::H1 => wanted,
             Self::H2 => 1,
@@ -61,7 +61,7 @@ impl Protocol {
     }
 
     /// Checks that a number of connections was asked for only where that means something.
-    pub(crate) fn check(self, is_number_written: bool) -> anyhow::Result<()> {
+    pub fn check(self, is_number_written: bool) -> anyhow::Result<()> {
         if self == Self::H2 && is_number_written {
             anyhow::bail!("--connections is for HTTP/1.1: over HTTP/2 a host has one connection");
         }
