@@ -42,6 +42,16 @@ impl Quantity {
         }
     }
 
+    /// Returns a difference with its sign: `+1.20 ms`.
+    pub fn write_signed(self, value: f64) -> String {
+        let sign = match value {
+            ..0.0 => "-",
+            0.0 => "",
+            _ => "+",
+        };
+        format!("{sign}{}", self.write(value.abs()))
+    }
+
     /// Returns the ends of an interval: `0.98 to 1.02`.
     pub fn write_range(self, low: f64, high: f64) -> String {
         format!("{} to {}", self.write(low), self.write(high))
@@ -159,6 +169,9 @@ mod tests {
         ] {
             assert_eq!(quantity.write(value), text);
         }
+        assert_eq!(Quantity::Time.write_signed(1_200_000.0), "+1.20\u{A0}ms");
+        assert_eq!(Quantity::Time.write_signed(-30_004_000.0), "-30.0\u{A0}ms");
+        assert_eq!(Quantity::Time.write_signed(0.0), "0.00\u{A0}ns");
         assert_eq!(Quantity::Rate.write_round(20e6), "20\u{A0}M");
         assert_eq!(Quantity::Time.write_round(0.5), "0.5\u{A0}ns");
         assert_eq!(Quantity::Time.write_round(100.0), "100\u{A0}ns");

@@ -40,8 +40,8 @@ pub mod value;
 pub mod workload;
 
 use clap::{ArgMatches, Command};
-use haypile_measure::result::Parameters;
-use haypile_measure::result::Samples;
+use haypile_measure::figure::{FIGURES, Findings};
+use haypile_measure::result::{Parameters, Samples};
 use serde_json::Value;
 
 pub use definition::{ExperimentFile, ExperimentFileError, Setting, Settings};
@@ -96,6 +96,11 @@ pub(crate) trait Experiment: Sync {
     /// Wrong options, a cache that cannot be measured here, results that cannot be written, an
     /// interruption.
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended>;
+
+    /// Returns the figures of its samples.
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        Findings::of(samples, FIGURES)
+    }
 
     /// Returns the body of its section in a report.
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
@@ -164,6 +169,10 @@ impl Topic for Known {
     fn texts(&self) -> Texts {
         let ExperimentFile { question, method, source, .. } = self.definition();
         Texts { question, method, source }
+    }
+
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        self.0.findings(samples)
     }
 
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {

@@ -63,7 +63,9 @@ impl Printout {
     ) -> &mut Self {
         let header = header.into_iter().map(|name| with_plain_spaces(&name.into())).collect();
         let mut rows = rows;
-        rows.iter_mut().flatten().for_each(|cell| *cell = with_plain_spaces(cell));
+        for cell in rows.iter_mut().flatten() {
+            *cell = if cell == NOTHING { "-".to_owned() } else { with_plain_spaces(cell) };
+        }
         let spare_columns = Vec::new();
         self.blocks.push(Block::Table { header, text_columns, key_columns, rows, spare_columns });
         self
@@ -73,12 +75,8 @@ impl Printout {
     pub(crate) fn show(&mut self, table: &Table) -> &mut Self {
         let texts = table.columns.iter().take_while(|column| !column.is_number).count();
         let header = table.columns.iter().map(|column| column.name.clone());
-        let rows = table.rows.iter().map(|row| {
-            row.iter()
-                .map(|cell| if cell == NOTHING { "-".to_owned() } else { cell.clone() })
-                .collect()
-        });
-        self.gap().text(format!("{}\n", table.caption)).table(header, texts, texts, rows.collect())
+        let rows = table.rows.clone();
+        self.gap().text(format!("{}\n", table.caption)).table(header, texts, texts, rows)
     }
 
     /// Adds the errors of samples, each once.

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use haypile_measure::compare::{CompareError, read_each};
-use haypile_measure::figure::Findings;
-use haypile_measure::result::{self, Results};
+use haypile_measure::figure::{FIGURES, Findings};
+use haypile_measure::result::{self, Results, Samples};
 use haypile_sim::plot::drawing::text::printable;
 
 use super::error::ReportError;
 use super::simulation::Simulations;
+use super::topic::Topics;
 
 /// The largest file that is read: about 300,000 rows.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -60,11 +61,17 @@ impl Input {
         &self.warnings
     }
 
-    /// Returns the figures of all rows, each file by itself; simulations have none.
-    pub fn findings(&self) -> Findings {
-        let of_file =
-            |(_, results): &(String, Results)| Findings::of(&results.samples.iter().collect()).0;
-        Findings(self.files.iter().flat_map(of_file).collect())
+    /// Returns the figures of all rows, each file and experiment by itself; simulations have none.
+    pub fn findings(&self, topics: &Topics) -> Findings {
+        let mut findings = Vec::new();
+        for (_, results) in &self.files {
+            let all: Samples<'_> = results.samples.iter().collect();
+            for (name, samples) in all.grouped(|sample| sample.experiment.as_str()) {
+                let known = topics.named(name).map(|topic| topic.findings(&samples));
+                findings.extend(known.unwrap_or_else(|| Findings::of(&samples, FIGURES)).0);
+            }
+        }
+        Findings(findings)
     }
 
     fn add(&mut self, path: &Path, mut results: Results) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use haypile_measure::figure::Findings;
 use haypile_measure::result::Samples;
 
 use super::case::Case;
@@ -17,6 +18,9 @@ pub(crate) trait Topic: Sync {
 
     /// Returns the texts of its own experiment file.
     fn texts(&self) -> Texts;
+
+    /// Returns the figures of these samples.
+    fn findings(&self, samples: &Samples<'_>) -> Findings;
 
     /// Returns what its section shows of these samples: answer, charts and tables.
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;

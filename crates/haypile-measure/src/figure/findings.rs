@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use haypile_number::Quantity;
 use serde_json::{Value, json};
 
-use super::{CPU, Estimate, FIGURES, Operations, PERCENTILES, count, quantity_of_count};
+use super::{CPU, Estimate, Figure, Operations, PERCENTILES, count, quantity_of_count};
 use crate::result::{Parameters, Sample, Samples, SubjectId};
 use crate::statistics::{Effect, Interval};
 
@@ -30,7 +30,7 @@ pub struct Finding {
     pub samples: usize,
     /// The number of those that are errors, which count for no figure but counts.
     pub errors: usize,
-    /// The name of the figure: that of one of [`FIGURES`], `count:` with the name of a count, a percentile
+    /// The name of the figure: that of a [`Figure`], `count:` with the name of a count, a percentile
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
     /// subject.
     pub figure: String,
@@ -38,7 +38,7 @@ pub struct Finding {
     pub quantity: Quantity,
     /// The value.
     pub estimate: Estimate,
-    /// The subject that is 1.0, of `times`.
+    /// The subject that the figure compares with: of `times` the one that is 1.0.
     pub over: Option<SubjectId>,
 }
 
@@ -47,14 +47,15 @@ pub struct Finding {
 pub struct Findings(pub Vec<Finding>);
 
 impl Findings {
-    /// Computes all figures that samples have, by case and subject in the order of the samples.
-    pub fn of(samples: &Samples<'_>) -> Self {
+    /// Computes all figures of a list that samples have, with their counts, by case and subject in the order of
+    /// the samples.
+    pub fn of(samples: &Samples<'_>, figures: &[&Figure]) -> Self {
         let mut findings = Vec::new();
         for case in samples.cases() {
             let subjects = case.by_subject();
             let first = subjects.first().map(|(_, samples)| samples.clone()).unwrap_or_default();
             for (_, own) in &subjects {
-                add(&mut findings, own, &first);
+                add(&mut findings, own, &first, figures);
             }
         }
         Self(findings)
@@ -68,6 +69,38 @@ impl Findings {
 }
 
 impl Finding {
+    /// Returns a finding of samples of one subject, which has no figure yet; `None` of no samples. Of several cases
+    /// it has the parameters that all have in common.
+    pub fn of(samples: &Samples<'_>) -> Option<Self> {
+        let sample: &Sample = samples.first()?;
+        let runs: BTreeSet<&String> = samples.iter().map(|sample| &sample.run).collect();
+        Some(Self {
+            experiment: sample.experiment.clone(),
+            case: sample.case.clone(),
+            parameters: in_common(samples),
+            subject: subject(samples)?.clone(),
+            runs: runs.into_iter().cloned().collect(),
+            samples: samples.len(),
+            errors: samples.iter().filter(|sample| sample.error.is_some()).count(),
+            figure: String::new(),
+            quantity: Quantity::Number,
+            estimate: Estimate::exact(0.0),
+            over: None,
+        })
+    }
+
+    /// Returns the finding with this figure. `over` is the subject that it is compared with.
+    #[must_use]
+    pub fn with(
+        self,
+        figure: impl Into<String>,
+        quantity: Quantity,
+        estimate: Estimate,
+        over: Option<&SubjectId>,
+    ) -> Self {
+        Self { figure: figure.into(), quantity, estimate, over: over.cloned(), ..self }
+    }
+
     fn to_json(&self) -> Value {
         let ends = self.estimate.interval.map(|ends| json!({ "low": ends.low, "high": ends.high }));
         json!({
@@ -98,45 +131,39 @@ fn unit(quantity: Quantity) -> &'static str {
     }
 }
 
+fn in_common(samples: &Samples<'_>) -> Parameters {
+    let Some((first, others)) = samples.split_first() else { return Parameters::new() };
+    let is_common = |(name, value): &(&String, &Value)| {
+        others.iter().all(|sample: &&Sample| sample.parameters.get(*name) == Some(value))
+    };
+    let common = first.parameters.iter().filter(is_common);
+    common.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// The last sample that succeeded knows the version.
 pub(super) fn subject<'a>(samples: &Samples<'a>) -> Option<&'a SubjectId> {
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     known.or(samples.last()).map(|sample| &sample.subject)
 }
 
-fn add(findings: &mut Vec<Finding>, own: &Samples<'_>, first: &Samples<'_>) {
-    let Some(subject) = subject(own) else { return };
-    let sample: &Sample = own[0];
-    let runs: BTreeSet<&String> = own.iter().map(|sample| &sample.run).collect();
-    let runs: Vec<String> = runs.into_iter().cloned().collect();
-    let errors = own.iter().filter(|sample| sample.error.is_some()).count();
-    let mut push = |figure: String, quantity, estimate, over: Option<&SubjectId>| {
-        findings.push(Finding {
-            experiment: sample.experiment.clone(),
-            case: sample.case.clone(),
-            parameters: sample.parameters.clone(),
-            subject: subject.clone(),
-            runs: runs.clone(),
-            samples: own.len(),
-            errors,
-            figure,
-            quantity,
-            estimate,
-            over: over.cloned(),
-        });
+fn add(findings: &mut Vec<Finding>, own: &Samples<'_>, first: &Samples<'_>, figures: &[&Figure]) {
+    let Some(blank) = Finding::of(own) else { return };
+    let mut push = |name: String, quantity, estimate, over: Option<&SubjectId>| {
+        findings.push(blank.clone().with(name, quantity, estimate, over));
     };
-    for figure in FIGURES {
+    for figure in figures {
         if let Some(estimate) = figure.of(own) {
             push(figure.name.to_owned(), figure.quantity, estimate, None);
         }
     }
     let times = Effect::paired(&CPU.values(first).paired(&CPU.values(own)));
     if let Ok(times) = times
+        && figures.contains(&&CPU)
         && first != own
     {
         let interval = times.interval().map(Interval::factors);
         let estimate = Estimate { interval, ..Estimate::exact(times.ratio()) };
-        push("times".to_owned(), Quantity::Factor, estimate, self::subject(first));
+        push("times".to_owned(), Quantity::Factor, estimate, subject(first));
     }
     let names: BTreeSet<&String> = own.iter().flat_map(|sample| sample.counts.keys()).collect();
     for name in names {

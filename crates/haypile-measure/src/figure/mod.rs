@@ -38,8 +38,8 @@ impl PartialEq for Figure {
     }
 }
 
-/// Returns the quantity of one sample; `None` where it has none.
-type OfSample = fn(&Sample) -> Option<f64>;
+/// A function from a sample to its quantity; `None` where it has none.
+pub type OfSample = fn(&Sample) -> Option<f64>;
 
 /// The way in which the values of samples become one.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,17 @@ pub struct Estimate {
 }
 
 impl Figure {
+    /// Returns a figure that is the median over blocks of what each sample has.
+    pub const fn median(
+        name: &'static str,
+        title: &'static str,
+        what: &'static str,
+        quantity: Quantity,
+        of: OfSample,
+    ) -> Self {
+        Self { name, title, what, quantity, estimator: Estimator::Median(of) }
+    }
+
     /// Returns the value of samples of one subject in one case; `None` where they have none.
     pub fn of(&self, samples: &Samples<'_>) -> Option<Estimate> {
         match self.estimator {
@@ -99,6 +110,22 @@ impl Figure {
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 
+    /// Returns the value of a sample without an error, which may be 0; `None` where it has none, or the figure
+    /// is a ratio of sums.
+    pub fn in_sample(&self, sample: &Sample) -> Option<f64> {
+        match self.estimator {
+            Estimator::Centre(_) | Estimator::PerCentre(..) => self.of_sample(sample),
+            Estimator::Median(of) => {
+                if sample.error.is_none() {
+                    of(sample)
+                } else {
+                    None
+                }
+            }
+            Estimator::Ratio(_) => None,
+        }
+    }
+
     /// Returns the costs of blocks, which [`difference`](crate::compare::difference) compares. A ratio or a
     /// median has none.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
@@ -123,10 +150,10 @@ impl Estimate {
         Self { value, interval: None, mad: None }
     }
 
-    /// Returns the estimate with this interval.
+    /// Returns the estimate with this interval, or with none.
     #[must_use]
-    pub fn within(self, low: f64, high: f64) -> Self {
-        Self { interval: Some(Interval { low, high }), ..self }
+    pub fn within(self, interval: impl Into<Option<Interval>>) -> Self {
+        Self { interval: interval.into(), ..self }
     }
 
     /// Returns `number` divided by the estimate: a rate, of a time.

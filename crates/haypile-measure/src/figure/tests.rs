@@ -93,7 +93,7 @@ fn findings_have_every_figure_with_its_key() {
         sample("b", 0, 100),
         other(failed(sample("b", 0, 200))),
     ];
-    let json = Findings::of(&samples.iter().collect()).to_json();
+    let json = Findings::of(&samples.iter().collect(), FIGURES).to_json();
     assert_eq!(json["schema"], 1);
     let all = json["findings"].as_array().unwrap();
     let find = |subject: &str, figure: &str| {

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Report) -> anyhow::Result<()> {
         for warning in input.warnings() {
             eprintln!("warning: {warning}");
         }
-        return output::json(&input.findings().to_json());
+        return output::json(&input.findings(&topics()).to_json());
     }
     let is_stdout = arguments.output.as_os_str() == STDOUT;
     if !is_stdout {

@@ -1,12 +1,15 @@
 //! The time that a cache saves, from rows: the same visits to the same pages, with a cache and without.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use haypile::ByteSize;
+use haypile_measure::figure::Estimate;
+use haypile_measure::result::{Sample, Samples};
+use haypile_measure::statistics::{Effect, Interval};
+use haypile_number::Quantity;
 
-use haypile_measure::result::Sample;
-use haypile_measure::statistics::Effect;
+use crate::report::table::NOTHING;
 
 /// Name of the rows of loads.
 pub(crate) const LOAD: &str = "load";
@@ -34,13 +37,20 @@ impl View {
     }
 }
 
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::All => "all visits",
+impl View {
+    /// Its name in figures.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::All => "all",
             Self::First => "first",
             Self::Repeat => "repeat",
-        })
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(if *self == Self::All { "all visits" } else { self.key() })
     }
 }
 
@@ -149,17 +159,8 @@ pub(crate) fn links_of<'a>(
 ) -> Vec<LinkLoads> {
     let mut links: Vec<LinkLoads> = Vec::new();
     for sample in samples {
-        let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
-        let (Some(site), Some(link)) = (text("site"), text("link")) else { continue };
+        let Some((site, link)) = place_of(sample) else { continue };
         let Some(column) = ColumnName::parse(of, &sample.subject.name) else { continue };
-        if sample.case != LOAD {
-            continue;
-        }
-        // Loads of different protocols are never put together.
-        let site = match text("protocol") {
-            Some("h2") => format!("{site} by HTTP/2"),
-            _ => site.to_owned(),
-        };
         let at = links.iter().position(|other| other.link == link && other.site == site);
         let at = at.unwrap_or_else(|| {
             let link = link.to_owned();
@@ -180,7 +181,35 @@ pub(crate) fn links_of<'a>(
     links
 }
 
+/// Returns the site and the link of a load; `None` of other rows.
+fn place_of(sample: &Sample) -> Option<(String, &str)> {
+    let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
+    let (site, link) = (text("site")?, text("link")?);
+    // Loads of different protocols are never put together.
+    let site = match text("protocol") {
+        Some("h2") => format!("{site} by HTTP/2"),
+        _ => site.to_owned(),
+    };
+    (sample.case == LOAD).then_some((site, link))
+}
+
+/// Returns the loaders whose loads are in samples: `http`, which is ours, and browsers, by their names.
+pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
+    let names = samples.iter().filter_map(|sample| sample.subject.name.split_once(':'));
+    names.map(|(name, _)| name).collect()
+}
+
 impl ColumnName {
+    /// Returns the kinds of columns that this one is compared with: with no cache, and with memory alone if it
+    /// has a file.
+    pub(crate) fn baselines(&self) -> &'static [&'static str] {
+        match self.kind {
+            "none" => &[],
+            "disk" | "both" => &["none", "memory"],
+            _ => &["none"],
+        }
+    }
+
     fn cmp_for_table(&self, other: &Self) -> std::cmp::Ordering {
         let place = |name: &Self| {
             let kind = ["none", "memory", "disk", "both", "proxy"]
@@ -212,20 +241,33 @@ impl ColumnLoads {
         self.seen.push((count("origin_requests"), count("origin_body_bytes")));
     }
 
-    /// Total time of the visits of a view, in milliseconds.
-    pub(crate) fn total_ms(&self, view: View) -> f64 {
-        let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
-        of_view.map(|(_, wall_ns)| wall_ns / 1e6).sum()
+    /// Mean time of the loads of a view, in nanoseconds; `None` if it has none.
+    pub(crate) fn mean_ns(&self, view: View) -> Option<f64> {
+        let of_view = || self.wall_ns.iter().filter(|(key, _)| view.has(key));
+        let number = of_view().count();
+        let total: f64 = of_view().map(|(_, wall_ns)| wall_ns).sum();
+        (number > 0).then(|| total / number as f64)
     }
 
-    /// The number of loads of a view.
-    pub(crate) fn loads(&self, view: View) -> usize {
-        self.wall_ns.keys().filter(|key| view.has(key)).count()
+    /// The mean time of the loads of a view, for people.
+    pub(crate) fn mean(&self, view: View) -> String {
+        let mean_ns = self.mean_ns(view);
+        mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
     }
 
-    /// Returns the change of the total time of the visits of a view, from the other column to this one:
-    /// of the visits that both columns have. The interval is over pages.
-    pub(crate) fn effect(&self, from: &Self, view: View) -> Option<Effect> {
+    /// A count over all loads.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+
+    /// Returns how much less time the visits of a view take than in another column: 1 - sum/sum, of the visits
+    /// that both columns have. The interval is over pages.
+    pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
+        self.effect(from, view).map(Saved)
+    }
+
+    /// Returns the change of the total time of the visits of a view, from the other column to this one.
+    fn effect(&self, from: &Self, view: View) -> Option<Effect> {
         let visits: Vec<(&VisitKey, f64, f64)> = self
             .wall_ns
             .iter()
@@ -283,6 +325,11 @@ impl Unit {
 }
 
 impl LinkLoads {
+    /// Whether a sample is a load of this site over this link.
+    pub(crate) fn has(&self, sample: &Sample) -> bool {
+        place_of(sample).is_some_and(|(site, link)| site == self.site && link == self.link)
+    }
+
     /// The column of a name.
     pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
@@ -316,22 +363,36 @@ impl LinkLoads {
 /// An interval whose ends differ by more than this factor of the time says nothing.
 const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// Returns how much less time a cache takes in per cent, with its 95 % interval, or the words that there is
-/// none.
-pub(crate) fn percent(effect: Option<Effect>) -> String {
-    let Some(effect) = effect else { return "-".to_owned() };
-    let less = |change: f64| {
-        let percent = -change * 100.0;
+/// The part of the time that a cache saves.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved(Effect);
+
+impl Saved {
+    /// Returns the part, with its 95 % interval where that says something.
+    pub(crate) fn estimate(&self) -> Estimate {
+        let interval = self.0.interval().filter(|_| !self.is_of_too_few());
+        let turned = |ends: Interval| Interval { low: -ends.high, high: -ends.low };
+        Estimate::exact(-self.0.change()).within(interval.map(turned))
+    }
+
+    fn is_of_too_few(&self) -> bool {
+        let is_wide = |ends: Interval| 1.0 + ends.high > MAX_INTERVAL_FACTOR * (1.0 + ends.low);
+        self.0.interval().is_some_and(is_wide)
+    }
+}
+
+/// In whole per cent: the intervals of page loads are wider than that.
+impl fmt::Display for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Nothing is neither more nor less.
-        if percent.abs() < 0.5 { 0.0 } else { percent }
-    };
-    let saved = less(effect.change());
-    match effect.interval() {
-        None => format!("{saved:.0} % (no interval)"),
-        Some(ends) if 1.0 + ends.high > MAX_INTERVAL_FACTOR * (1.0 + ends.low) => {
-            format!("{saved:.0} % (no interval: too few loads)")
+        let percent = |part: f64| if part.abs() < 0.005 { 0.0 } else { part * 100.0 };
+        let Estimate { value, interval, .. } = self.estimate();
+        write!(f, "{:.0} %", percent(value))?;
+        match interval {
+            Some(ends) => write!(f, " ({:.0} to {:.0})", percent(ends.low), percent(ends.high)),
+            None if self.is_of_too_few() => f.write_str(" (no interval: too few loads)"),
+            None => f.write_str(" (no interval)"),
         }
-        Some(ends) => format!("{saved:.0} % ({:.0} to {:.0})", less(ends.high), less(ends.low)),
     }
 }
 
@@ -358,7 +419,7 @@ mod tests {
         let change = |view| disk.effect(&none, view).unwrap().change();
         let (saved, of): (f64, f64) = (1593.9 + 113.7 + 114.4, 1601.6 + 1508.6 + 1505.0);
         assert!((-change(View::All) - (1.0 - saved / of)).abs() < 1e-9);
-        let shown = |view| percent(disk.effect(&none, view));
+        let shown = |view| disk.saved(&none, view).unwrap().to_string();
         assert_eq!(shown(View::All), "61 % (no interval)");
         assert_eq!(shown(View::First), "0 % (no interval)");
         assert_eq!(shown(View::Repeat), "92 % (92 to 93)");
@@ -403,14 +464,13 @@ mod tests {
 
     #[test]
     fn an_improvement_without_an_interval_says_so() {
-        let effect = |sums: &[(f64, f64)]| Effect::of_sums(sums).ok();
-        assert_eq!(percent(None), "-");
-        assert_eq!(percent(effect(&[(100.0, 50.0)])), "50 % (no interval)");
-        assert_eq!(percent(effect(&[(100.0, 100.4)])), "0 % (no interval)");
+        let saved = |sums: &[(f64, f64)]| Saved(Effect::of_sums(sums).unwrap()).to_string();
+        assert_eq!(saved(&[(100.0, 50.0)]), "50 % (no interval)");
+        assert_eq!(saved(&[(100.0, 100.4)]), "0 % (no interval)");
         let many: Vec<(f64, f64)> = (0..20).map(|n| (100.0, 49.0 + f64::from(n % 3))).collect();
-        assert_eq!(percent(effect(&many)), "50 % (50 to 50)");
+        assert_eq!(saved(&many), "50 % (50 to 50)");
         let few = [(100.0, 5.0), (100.0, 505.0)];
-        assert_eq!(percent(effect(&few)), "-155 % (no interval: too few loads)");
+        assert_eq!(saved(&few), "-155 % (no interval: too few loads)");
     }
 
     #[test]

@@ -25,8 +25,7 @@ pub(super) fn advice(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Advic
     media.dedup();
     let time = |name: &ColumnName| {
         let (loads, _) = link.or_equal(name, counted)?;
-        let is_measured = loads.error.is_none() && loads.loads(View::All) > 0;
-        is_measured.then(|| loads.total_ms(View::All))
+        loads.mean_ns(View::All).filter(|_| loads.error.is_none())
     };
     let of_medium = |medium: &str| {
         let own = disks.iter().copied().filter(|name| name.medium == medium);

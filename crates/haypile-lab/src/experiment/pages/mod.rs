@@ -23,13 +23,15 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
+use haypile_measure::figure::Findings;
 use haypile_measure::measure::Runner;
-use haypile_measure::result::{Asked, Sample};
+use haypile_measure::result::{Asked, Sample, Samples};
 use haypile_origin::link::LinkProfile;
 
 pub use options::{DiskSize, PagesOptions};
 
 use super::fill::Filled;
+use super::on_pages::findings::findings;
 use super::on_pages::links::ColumnLoader;
 use super::on_pages::matrix;
 use super::on_pages::measure::{PageRun, TimeLimit};
@@ -67,9 +69,13 @@ impl Experiment for PagesExperiment {
         run(&options, filled.asked, host)
     }
 
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        findings(samples)
+    }
+
     fn body(
         &self,
-        samples: &haypile_measure::result::Samples<'_>,
+        samples: &Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

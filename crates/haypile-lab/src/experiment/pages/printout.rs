@@ -1,15 +1,17 @@
 //! The results for people.
 
 use haypile::ByteSize;
+use haypile_measure::figure::HIT_RATIO;
 use haypile_measure::result::{Sample, Samples};
-use haypile_number::grouped;
+use haypile_number::{Quantity, grouped};
 
 use super::advice::advice;
 use super::killed;
 use super::source;
 use crate::experiment::Printout;
+use crate::experiment::on_caches::table::written;
 use crate::experiment::on_pages::improvement::{
-    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, percent,
+    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links,
 };
 
 const NOTHING: &str = "-";
@@ -127,7 +129,8 @@ pub(super) fn cell(
         return "error".to_owned();
     }
     let mark = if equal.is_some() { "= " } else { "" };
-    format!("{mark}{}", percent(loads.effect(baseline, view)))
+    let saved = loads.saved(baseline, view);
+    saved.map_or_else(|| NOTHING.to_owned(), |saved| format!("{mark}{saved}"))
 }
 
 /// The source's second round, in which the memory cache was off, where its sizes were measured.
@@ -157,27 +160,16 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
-        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
-        let mean = |view| {
-            let number = loads.loads(view) as f64;
-            // The mean is of repeated visits.
-            if number == 0.0 {
-                NOTHING.to_owned()
-            } else {
-                format!("{:.1}", loads.total_ms(view) / number)
-            }
-        };
-        let hits = count("hits");
         vec![
             name.to_string(),
-            grouped(count("origin_requests")),
-            grouped(count("origin_not_modified")),
-            megabytes(count("origin_body_bytes")),
-            grouped(hits),
-            grouped(count("hits_memory")),
-            grouped(count("hits_file")),
-            mean(View::First),
-            mean(View::Repeat),
+            grouped(loads.count("origin_requests")),
+            grouped(loads.count("origin_not_modified")),
+            Quantity::Bytes.write(loads.count("origin_body_bytes") as f64),
+            grouped(loads.count("hits")),
+            grouped(loads.count("hits_memory")),
+            grouped(loads.count("hits_file")),
+            loads.mean(View::First),
+            loads.mean(View::Repeat),
         ]
     };
     let good = counted.columns.iter().filter(|(_, loads)| loads.error.is_none());
@@ -185,12 +177,12 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
         "Column",
         "Requests",
         "304",
-        "MB",
+        "From the origin",
         "Hits",
         "in memory",
         "on disk",
-        "first ms",
-        "repeat ms",
+        "First view",
+        "Repeat view",
     ];
     printout.table(header, 1, 1, good.map(row).collect());
     for (name, loads) in &counted.columns {
@@ -199,10 +191,6 @@ pub(super) fn requests(counted: &LinkLoads) -> Printout {
         }
     }
     printout
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / 1e6)
 }
 
 fn advised(links: &[LinkLoads], counted: Option<&LinkLoads>) -> Printout {
@@ -235,24 +223,20 @@ fn kills(samples: &[Sample]) -> Printout {
     };
     let row = |(when, samples): (String, Samples<'_>)| {
         let good = || samples.iter().filter(|sample| sample.error.is_none());
-        let (hits, reads) = good().fold((0, 0), |(hits, reads), sample| {
-            (hits + sample.hits, reads + sample.hits + sample.misses)
-        });
         let flush = good().filter_map(|sample| sample.counts.get("flush_ns")).sum::<u64>();
-        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         vec![
             when,
             grouped(samples.len() as u64),
             grouped(samples.iter().filter(|sample| sample.error.is_some()).count() as u64),
-            format!("{:.1} %", share(hits, reads) * 100.0),
+            written(&HIT_RATIO, HIT_RATIO.of(&samples)),
             if flush == 0 {
                 NOTHING.to_owned()
             } else {
-                format!("{:.2}", share(flush, good().count() as u64) / 1e6)
+                Quantity::Time.write(flush as f64 / good().count() as f64)
             },
         ]
     };
-    let header = ["Killed", "Times", "Wrong", "Hits after", "Flush ms"];
+    let header = ["Killed", "Times", "Wrong", "Hit ratio after", "Flush"];
     printout.text("What is left of a disk cache whose process is killed\n");
     printout.table(header, 1, 1, all.grouped(when).into_iter().map(row).collect());
     for sample in killed(samples).filter(|sample| sample.error.is_some()).take(3) {

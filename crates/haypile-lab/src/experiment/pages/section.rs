@@ -10,7 +10,7 @@ use haypile_sim::plot::drawing::text::printable;
 use super::browser;
 use super::source;
 use crate::experiment::on_pages::improvement::{
-    ColumnName, LinkLoads, UNSHAPED, View, links, links_of, percent,
+    ColumnName, LinkLoads, Saved, UNSHAPED, View, links, links_of, loaders,
 };
 use crate::report::body::curves::{Over, picture};
 use crate::report::body::details;
@@ -50,12 +50,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
 
 /// The browsers whose own caches were measured, by their names.
 fn browsers<'a>(samples: &Samples<'a>) -> Vec<&'a str> {
-    let names = samples.iter().filter_map(|sample| sample.subject.name.split_once(':'));
-    let mut browsers: Vec<&str> =
-        names.map(|(name, _)| name).filter(|name| *name != "http").collect();
-    browsers.sort_unstable();
-    browsers.dedup();
-    browsers
+    loaders(samples).into_iter().filter(|name| *name != "http").collect()
 }
 
 /// A browser's matrix over each link.
@@ -83,21 +78,19 @@ fn answer(links: &[LinkLoads]) -> String {
             .columns
             .iter()
             .filter(|(name, loads)| name.kind == "disk" && loads.error.is_none());
-        let effects =
-            disks.filter_map(|(name, loads)| Some((name, loads, loads.effect(none, View::All)?)));
+        let all =
+            disks.filter_map(|(name, loads)| Some((name, loads, loads.saved(none, View::All)?)));
+        let part = |saved: &Saved| saved.estimate().value;
         let (name, loads, best) =
-            effects.min_by(|(.., one), (.., other)| one.change().total_cmp(&other.change()))?;
+            all.max_by(|(.., one), (.., other)| part(one).total_cmp(&part(other)))?;
         let (link, size) = (&link.link, ByteSize(name.disk_bytes));
         let parts: Vec<String> = [View::First, View::Repeat]
             .into_iter()
-            .filter_map(|view| {
-                Some(format!("{} of {view} views", percent(Some(loads.effect(none, view)?))))
-            })
+            .filter_map(|view| Some(format!("{} of {view} views", loads.saved(none, view)?)))
             .collect();
-        let saved =
-            format!("{} of the load time of all visits, {}", percent(Some(best)), list(&parts));
-        Some(match best.interval() {
-            Some(ends) if ends.high >= 0.0 => format!(
+        let saved = format!("{best} of the load time of all visits, {}", list(&parts));
+        Some(match best.estimate().interval {
+            Some(ends) if ends.low <= 0.0 => format!(
                 "over {link} no disk cache is shown to save time: the best, of {size}, saves {saved}"
             ),
             _ => format!("over {link} a disk cache of {size} saves {saved}"),
@@ -127,11 +120,7 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
         for view in [View::First, View::Repeat] {
             let point = |name: &&ColumnName| {
                 let (loads, _) = link.or_equal(name, counted)?;
-                let number = loads.loads(view);
-                if name.kind != kind || number == 0 {
-                    return None;
-                }
-                let mean_ns = loads.total_ms(view) * 1e6 / number as f64;
+                let mean_ns = loads.mean_ns(view).filter(|_| name.kind == kind)?;
                 Some((name.disk_bytes, Estimate::exact(mean_ns)))
             };
             let points: Vec<_> = names.iter().filter_map(point).collect();
@@ -156,12 +145,8 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
                 .collect();
         };
         let over = |baseline: &str, view| {
-            let effect = link.baseline(baseline).and_then(|from| loads.effect(from, view));
-            effect.map_or_else(|| NOTHING.to_owned(), |effect| percent(Some(effect)))
-        };
-        let mean = |view| {
-            let number = loads.loads(view).max(1) as f64;
-            Quantity::Time.write(loads.total_ms(view) * 1e6 / number)
+            let saved = link.baseline(baseline).and_then(|from| loads.saved(from, view));
+            saved.map_or_else(|| NOTHING.to_owned(), |saved| saved.to_string())
         };
         let baseline = match name.kind {
             "none" => None,
@@ -170,16 +155,15 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
         };
         let improvement =
             |view| baseline.map_or_else(|| NOTHING.to_owned(), |baseline| over(baseline, view));
-        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0);
         let mark = if equal.is_some() { "= " } else { "" };
         vec![
             format!("{mark}{name}"),
-            mean(View::First),
-            mean(View::Repeat),
+            loads.mean(View::First),
+            loads.mean(View::Repeat),
             improvement(View::First),
             improvement(View::Repeat),
             improvement(View::All),
-            Quantity::Bytes.write(count("origin_body_bytes") as f64),
+            Quantity::Bytes.write(loads.count("origin_body_bytes") as f64),
         ]
     };
     let names = [

@@ -10,12 +10,14 @@ use std::time::SystemTime;
 
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
+use haypile_measure::figure::Findings;
 use haypile_measure::measure::Runner;
-use haypile_measure::result::Asked;
+use haypile_measure::result::{Asked, Samples};
 
 pub use options::ResourcesOptions;
 
 use super::fill::Filled;
+use super::on_pages::findings::findings;
 use super::on_pages::links::ColumnLoader;
 use super::on_pages::matrix;
 use super::on_pages::measure::PageRun;
@@ -58,9 +60,13 @@ impl Experiment for ResourcesExperiment {
         run(&options, filled.asked, host)
     }
 
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        findings(samples)
+    }
+
     fn body(
         &self,
-        samples: &haypile_measure::result::Samples<'_>,
+        samples: &Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)

@@ -3,9 +3,7 @@
 use haypile_measure::result::Samples;
 use haypile_number::Quantity;
 
-use super::super::on_pages::improvement::{
-    ColumnLoads, ColumnName, LinkLoads, View, links, percent,
-};
+use super::super::on_pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::section::Body;
@@ -19,11 +17,6 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     body
 }
 
-fn mean_ns(loads: &ColumnLoads, view: View) -> Option<f64> {
-    let number = loads.loads(view);
-    (number > 0).then(|| loads.total_ms(view) * 1e6 / number as f64)
-}
-
 /// The time of a repeated load without a cache, and with each.
 fn answer(links: &[LinkLoads]) -> String {
     let of_link = |link: &LinkLoads| {
@@ -31,7 +24,8 @@ fn answer(links: &[LinkLoads]) -> String {
             .columns
             .iter()
             .filter_map(|(name, loads)| {
-                Some(format!("{name} {}", Quantity::Time.write(mean_ns(loads, View::Repeat)?)))
+                let mean_ns = loads.mean_ns(View::Repeat)?;
+                Some(format!("{name} {}", Quantity::Time.write(mean_ns)))
             })
             .collect();
         (!times.is_empty()).then(|| format!("{}: {}", link.link, times.join(", ")))
@@ -47,19 +41,16 @@ fn answer(links: &[LinkLoads]) -> String {
 pub(super) fn table(link: &LinkLoads) -> Table {
     let none = link.baseline("none");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {
-        let time = |view| {
-            mean_ns(loads, view).map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
-        };
         let saved = |view| {
             let none = none.filter(|_| name.kind != "none")?;
-            Some(percent(Some(loads.effect(none, view)?)))
+            Some(loads.saved(none, view)?.to_string())
         };
         let saved = |view| saved(view).unwrap_or_else(|| NOTHING.to_owned());
-        let count = |name: &str| loads.counts.get(name).copied().unwrap_or(0).to_string();
+        let count = |name: &str| loads.count(name).to_string();
         vec![
             name.to_string(),
-            time(View::First),
-            time(View::Repeat),
+            loads.mean(View::First),
+            loads.mean(View::Repeat),
             saved(View::First),
             saved(View::Repeat),
             count("hits"),

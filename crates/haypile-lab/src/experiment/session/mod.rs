@@ -9,16 +9,16 @@
 mod options;
 
 use anyhow::bail;
-use haypile_measure::figure::Findings;
+use haypile_measure::figure::{FIGURES, Findings};
 use haypile_measure::measure::{Failure, UNPROVEN};
 use haypile_measure::result::{
-    Asked, ResultsError, ResultsWriter, Row, Run, Sample, command_line, disturbance_of,
+    Asked, ResultsError, ResultsWriter, Row, Run, Sample, Samples, command_line, disturbance_of,
 };
 use serde_json::{Map, Value, json};
 
 pub use options::RunOptions;
 
-use super::{Ended, Host, Printout};
+use super::{Ended, Host, Known, Printout};
 
 /// A run of an experiment: its options, its results, and the program around it.
 pub(crate) struct Session<'a> {
@@ -114,7 +114,10 @@ impl<'a> Session<'a> {
             }
             host.print_json(&Value::Object(printed))?;
         } else if self.options.findings {
-            let mut printed = Findings::of(&samples.iter().collect()).to_json();
+            let samples: Samples<'_> = samples.iter().collect();
+            let known = Known::named(&self.run.experiment).map(|known| known.0.findings(&samples));
+            let findings = known.unwrap_or_else(|| Findings::of(&samples, FIGURES));
+            let mut printed = findings.to_json();
             printed["complete"] = json!(measured.is_ok());
             host.print_json(&printed)?;
         } else if !samples.is_empty() {

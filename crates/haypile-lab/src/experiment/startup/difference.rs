@@ -1,89 +1,12 @@
 //! The differences between conditions.
 
+use haypile_measure::figure::{Estimate, Figure, Finding, Findings};
 use haypile_measure::result::{Sample, Samples};
-use haypile_measure::statistics::{MedianInterval, Summary};
+use haypile_measure::statistics::{Interval, MedianInterval};
+use haypile_number::Quantity;
 
 use super::condition::Condition;
-
-/// A figure of a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StartFigure {
-    /// From the start until it was ready.
-    Ready,
-    /// Processor time of the tree.
-    Cpu,
-    /// Until it was quiet.
-    Settled,
-    /// From the first to the last operation on its cache.
-    Span,
-    /// The most memory.
-    Memory,
-    /// Bytes that it read, from memory or not.
-    Read,
-    /// Bytes that came from a disk.
-    DiskRead,
-    /// Page faults that read from a disk.
-    MajorFaults,
-}
-
-impl StartFigure {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Ready,
-        Self::Cpu,
-        Self::Settled,
-        Self::Span,
-        Self::Memory,
-        Self::Read,
-        Self::DiskRead,
-        Self::MajorFaults,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Ready => "ready ms",
-            Self::Cpu => "CPU ms",
-            Self::Settled => "settled ms",
-            Self::Span => "cache in use ms",
-            Self::Memory => "memory MiB",
-            Self::Read => "read MiB",
-            Self::DiskRead => "from disk MiB",
-            Self::MajorFaults => "major faults",
-        }
-    }
-
-    /// The name in JSON.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Ready => "ready_ms",
-            Self::Cpu => "cpu_ms",
-            Self::Settled => "settled_ms",
-            Self::Span => "span_ms",
-            Self::Memory => "memory_mib",
-            Self::Read => "read_mib",
-            Self::DiskRead => "disk_read_mib",
-            Self::MajorFaults => "major_faults",
-        }
-    }
-
-    /// Its value in a sample, in the unit of its name.
-    pub(super) fn of(self, sample: &Sample) -> Option<f64> {
-        if sample.error.is_some() {
-            return None;
-        }
-        let count = |name: &str| sample.counts.get(name).map(|count| *count as f64);
-        let (ms, mib) = (1e6, f64::from(1 << 20));
-        match self {
-            Self::Ready => Some(sample.wall_ns as f64 / ms),
-            Self::Cpu => Some(sample.cpu_ns as f64 / ms),
-            Self::Settled => count("settled_ns").map(|ns| ns / ms),
-            Self::Span => count("span_ns").map(|ns| ns / ms),
-            Self::Memory => sample.memory_bytes.map(|bytes| bytes as f64 / mib),
-            Self::Read => count("read_bytes").map(|bytes| bytes / mib),
-            Self::DiskRead => count("disk_read_bytes").map(|bytes| bytes / mib),
-            Self::MajorFaults => count("major_faults"),
-        }
-    }
-}
+use super::figures::{READY, SETTLED, START_FIGURES};
 
 /// One command, warm or cold, under its conditions.
 #[derive(Clone, Debug)]
@@ -98,11 +21,18 @@ pub(super) struct StartCase<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) condition: Condition,
-    pub(super) figure: StartFigure,
+    pub(super) figure: &'static Figure,
     /// The other's figure minus that of `with`, within blocks.
     pub(super) later: MedianInterval,
     /// The difference as a part of the other's median: what the cache saves of it.
     pub(super) saved: Option<f64>,
+}
+
+impl Difference {
+    /// The 95 % interval of the median, in the unit of the figure.
+    pub(super) fn interval(&self) -> Option<Interval> {
+        self.later.interval.map(|(low, high)| Interval { low, high })
+    }
 }
 
 /// The verdict of an interval, in words.
@@ -114,10 +44,41 @@ pub(super) fn verdict(difference: &MedianInterval) -> &'static str {
     }
 }
 
-/// All cases of samples, in their order. Starts that were watched are not measurements.
+/// The figures of starts: those of each condition, and how much later than `with` each is, by which `with`
+/// saves.
+pub(super) fn findings(samples: &Samples<'_>) -> Findings {
+    let measured = measured(samples.iter().copied());
+    let mut findings = Findings::of(&measured, &START_FIGURES).0;
+    for case in cases(measured.iter().copied()) {
+        let Some(with) = Finding::of(case.samples(Condition::With)) else { continue };
+        for found in case.differences() {
+            let Some(other) = Finding::of(case.samples(found.condition)) else { continue };
+            let (name, quantity) = (found.figure.name, found.figure.quantity);
+            let later = Estimate::exact(found.later.median).within(found.interval());
+            let saved = found.saved.filter(|_| found.condition != Condition::Again).map(|saved| {
+                let over = Some(&other.subject);
+                with.clone().with(
+                    format!("saved:{name}"),
+                    Quantity::Share,
+                    Estimate::exact(saved),
+                    over,
+                )
+            });
+            let over = Some(&with.subject);
+            findings.push(other.clone().with(format!("later:{name}"), quantity, later, over));
+            findings.extend(saved);
+        }
+    }
+    Findings(findings)
+}
+
+/// Starts that were watched are not measurements.
+fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
+    samples.into_iter().filter(|sample| !sample.parameters.contains_key("watched")).collect()
+}
+
+/// All cases of samples, in their order.
 pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<StartCase<'a>> {
-    let measured: Samples<'a> =
-        samples.into_iter().filter(|sample| !sample.parameters.contains_key("watched")).collect();
     let case = |samples: &Samples<'a>| {
         let text = |name: &str| {
             let value = samples[0].parameters.get(name).and_then(|value| value.as_str());
@@ -137,7 +98,7 @@ pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
                 .collect(),
         }
     };
-    measured.cases().iter().map(case).collect()
+    measured(samples).cases().iter().map(case).collect()
 }
 
 impl<'a> StartCase<'a> {
@@ -152,37 +113,52 @@ impl<'a> StartCase<'a> {
         with.map(|(condition, _)| *condition)
     }
 
-    pub(super) fn summary(&self, condition: Condition, figure: StartFigure) -> Option<Summary> {
-        Summary::of(&self.samples(condition).values(|sample| figure.of(sample)).to_vec())
+    /// The value of a figure under a condition.
+    pub(super) fn estimate(&self, condition: Condition, figure: &Figure) -> Option<Estimate> {
+        figure.of(self.samples(condition))
+    }
+
+    /// Whether a start has succeeded under a condition.
+    pub(super) fn has_figures(&self, condition: Condition) -> bool {
+        self.estimate(condition, &READY).is_some()
     }
 
     /// The figures that were measured of this case, and are not all 0.
-    pub(super) fn figures(&self) -> Vec<StartFigure> {
-        let is_known = |figure: &StartFigure| {
-            let mut conditions = self.conditions();
-            let summary = |condition| self.summary(condition, *figure);
-            conditions.any(|condition| summary(condition).is_some_and(|summary| summary.max > 0.0))
+    pub(super) fn figures(&self) -> Vec<&'static Figure> {
+        let is_known = |figure: &Figure| {
+            let samples = |condition| self.samples(condition).iter();
+            let mut values =
+                self.conditions().flat_map(samples).filter_map(|sample| figure.in_sample(sample));
+            values.any(|value| value > 0.0)
         };
-        let is_needed = |figure: &StartFigure| {
-            // Of a command that is ready when it exits, being settled is nothing of its own.
-            *figure != StartFigure::Settled || self.ready != "exit"
-        };
-        StartFigure::ALL.into_iter().filter(is_needed).filter(is_known).collect()
+        // Of a command that is ready when it exits, being settled is nothing of its own.
+        let is_needed = |figure: &Figure| *figure != SETTLED || self.ready != "exit";
+        let figures = START_FIGURES.into_iter();
+        figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
     /// A condition compared with `with`, block by block.
     pub(super) fn difference(
         &self,
         condition: Condition,
-        figure: StartFigure,
+        figure: &'static Figure,
     ) -> Option<Difference> {
-        let cost = |sample: &Sample| figure.of(sample);
-        let pairs = self.samples(Condition::With).paired(self.samples(condition), cost);
+        let value = |sample: &Sample| figure.in_sample(sample);
+        let pairs = self.samples(Condition::With).paired(self.samples(condition), value);
         let differences: Vec<f64> = pairs.iter().map(|(with, other)| other - with).collect();
         let later = MedianInterval::of(&differences)?;
-        let median = self.summary(condition, figure).map(|summary| summary.median);
+        let median = self.estimate(condition, figure).map(|estimate| estimate.value);
         let saved = median.filter(|median| *median > 0.0).map(|median| later.median / median);
         Some(Difference { condition, figure, later, saved })
+    }
+
+    /// The differences of all conditions from `with`.
+    pub(super) fn differences(&self) -> Vec<Difference> {
+        let others = self.conditions().filter(|condition| *condition != Condition::With);
+        let figures = self.figures();
+        others
+            .flat_map(|it| figures.iter().filter_map(move |figure| self.difference(it, figure)))
+            .collect()
     }
 
     /// The sum of a count over all samples of a condition.
@@ -216,6 +192,7 @@ impl<'a> StartCase<'a> {
 mod tests {
     use serde_json::json;
 
+    use super::super::figures::CPU;
     use super::*;
 
     fn sample(condition: Condition, block: u64, wall_ns: u64) -> Sample {
@@ -245,15 +222,28 @@ mod tests {
         samples[0].error = Some("late".to_owned());
         let cases = cases(&samples);
         assert_eq!(cases.len(), 1);
-        let off = cases[0].difference(Condition::Off, StartFigure::Ready).unwrap();
+        let off = cases[0].difference(Condition::Off, &READY).unwrap();
         assert_eq!(off.later.count, 7);
-        assert!((off.later.median - 30.004).abs() < 1e-9, "{off:?}");
+        assert!((off.later.median - 30_004_000.0).abs() < 1e-9, "{off:?}");
         assert_eq!(verdict(&off.later), "significant");
-        let again = cases[0].difference(Condition::Again, StartFigure::Ready).unwrap();
+        let again = cases[0].difference(Condition::Again, &READY).unwrap();
         assert_eq!(verdict(&again.later), "not significant");
-        assert_eq!(cases[0].difference(Condition::Fill, StartFigure::Ready), None);
+        assert_eq!(cases[0].difference(Condition::Fill, &READY), None);
         assert_eq!(cases[0].errors(), [(Condition::With, "late", 1)]);
         assert!((cases[0].resident_share().unwrap() - 0.07).abs() < 1e-9);
-        assert_eq!(cases[0].figures(), [StartFigure::Ready, StartFigure::Cpu]);
+        assert_eq!(cases[0].figures(), [&READY, &CPU]);
+        let findings = findings(&samples.iter().collect()).0;
+        let value = |figure: &str, subject: &str| {
+            let is_it = |it: &&Finding| (&*it.figure, &*it.subject.name) == (figure, subject);
+            let mut found = findings.iter().filter(is_it);
+            (found.next().map(|it| it.estimate.value), found.count())
+        };
+        assert_eq!(value("later:ready", "off"), (Some(off.later.median), 0));
+        assert_eq!(value("saved:ready", "with"), (off.saved, 0), "the control saves nothing");
+        assert_eq!(
+            value("ready", "with"),
+            (Some(50_000_000.0), 0),
+            "nobody counts what was watched"
+        );
     }
 }

@@ -3,6 +3,7 @@
 mod condition;
 mod difference;
 mod evidence;
+mod figures;
 mod hooks;
 mod hyperfine;
 mod measure;
@@ -11,14 +12,17 @@ mod plan;
 mod printout;
 mod section;
 mod source;
+mod tables;
 mod timelines;
 
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command, ValueEnum};
+use haypile_measure::figure::{Figure, Findings};
 use haypile_measure::measure::Runner;
-use haypile_measure::result::{Asked, Sample};
+use haypile_measure::result::{Asked, Sample, Samples};
+use haypile_number::Quantity;
 use serde_json::{Map, Value, json};
 
 pub use options::{Preset, StartupOptions, Variable};
@@ -94,9 +98,13 @@ impl Experiment for StartupExperiment {
         run(&all, asked, host)
     }
 
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        difference::findings(samples)
+    }
+
     fn body(
         &self,
-        samples: &haypile_measure::result::Samples<'_>,
+        samples: &Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(samples, cases)
@@ -194,19 +202,14 @@ fn one(
 /// Returns the differences of each case, as fields of the JSON.
 fn differences(samples: &[Sample]) -> Map<String, Value> {
     let of_case = |case: &difference::StartCase<'_>| {
-        let conditions: Vec<_> = case.conditions().collect();
-        let figures = case.figures();
-        let each = conditions.iter().flat_map(|condition| {
-            figures.iter().filter_map(|figure| case.difference(*condition, *figure))
-        });
-        let others = each.filter(|found| found.condition != condition::Condition::With);
-        let differences = others.map(|found| {
+        let differences = case.differences().into_iter().map(|found| {
+            let (figure, unit) = in_json(found.figure);
             json!({
                 "condition": found.condition.name(),
-                "figure": found.figure.key(),
+                "figure": figure,
                 "pairs": found.later.count,
-                "median_difference": found.later.median,
-                "interval": found.later.interval.map(|(low, high)| [low, high]),
+                "median_difference": found.later.median / unit,
+                "interval": found.interval().map(|it| [it.low / unit, it.high / unit]),
                 "significant": found.later.is_significant(),
                 "saved": found.saved,
             })
@@ -218,6 +221,17 @@ fn differences(samples: &[Sample]) -> Map<String, Value> {
     };
     let cases: Vec<Value> = difference::cases(samples).iter().map(of_case).collect();
     [("cases".to_owned(), json!(cases))].into_iter().collect()
+}
+
+/// The name of a figure in the JSON, which has its unit, and that unit.
+fn in_json(figure: &Figure) -> (String, f64) {
+    let (unit, size) = match figure.quantity {
+        Quantity::Time => ("_ms", 1e6),
+        Quantity::Bytes => ("_mib", f64::from(1 << 20)),
+        _ => ("", 1.0),
+    };
+    let name = figure.name.trim_start_matches("tree-").trim_start_matches("peak-");
+    (name.replace('-', "_") + unit, size)
 }
 
 /// Writes the timelines and hyperfine's file, where asked for.

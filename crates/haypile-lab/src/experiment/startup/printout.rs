@@ -3,11 +3,9 @@
 use haypile_measure::result::Sample;
 
 use super::condition::Condition;
-use super::difference::{Difference, StartCase, StartFigure, cases, verdict};
-use super::source;
+use super::difference::{StartCase, cases};
+use super::{source, tables};
 use crate::experiment::Printout;
-
-const NOTHING: &str = "-";
 
 /// The shortest start, with what is around it, of which the system's ticks of about 10 ms tell the share
 /// of other programs.
@@ -30,26 +28,13 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
 
 fn of_case(case: &StartCase<'_>) -> Printout {
     let mut printout = Printout::default();
-    printout.text(format!("{}, {}, ready: {}\n", case.name, case.page_cache, case.ready));
-    let figures = case.figures();
-    let header = ["Condition"].into_iter().chain(figures.iter().map(|figure| figure.name()));
-    let row = |condition: Condition| {
-        let cell = |figure: &StartFigure| {
-            let summary = case.summary(condition, *figure);
-            summary.map_or(NOTHING.to_owned(), |it| {
-                format!("{} ({})", number(it.median), number(it.mad))
-            })
-        };
-        [condition.to_string()].into_iter().chain(figures.iter().map(cell)).collect()
-    };
-    let has_figures =
-        |condition: &Condition| case.summary(*condition, StartFigure::Ready).is_some();
-    let rows: Vec<Vec<String>> = case.conditions().filter(has_figures).map(row).collect();
-    if !rows.is_empty() {
-        printout.table(header, 1, 1, rows);
-        printout.text("Medians, with the median absolute deviation.\n\n");
+    for table in [tables::conditions(case), tables::differences(case)].into_iter().flatten() {
+        printout.show(&table);
     }
-    differences(case, &figures, &mut printout);
+    if printout.blocks().is_empty() {
+        printout.text(format!("{}, {}, ready: {}\n", case.name, case.page_cache, case.ready));
+    }
+    printout.text("\n");
     for note in notes(case) {
         printout.text(format!("{note}\n"));
     }
@@ -58,47 +43,6 @@ fn of_case(case: &StartCase<'_>) -> Printout {
         printout.text(format!("error: {condition}: {error}{times}\n"));
     }
     printout
-}
-
-fn differences(case: &StartCase<'_>, figures: &[StartFigure], printout: &mut Printout) {
-    let others = case.conditions().filter(|condition| *condition != Condition::With);
-    // Of the control, the two that people compare say enough.
-    let is_shown = |found: &Difference| {
-        found.condition != Condition::Again
-            || matches!(found.figure, StartFigure::Ready | StartFigure::Cpu)
-    };
-    let found: Vec<Difference> = others
-        .flat_map(|condition| figures.iter().filter_map(move |it| case.difference(condition, *it)))
-        .filter(is_shown)
-        .collect();
-    if found.is_empty() {
-        return;
-    }
-    let row = |found: &Difference| {
-        let interval = found.later.interval.map_or_else(
-            || NOTHING.to_owned(),
-            |(low, high)| format!("{} to {}", signed(low), signed(high)),
-        );
-        let saved = found.saved.filter(|_| found.condition != Condition::Again);
-        vec![
-            name(found.condition),
-            found.figure.name().to_owned(),
-            signed(found.later.median),
-            interval,
-            saved.map_or(NOTHING.to_owned(), |saved| format!("{:.1} %", saved * 100.0)),
-            verdict(&found.later).to_owned(),
-        ]
-    };
-    let header = ["Difference", "of", "median", "95 % interval", "saved", "verdict"];
-    printout.table(header, 2, 2, found.iter().map(row).collect());
-}
-
-/// The name of a difference.
-fn name(condition: Condition) -> String {
-    match condition {
-        Condition::Again => "control: with - with".to_owned(),
-        other => format!("{other} - with"),
-    }
 }
 
 /// Notes that a reader of the figures has to know.
@@ -169,20 +113,6 @@ fn other_work(case: &StartCase<'_>) -> Option<f64> {
     let own_ns = 10_000_000 * starts;
     let other_ns = busy_ns.saturating_sub(cpu_ns).saturating_sub(own_ns);
     Some(other_ns as f64 / window_ns as f64)
-}
-
-/// A figure with about three digits.
-fn number(value: f64) -> String {
-    match value.abs() {
-        ..9.995 => format!("{value:.2}"),
-        ..99.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
-}
-
-fn signed(value: f64) -> String {
-    let text = number(value);
-    if value > 0.0 { format!("+{text}") } else { text }
 }
 
 #[cfg(test)]

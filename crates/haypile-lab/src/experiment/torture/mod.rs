@@ -16,7 +16,8 @@ use std::{env, fs};
 use anyhow::{Context, bail};
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
-use haypile_measure::result::{Asked, Sample};
+use haypile_measure::figure::{Findings, HIT_RATIO};
+use haypile_measure::result::{Asked, Sample, Samples};
 use haypile_measure::subject::SubjectSpec;
 use haypile_measure::torture::{self, NAME, TortureCase, torture};
 use serde_json::json;
@@ -55,9 +56,14 @@ impl Experiment for TortureExperiment {
         run(&filled.get()?, filled.asked, host)
     }
 
+    /// Its rows time nothing: they have counts, and the hits that a case which evicts is judged by.
+    fn findings(&self, samples: &Samples<'_>) -> Findings {
+        Findings::of(samples, &[&HIT_RATIO])
+    }
+
     fn body(
         &self,
-        _samples: &haypile_measure::result::Samples<'_>,
+        _samples: &Samples<'_>,
         cases: &[crate::report::case::Case<'_>],
     ) -> crate::report::section::Body {
         section::body(cases)

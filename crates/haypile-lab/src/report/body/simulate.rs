@@ -1,6 +1,7 @@
 //! `simulate`: miss-ratio curves.
 
 use haypile_measure::figure::Estimate;
+use haypile_measure::statistics::Interval;
 use haypile_number::Quantity;
 use haypile_number::grouped;
 use haypile_sim::plot::Unit;
@@ -164,7 +165,7 @@ fn add(body: &mut Body, trace: &Trace) {
         let (miss_ratio, error) = (point.miss_ratio, point.error);
         let exact = Estimate::exact(miss_ratio);
         let (low, high) = ((miss_ratio - error).max(0.0), (miss_ratio + error).min(1.0));
-        (point.capacity, if error > 0.0 { exact.within(low, high) } else { exact })
+        (point.capacity, if error > 0.0 { exact.within(Interval { low, high }) } else { exact })
     });
     all.push(Series {
         name: "lru, its curve".to_owned(),

@@ -140,6 +140,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haypile_measure::statistics::Interval;
 
     fn names(scale: &Scale, length_px: f64) -> Vec<String> {
         let ticks = scale.ticks_along(length_px).into_iter();
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_endless_interval_does_not_stretch_the_axis() {
-        let wild = Estimate::exact(10.0).within(1e-9, f64::INFINITY);
+        let wild = Estimate::exact(10.0).within(Interval { low: 1e-9, high: f64::INFINITY });
         assert!(Scale::fitting(Quantity::Time, &[wild]).holds(10.0));
         assert!(!Scale::fitting(Quantity::Time, &[wild]).holds(100.0));
         assert!(!Scale::log(Quantity::Time, &[wild]).holds(100.0));

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haypile_measure::figure::{CPU, Figure, Finding, Findings, HIT_RATIO, MEMORY, SERVER, WALL};
+use haypile_measure::figure::{
+    CPU, FIGURES, Figure, Finding, Findings, HIT_RATIO, MEMORY, SERVER, WALL,
+};
 use haypile_measure::parameters;
 use haypile_measure::result::{Parameters, Row, Sample, Samples, SubjectId, read};
 use haypile_number::NBSP;
@@ -55,7 +57,7 @@ fn terminal(samples: &[Sample], names: &[(String, String)]) -> Vec<Vec<Vec<Strin
 /// Compares all views of the rows of one run; returns the number of figures compared.
 fn compare(samples: &[Sample]) -> usize {
     let all: Samples<'_> = samples.iter().collect();
-    let findings = Findings::of(&all);
+    let findings = Findings::of(&all, FIGURES);
     let by_key = by_key(&findings);
     let identities = all.by_subject();
     let names: Vec<(String, String)> =
