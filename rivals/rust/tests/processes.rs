@@ -1,11 +1,23 @@
 //! Processes use one cache at the same time, as the laboratory starts them.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haypile_lab::experiment::micro::{self, Capacity, Distribution, MicroOptions};
-use haypile_measure::measure::{Contender, Places, Plan, Runner, RunnerLimits, Watcher, measure};
-use haypile_measure::result::{Run, Sample};
+use haypile_measure::job::{self, Ops, Population, Settings};
+use haypile_measure::measure::{
+    Case, Contender, Expected, Places, Plan, Runner, RunnerLimits, Watcher, measure,
+};
+use haypile_measure::result::{Parameters, Run, Sample};
+
+/// Keys that are there before the timed part.
+const PREPARED: u32 = 150;
+/// Keys that the timed part may write besides.
+const NEW: u32 = 8;
+/// Timed operations of each thread of each process.
+const OPERATIONS: u32 = 500;
+/// Room for all.
+const CAPACITY_BYTES: u64 = 4 << 20;
 
 /// Sees nothing.
 struct Blind;
@@ -18,28 +30,72 @@ impl Watcher for Blind {
     }
 }
 
-fn options(cases: &[&str]) -> MicroOptions {
-    MicroOptions {
-        case: cases.iter().map(|case| case.parse().expect("a case")).collect(),
-        keys: vec![300],
-        key_bytes: vec![12],
-        value_bytes: vec![160, 1600],
-        distribution: vec![Distribution::Uniform],
-        capacity: vec![Capacity::Share(0.5)],
-        threads: vec![1, 2],
-        processes: vec![1, 2],
-        operations: 500,
-        latency: false,
+/// Operations of a thread: those with numbers from 0 on.
+type Timed = fn(&mut Ops, u32);
+
+fn hit(ops: &mut Ops, number: u32) {
+    ops.get(number % PREPARED);
+}
+
+fn write(ops: &mut Ops, number: u32) {
+    ops.set(number % (PREPARED + NEW));
+}
+
+fn mix(ops: &mut Ops, number: u32) {
+    let key = number % PREPARED;
+    if number.is_multiple_of(2) { ops.set(key) } else { ops.get(key) }
+}
+
+/// Values of two sizes, by one and two threads of one and two processes.
+fn cases(timed: Timed) -> Vec<Case> {
+    let sizes = [160, 1600].into_iter();
+    let all = sizes.flat_map(|bytes| [(bytes, 1, 1), (bytes, 1, 2), (bytes, 2, 1), (bytes, 2, 2)]);
+    all.map(|(value_bytes, threads, processes)| case(timed, value_bytes, threads, processes))
+        .collect()
+}
+
+fn case(timed: Timed, value_bytes: u32, threads: u32, processes: u32) -> Case {
+    let write = move |directory: &Path| {
+        let mut population = Population::new();
+        for number in 0..PREPARED + NEW {
+            population.push(format!("key {number:08}").as_bytes(), value_bytes)?;
+        }
+        let mut prepare = Ops::new();
+        (0..PREPARED).for_each(|key| prepare.set(key));
+        let of_thread = |thread: u32| {
+            let mut ops = Ops::new();
+            (0..OPERATIONS).for_each(|number| timed(&mut ops, number + 31 * thread));
+            ops
+        };
+        let all: Vec<Ops> = (0..threads * processes).map(of_thread).collect();
+        let entries = u64::from(PREPARED + NEW);
+        let mut settings = Settings::new(7, CAPACITY_BYTES, entries);
+        settings.processes = processes;
+        job::write(directory, &settings, &population, &prepare, &all)?;
+        let sum = |of: fn(&Ops) -> u64| all.iter().map(of).sum();
+        let (operations, reads) = (sum(Ops::operations), sum(Ops::reads));
+        Ok(Expected { operations, reads, hits: Some(reads), ..Expected::default() })
+    };
+    let numbers = [("value_bytes", value_bytes), ("threads", threads), ("processes", processes)];
+    let parameters: Parameters =
+        numbers.into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect();
+    Case {
+        experiment: "test",
+        name: "shared".to_owned(),
+        parameters,
+        processes,
+        skips: &[],
+        write: Box::new(write),
     }
 }
 
-fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
+fn samples(timed: Timed, subject: &str) -> Vec<Sample> {
     let runner = Arc::new(Runner::rival(env!("CARGO_BIN_EXE_haypile-rivals")));
     let subject = subject.parse().expect("a name");
     let directory = tempfile::tempdir().expect("a directory");
     let plan = Plan {
         then: None,
-        cases: micro::cases(options, 1, None).expect("cases"),
+        cases: cases(timed),
         contenders: vec![Contender { subject, runner }],
         blocks: 1,
         seed: 1,
@@ -47,7 +103,7 @@ fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
         limits: RunnerLimits::default(),
         surroundings: Some(Box::new(Places::new(directory.path()).expect("it can be written to"))),
     };
-    let run = Run::begin(micro::NAME, "test".to_owned(), 1);
+    let run = Run::begin("test", "test".to_owned(), 1);
     let mut samples = Vec::new();
     let mut keep = |sample| {
         samples.push(sample);
@@ -63,31 +119,37 @@ fn samples(options: &MicroOptions, subject: &str) -> Vec<Sample> {
 /// Those that keep files which processes share. They evict nothing.
 const SHARED: [&str; 3] = ["lmdb", "sqlite", "files"];
 
-#[test]
-fn processes_share_what_files_hold() {
-    let options = options(&["get-hit", "overwrite"]);
-    let samples: Vec<_> = SHARED.iter().flat_map(|subject| samples(&options, subject)).collect();
-    assert_eq!(samples.len(), 3 * 16);
-    for sample in samples {
+/// Returns the samples of all [`SHARED`], without errors and with all operations.
+fn shared(timed: Timed) -> Vec<Sample> {
+    let samples: Vec<_> = SHARED.iter().flat_map(|subject| samples(timed, subject)).collect();
+    assert_eq!(samples.len(), SHARED.len() * 8);
+    for sample in &samples {
         assert_eq!(sample.error, None, "{sample:?}");
         let number = |name: &str| sample.parameters[name].as_u64().expect(name);
-        let operations = 500 * number("threads") * number("processes");
+        let operations = u64::from(OPERATIONS) * number("threads") * number("processes");
         assert_eq!(sample.operations, operations, "{:?}", sample.parameters);
-        let hits = if sample.case == "get-hit" { operations } else { 0 };
-        assert_eq!(sample.hits, hits, "{:?}", sample.parameters);
-        assert_eq!(sample.counts["verified_after"], 150);
+    }
+    samples
+}
+
+#[test]
+fn processes_share_what_files_hold() {
+    for sample in shared(hit) {
+        assert_eq!(sample.hits, sample.operations, "{:?}", sample.parameters);
+        assert_eq!(sample.counts["verified_after"], u64::from(PREPARED));
+    }
+    for sample in shared(write) {
+        assert_eq!(sample.hits, 0, "{:?}", sample.parameters);
+        assert_eq!(sample.counts["verified_after"], u64::from(PREPARED + NEW));
     }
 }
 
 /// Each process reads what the other one writes, where nothing is evicted.
 #[test]
 fn what_one_process_writes_another_reads() {
-    let mut options = options(&["mix:1:1"]);
-    options.capacity = vec![Capacity::Bytes("4MiB".parse().expect("a size"))];
-    for sample in SHARED.iter().flat_map(|subject| samples(&options, subject)) {
-        assert_eq!(sample.error, None, "{sample:?}");
-        assert_eq!(sample.misses, 0, "every key is there");
-        assert_eq!(sample.counts["verified_after"], 300);
+    for sample in shared(mix) {
+        assert_eq!((sample.hits, sample.misses), (sample.operations / 2, 0), "every key is there");
+        assert_eq!(sample.counts["verified_after"], u64::from(PREPARED));
     }
 }
 
@@ -122,8 +184,7 @@ fn a_new_file_is_opened_by_many_at_once() {
 #[test]
 fn a_cache_of_one_process_is_an_error_with_two() {
     let subjects = ["quick_cache", "redb"];
-    let options = options(&["get-hit"]);
-    for sample in subjects.iter().flat_map(|subject| samples(&options, subject)) {
+    for sample in subjects.iter().flat_map(|subject| samples(hit, subject)) {
         let is_alone = sample.parameters["processes"] == 1;
         assert_eq!(sample.error.is_none(), is_alone, "{sample:?}");
         if let Some(error) = sample.error {

@@ -1,0 +1,87 @@
+//! The tables of a command, as terminal and report show them.
+
+use haypile_measure::figure::{Estimate, Figure};
+use haypile_measure::statistics::Interval;
+use haypile_number::{NBSP, Quantity};
+use haypile_sim::plot::drawing::text::printable;
+
+use super::condition::Condition;
+use super::difference::{Difference, StartCase, verdict};
+use super::figures::{CPU, READY};
+use crate::report::table::{NOTHING, Table};
+
+/// Returns the figures of each condition; `None` if no start has succeeded.
+pub(super) fn conditions(case: &StartCase<'_>) -> Option<Table> {
+    let figures = case.figures();
+    let row = |condition: Condition| {
+        let cell = |figure: &&Figure| {
+            let estimate = case.estimate(condition, figure);
+            estimate.map_or_else(|| NOTHING.to_owned(), |estimate| with_spread(figure, &estimate))
+        };
+        [condition.to_string()].into_iter().chain(figures.iter().map(cell)).collect()
+    };
+    let good = case.conditions().filter(|condition| case.has_figures(*condition));
+    let rows: Vec<Vec<String>> = good.map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> =
+        ["Condition"].into_iter().chain(figures.iter().map(|figure| figure.title)).collect();
+    let caption = format!(
+        "{}, {}, ready: {}; medians, and the median absolute deviation as a share",
+        printable(case.name),
+        case.page_cache,
+        printable(&case.ready)
+    );
+    Some(Table::of_numbers(caption, &names, rows))
+}
+
+fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
+    let value = figure.write(estimate);
+    match figure.write_spread(estimate) {
+        Some(spread) if estimate.value > 0.0 => format!("{value} ({spread})"),
+        _ => value,
+    }
+}
+
+/// Returns how much later than with the cache each condition is; `None` where nothing can be compared.
+pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
+    // Of the control, the two that people compare say enough.
+    let is_shown = |found: &Difference| {
+        found.condition != Condition::Again || [&READY, &CPU].contains(&found.figure)
+    };
+    let row = |found: Difference| {
+        let quantity = found.figure.quantity;
+        let saved = found.saved.filter(|_| found.condition != Condition::Again);
+        vec![
+            name(found.condition),
+            found.figure.title.to_owned(),
+            verdict(&found.later).to_owned(),
+            quantity.write_signed(found.later.median),
+            found.interval().map_or_else(|| NOTHING.to_owned(), |ends| range(quantity, ends)),
+            saved.map_or_else(|| NOTHING.to_owned(), |saved| Quantity::Share.write(saved)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = case.differences().into_iter().filter(is_shown).map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let interval = format!("95{NBSP}% interval");
+    let names = ["Difference", "of", "Verdict", "Median", &interval, "Saved"];
+    let caption =
+        format!("{}, {}: differences within blocks", printable(case.name), case.page_cache);
+    Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]))
+}
+
+/// Returns the ends of the interval of a difference.
+pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
+    format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
+}
+
+/// The name of a difference.
+fn name(condition: Condition) -> String {
+    match condition {
+        Condition::Again => "control: with - with".to_owned(),
+        other => format!("{other} - with"),
+    }
+}
