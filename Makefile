@@ -49,6 +49,10 @@ KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
 KSHAREDDATACACHE_HEADER := /usr/include/KF5/KCoreAddons/kshareddatacache.h
 REPORT_TEST := $(TARGET)/report-test/ready
 RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
+# The program for tests. Alone it has other features than with the tests of the workspace, and cargo builds most of
+# it twice; .ci/run has all steps use the build of the tests.
+PROGRAM_BUILD ?= cargo build --locked -p haypile-cli
+CAPI_BUILD ?= cargo build --locked -p haypile-capi
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
 
@@ -113,7 +117,7 @@ test: ## all tests of the workspace
 # Programs that are not there are skipped, and a line says so; HAYPILE_REQUIRE_C_TOOLS=1 makes that a failure, as
 # HAYPILE_REQUIRE_RIVALS=1 does for memcached and redis-server.
 test-c: ## the C interface, from C and C++ programs, installed too (AddressSanitizer and valgrind where they are)
-	cargo build --locked -p haypile-capi
+	$(CAPI_BUILD)
 	capi/tests/run $(TARGET)/debug
 
 # Installs the package each time, which cargo makes cheap where nothing has changed; not optimised, with the
@@ -265,16 +269,17 @@ rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE
 # In the browser of the system; without one it is skipped, and a line says how to get it;
 # HAYPILE_REQUIRE_RIVALS=1 makes that a failure.
 report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's package chromium)
-	cargo build --locked -p haypile-cli
+	$(PROGRAM_BUILD)
 	$(dir $(REPORT_TEST))bin/python -B tests/report/test_report.py
 
 pages-browser-test: $(REPORT_TEST) ## a generated site in a real browser, verified by the origin's counts (package chromium)
-	cargo build --locked -p haypile-cli
+	$(PROGRAM_BUILD)
 	$(dir $(REPORT_TEST))bin/python -B tests/browser/test_pages.py
 
 http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.js with npm; CACHE_TESTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."
-	scripts/http-conformance
+	$(PROGRAM_BUILD)
+	scripts/http-conformance --program $(TARGET)/debug/haypile
 
 # Alone on the machine: it has one processor for the server and one for the load.
 http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on an idle machine (20 minutes; OUTPUT=)
@@ -289,7 +294,8 @@ rivals-lint:
 	cargo clippy --all-targets $(RIVALS_CARGO) -- -D warnings
 
 tables: # are the tables of the documents, and the sample report, those of the raw results?
-	cargo run --quiet --locked -p haypile-cli -- lab splice --check README.md docs/figures.md \
+	$(PROGRAM_BUILD) --quiet
+	$(TARGET)/debug/haypile lab splice --check README.md docs/figures.md \
 		docs/file-store.md
 	scripts/sample-report $(TARGET)/debug/haypile --check
 	scripts/instructions agree
@@ -302,7 +308,7 @@ options: ## regenerate docs/options.md from the options that URLs take
 	cargo run --quiet --locked -p haypile-cli -- schemes --markdown >docs/options.md
 
 sample-report: ## make docs/sample-report.html again, of rows in record/
-	cargo build --quiet --locked -p haypile-cli
+	$(PROGRAM_BUILD) --quiet
 	scripts/sample-report $(TARGET)/debug/haypile
 
 verdicts: build ## A-A comparisons and planted slowdowns on this machine: how many verdicts are right? (20 minutes)
