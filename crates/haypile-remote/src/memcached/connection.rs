@@ -48,7 +48,7 @@ impl Connection {
             let start = bytes.len();
             let tagged = command.flag(format!("O{}", self.next));
             tagged.encode_into(&mut bytes).map_err(|error| Lost::new(&error))?;
-            has_values |= bytes[start..].starts_with(b"mg");
+            has_values |= asks_for_value(&bytes[start..]);
             self.next = self.next.wrapping_add(1);
         }
         self.write(&bytes, deadline)?;
@@ -93,6 +93,12 @@ impl Connection {
             Err(Lost::because("it answered another question"))
         }
     }
+}
+
+/// Whether a command is a `mg` with the flag that asks for the value.
+fn asks_for_value(command: &[u8]) -> bool {
+    let mut words = command.trim_ascii_end().split(|byte| *byte == b' ');
+    words.next() == Some(b"mg") && words.skip(1).any(|flag| flag == b"v")
 }
 
 fn hello() -> MetaCommand {
