@@ -263,8 +263,8 @@ proptest! {
         for points in document.descendants().filter_map(|node| node.attribute("points")) {
             for pair in points.split_whitespace() {
                 let (x, y) = pair.split_once(',').unwrap();
-                let (x, y): (i32, i32) = (x.parse().unwrap(), y.parse().unwrap());
-                prop_assert!((0..=12800).contains(&x) && (0..=7200).contains(&y), "{pair}");
+                let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+                prop_assert!((0.0..=1280.0).contains(&x) && (0.0..=720.0).contains(&y), "{pair}");
             }
         }
     }

@@ -1,12 +1,10 @@
 //! Draws lines, markers and the bands of their errors.
 
-use plotters::style::Color;
-
 use super::axis::{CapacityAxis, RatioAxis, lower, upper};
 use super::drawing::canvas::{Canvas, Place, Stroke};
 use super::drawing::marks::{Mark, Marks};
 use super::series::Series;
-use super::{PlotError, Point, Style};
+use super::{Point, Style};
 
 /// Width of a line, in pixels.
 pub(super) const CURVE_PX: f64 = 4.5;
@@ -78,59 +76,57 @@ impl<'a> Drawn<'a> {
         self.places[self.places.len() - 1]
     }
 
-    pub(super) fn draw_errors(&self, canvas: &Canvas<'_>, frame: &Frame) -> Result<(), PlotError> {
+    pub(super) fn draw_errors(&self, canvas: &Canvas, frame: &Frame) {
         let points = &self.series.points;
         if points.iter().all(|point| point.error == 0.0) {
-            return Ok(());
+            return;
         }
         let edge = |of: fn(&Point) -> f64| -> Vec<Place> {
             points.iter().map(|point| frame.at(point.capacity, of(point))).collect()
         };
         let (above, below) = (edge(upper), edge(lower));
         if self.style == Style::Markers {
-            let colour = self.mark.colour.to_rgba();
+            let colour = self.mark.colour.into();
             let bar = Stroke { colour, width_px: CURVE_PX / 2.0, dashes: None };
-            let mut bars = above.into_iter().zip(below);
-            return bars.try_for_each(|(above, below)| canvas.line(&[above, below], bar));
+            let bars = above.into_iter().zip(below);
+            return bars.for_each(|(above, below)| canvas.line(&[above, below], bar));
         }
         let mut outline = path(self.style, &above);
         outline.extend(path(self.style, &below).into_iter().rev());
-        canvas.polygon(&outline, self.mark.colour.mix(BAND_OPACITY))
+        canvas.polygon(&outline, self.mark.colour.at(BAND_OPACITY));
     }
 
-    pub(super) fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+    pub(super) fn draw(&self, canvas: &Canvas) {
         if self.style != Style::Markers {
-            canvas.line(&path(self.style, &self.places), self.stroke())?;
+            canvas.line(&path(self.style, &self.places), self.stroke());
         }
         if !shows_markers(self.style) {
-            return Ok(());
+            return;
         }
         let gap_px = if self.style == Style::Markers { MARKER_STEP_PX } else { MARKER_GAP_PX };
         let mut last: Option<Place> = None;
         for &place in &self.places {
             if last.is_none_or(|last| distance(last, place) >= gap_px) {
-                canvas.marker(place, self.mark, MARKER_PX)?;
+                canvas.marker(place, self.mark, MARKER_PX);
                 last = Some(place);
             }
         }
-        Ok(())
     }
 
     /// A short piece of the line that starts at `start`.
-    pub(super) fn draw_sample(&self, canvas: &Canvas<'_>, start: Place) -> Result<(), PlotError> {
+    pub(super) fn draw_sample(&self, canvas: &Canvas, start: Place) {
         let (x, y) = start;
         if self.style != Style::Markers {
-            canvas.line(&[start, (x + SAMPLE_LINE_PX, y)], self.stroke())?;
+            canvas.line(&[start, (x + SAMPLE_LINE_PX, y)], self.stroke());
         }
         if shows_markers(self.style) {
-            canvas.marker((x + SAMPLE_LINE_PX / 2.0, y), self.mark, MARKER_PX)?;
+            canvas.marker((x + SAMPLE_LINE_PX / 2.0, y), self.mark, MARKER_PX);
         }
-        Ok(())
     }
 
     fn stroke(&self) -> Stroke {
         let Mark { colour, dashes, .. } = self.mark;
-        Stroke { colour: colour.to_rgba(), width_px: CURVE_PX, dashes }
+        Stroke { colour: colour.into(), width_px: CURVE_PX, dashes }
     }
 }
 

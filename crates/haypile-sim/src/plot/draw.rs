@@ -1,15 +1,12 @@
 //! Lays a chart out and draws it.
 
-use plotters::style::Color;
-use plotters::style::text_anchor::{HPos, VPos};
-
 use super::axis::{CapacityAxis, RatioAxis, capacity, lower, percent, upper};
 use super::curves::{CURVE_PX, Drawn, Frame};
 use super::drawing::canvas::{self, Canvas, Lettering, Size, Stroke};
 use super::drawing::marks::Marks;
 use super::drawing::spread::spread;
 use super::drawing::text::{cut, printable, shorten_apart, width_em};
-use super::drawing::{GRID, INK, SOFT_INK};
+use super::drawing::{GRID, HPos, INK, SOFT_INK, VPos};
 use super::series::{Series, check};
 use super::{Chart, PlotError, Point};
 
@@ -55,11 +52,15 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
         series.iter().map(|series| Drawn::new(series, &frame, &mut marks)).collect();
     let description = description(chart, &series);
     canvas::document(SIZE, &printable(&chart.title), &description, |canvas| {
-        draw_heading(canvas, chart)?;
-        draw_axes(canvas, chart, &frame)?;
-        drawn.iter().try_for_each(|curve| curve.draw_errors(canvas, &frame))?;
-        drawn.iter().try_for_each(|curve| curve.draw(canvas))?;
-        draw_names(canvas, &frame, &layout, &drawn)
+        draw_heading(canvas, chart);
+        draw_axes(canvas, chart, &frame);
+        for curve in &drawn {
+            curve.draw_errors(canvas, &frame);
+        }
+        for curve in &drawn {
+            curve.draw(canvas);
+        }
+        draw_names(canvas, &frame, &layout, &drawn);
     })
 }
 
@@ -101,7 +102,7 @@ impl PlotLayout {
     }
 }
 
-fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
+fn draw_heading(canvas: &Canvas, chart: &Chart) {
     let room_px = f64::from(SIZE.width_px) - 2.0 * EDGE_PX;
     let title = printable(&chart.title);
     let fitting_px = room_px / width_em(&title).max(1.0);
@@ -109,50 +110,42 @@ fn draw_heading(canvas: &Canvas<'_>, chart: &Chart) -> Result<(), PlotError> {
     let write = |text: &str, y, size_px, colour| {
         let anchor = (HPos::Left, VPos::Top);
         let text = cut(text, room_px / size_px);
-        canvas.text(&text, (EDGE_PX, y), Lettering { size_px, colour, anchor })
+        canvas.text(&text, (EDGE_PX, y), Lettering { size_px, colour, anchor });
     };
-    write(&title, 28.0, title_px, INK)?;
-    match &chart.subtitle {
-        Some(subtitle) => write(&printable(subtitle), 80.0, SUBTITLE_PX, SOFT_INK),
-        None => Ok(()),
+    write(&title, 28.0, title_px, INK);
+    if let Some(subtitle) = &chart.subtitle {
+        write(&printable(subtitle), 80.0, SUBTITLE_PX, SOFT_INK);
     }
 }
 
-fn draw_axes(canvas: &Canvas<'_>, chart: &Chart, frame: &Frame) -> Result<(), PlotError> {
+fn draw_axes(canvas: &Canvas, chart: &Chart, frame: &Frame) {
     let lettering = |anchor| Lettering { size_px: AXIS_PX, colour: SOFT_INK, anchor };
     for (n, tick) in frame.y.ticks().iter().enumerate() {
         let y = frame.foot - tick.at * (frame.foot - frame.top);
         if n > 0 {
-            canvas.line(&[(frame.left, y), (frame.right, y)], Stroke::solid(GRID, 1.5))?;
+            canvas.line(&[(frame.left, y), (frame.right, y)], Stroke::solid(GRID, 1.5));
         }
-        canvas.text(&tick.name, (frame.left - 14.0, y), lettering((HPos::Right, VPos::Center)))?;
+        canvas.text(&tick.name, (frame.left - 14.0, y), lettering((HPos::Right, VPos::Center)));
     }
     let anchor = (HPos::Left, VPos::Center);
-    canvas.text("miss ratio", (EDGE_PX, frame.top - 36.0), lettering(anchor))?;
+    canvas.text("miss ratio", (EDGE_PX, frame.top - 36.0), lettering(anchor));
 
     let width = frame.right - frame.left;
     for tick in frame.x.ticks(width / AXIS_PX) {
         let x = frame.left + tick.at * width;
-        canvas.line(&[(x, frame.foot), (x, frame.foot + 9.0)], Stroke::solid(SOFT_INK, 2.0))?;
+        canvas.line(&[(x, frame.foot), (x, frame.foot + 9.0)], Stroke::solid(SOFT_INK, 2.0));
         let below = (x, frame.foot + 18.0);
-        canvas.text(&tick.name, below, lettering((HPos::Center, VPos::Top)))?;
+        canvas.text(&tick.name, below, lettering((HPos::Center, VPos::Top)));
     }
-    canvas.line(
-        &[(frame.left, frame.foot), (frame.right, frame.foot)],
-        Stroke::solid(SOFT_INK, 2.0),
-    )?;
+    canvas
+        .line(&[(frame.left, frame.foot), (frame.right, frame.foot)], Stroke::solid(SOFT_INK, 2.0));
     let label = cut(&printable(&chart.x_label), width / AXIS_PX);
     let below = (frame.left + width / 2.0, frame.foot + 58.0);
-    canvas.text(&label, below, lettering((HPos::Center, VPos::Top)))
+    canvas.text(&label, below, lettering((HPos::Center, VPos::Top)));
 }
 
 /// The names in the order in which the lines end, each after a sample of its line.
-fn draw_names(
-    canvas: &Canvas<'_>,
-    frame: &Frame,
-    layout: &PlotLayout,
-    curves: &[Drawn<'_>],
-) -> Result<(), PlotError> {
+fn draw_names(canvas: &Canvas, frame: &Frame, layout: &PlotLayout, curves: &[Drawn<'_>]) {
     let mut order: Vec<(&Drawn<'_>, &String)> = curves.iter().zip(&layout.names).collect();
     // Lines that end in one place keep the order in which they came there.
     order.sort_by(|(a, _), (b, _)| {
@@ -165,15 +158,14 @@ fn draw_names(
     for ((curve, name), y) in order.into_iter().zip(heights) {
         let (end_x, end_y) = curve.end();
         let bend = (frame.right, end_y);
-        let colour = curve.mark.colour.mix(LEADER_OPACITY);
+        let colour = curve.mark.colour.at(LEADER_OPACITY);
         let leader = |dashes| Stroke { colour, width_px: 1.6, dashes };
         // Dots, for within the plot a line would look like more of the curve.
-        canvas.line(&[(end_x + CURVE_PX, end_y), bend], leader(Some((2.0, 5.0))))?;
-        canvas.line(&[bend, (sample, y)], leader(None))?;
-        curve.draw_sample(canvas, (sample, y))?;
+        canvas.line(&[(end_x + CURVE_PX, end_y), bend], leader(Some((2.0, 5.0))));
+        canvas.line(&[bend, (sample, y)], leader(None));
+        curve.draw_sample(canvas, (sample, y));
         let anchor = (HPos::Left, VPos::Center);
         let lettering = Lettering { size_px: layout.name_px, colour: INK, anchor };
-        canvas.text(name, (sample + SAMPLE_PX, y), lettering)?;
+        canvas.text(name, (sample + SAMPLE_PX, y), lettering);
     }
-    Ok(())
 }

@@ -58,16 +58,10 @@ pub enum PlotError {
         /// The system's error.
         source: io::Error,
     },
-    /// A drawing library failed.
+    /// The picture has no size that can be drawn.
     #[error("cannot draw the chart: {reason}")]
     Drawing {
-        /// The library's error.
+        /// The size, and the limit.
         reason: String,
     },
-}
-
-impl PlotError {
-    pub(super) fn drawing(error: impl std::fmt::Display) -> Self {
-        Self::Drawing { reason: error.to_string() }
-    }
 }

@@ -7,7 +7,7 @@ use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::{COLOURS, Mark, Marker};
 use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, RGBColor, SOFT_INK};
+use haypile_sim::plot::drawing::{Colour, GRID, HPos, INK, SOFT_INK};
 
 use super::legend::{Legend, SIGN_LENGTH_PX};
 use super::scale::Scale;
@@ -72,28 +72,27 @@ impl Bars {
     }
 
     pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
-        let layout = self.layout(figure, form)?;
+        let layout = self.layout(figure, form);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let height_px = (layout.foot + 24.0).ceil() as u32;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let size = Size { width_px: form.width_px() as u32, height_px };
         let (title, description) = (printable(&figure.title), printable(&figure.description));
         canvas::document(size, &title, &description, |canvas| {
-            draw_title(Some(canvas), figure, form)?;
+            draw_title(Some(canvas), figure, form);
             if let Some(legend) = &layout.legend {
-                legend
-                    .draw(canvas, |measure, (x, y)| draw_sign(canvas, measure, (x, y), &layout))?;
+                legend.draw(canvas, |measure, (x, y)| draw_sign(canvas, measure, (x, y), &layout));
             }
-            draw_axis(canvas, &layout)?;
-            self.rows.iter().zip(0_u32..).try_for_each(|(bar, at)| {
-                self.draw(canvas, &layout, bar, layout.top + f64::from(at) * layout.group_px)
-            })
+            draw_axis(canvas, &layout);
+            self.rows.iter().zip(0_u32..).for_each(|(bar, at)| {
+                self.draw(canvas, &layout, bar, layout.top + f64::from(at) * layout.group_px);
+            });
         })
     }
 
-    fn layout(&self, figure: &Picture, form: Form) -> Result<BarLayout, PlotError> {
+    fn layout(&self, figure: &Picture, form: Form) -> BarLayout {
         let width = form.width_px();
-        let mut top = draw_title(None, figure, form)?;
+        let mut top = draw_title(None, figure, form);
         let legend = (self.measures.len() > 1)
             .then(|| Legend::new(&self.measures, EDGE_PX, width - EDGE_PX, top));
         top = legend.as_ref().map_or(top, |legend| legend.foot + 6.0);
@@ -114,7 +113,7 @@ impl Bars {
         let lead_px = if is_narrow { LINE_PX } else { 0.0 };
         let (measures, bars) = (self.measures.len().max(1) as f64, self.rows.len() as f64);
         let group_px = lead_px + measures * (BAR_PX + BAR_GAP_PX) - BAR_GAP_PX + GROUP_GAP_PX;
-        Ok(BarLayout {
+        BarLayout {
             legend,
             scale,
             left: if is_narrow { EDGE_PX + 2.0 } else { EDGE_PX + label_px + 10.0 },
@@ -126,7 +125,7 @@ impl Bars {
             group_px,
             lead_px,
             is_narrow,
-        })
+        }
     }
 
     fn write(&self, value: Option<Estimate>) -> String {
@@ -134,65 +133,53 @@ impl Bars {
     }
 
     /// A label and its bars, from `top` down.
-    fn draw(
-        &self,
-        canvas: &Canvas<'_>,
-        layout: &BarLayout,
-        bar: &Bar,
-        top: f64,
-    ) -> Result<(), PlotError> {
+    fn draw(&self, canvas: &Canvas, layout: &BarLayout, bar: &Bar, top: f64) {
         let BarLayout { left, right, label_px, scale, .. } = *layout;
         let label = shorten(&bar.label, label_px / TEXT_PX);
         let first = top + layout.lead_px + GROUP_GAP_PX / 2.0;
         if layout.is_narrow {
-            canvas.text(&label, (EDGE_PX, top + LINE_PX * 0.62), normal(HPos::Left))?;
+            canvas.text(&label, (EDGE_PX, top + LINE_PX * 0.62), normal(HPos::Left));
         } else {
             let middle = f64::midpoint(first, top + layout.group_px - GROUP_GAP_PX / 2.0);
-            canvas.text(&label, (EDGE_PX + label_px, middle), normal(HPos::Right))?;
+            canvas.text(&label, (EDGE_PX + label_px, middle), normal(HPos::Right));
         }
         for ((measure, value), row) in bar.values.iter().enumerate().zip(0_u32..) {
             let y = first + f64::from(row) * (BAR_PX + BAR_GAP_PX) + BAR_PX / 2.0;
-            canvas.text(&self.write(*value), (layout.edge, y), small(HPos::Right))?;
+            canvas.text(&self.write(*value), (layout.edge, y), small(HPos::Right));
             let Some(estimate) = value else { continue };
             let x = left + scale.at(estimate.value) * (right - left);
             if !scale.is_log {
-                draw_bar(canvas, measure, (left, x.max(left + 0.5)), y - BAR_PX / 2.0)?;
+                draw_bar(canvas, measure, (left, x.max(left + 0.5)), y - BAR_PX / 2.0);
             } else if x > left {
-                canvas.line(&[(left, y), (x, y)], Stroke::solid(GRID, 1.0))?;
+                canvas.line(&[(left, y), (x, y)], Stroke::solid(GRID, 1.0));
             }
             if let Some(interval) = estimate.interval {
-                draw_whisker(canvas, layout, interval, y)?;
+                draw_whisker(canvas, layout, interval, y);
             }
             if scale.is_log {
-                canvas.marker((x, y), mark(measure), 5.0)?;
+                canvas.marker((x, y), mark(measure), 5.0);
             }
         }
-        Ok(())
     }
 }
 
-fn draw_axis(canvas: &Canvas<'_>, layout: &BarLayout) -> Result<(), PlotError> {
+fn draw_axis(canvas: &Canvas, layout: &BarLayout) {
     let BarLayout { left, right, top, foot, .. } = *layout;
     let ticks = layout.scale.ticks_along(right - left);
     for tick in &ticks {
         let x = left + tick.at * (right - left);
-        canvas.line(&[(x, top), (x, foot)], Stroke::solid(GRID, 1.0))?;
+        canvas.line(&[(x, top), (x, foot)], Stroke::solid(GRID, 1.0));
         let ends = (1.0, right + (right - left) * 0.2);
-        super::centred_within(canvas, &tick.name, (x, foot + 13.0), ends)?;
+        super::centred_within(canvas, &tick.name, (x, foot + 13.0), ends);
     }
-    canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0))
+    canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0));
 }
 
-fn draw_sign(
-    canvas: &Canvas<'_>,
-    measure: usize,
-    (x, y): Place,
-    layout: &BarLayout,
-) -> Result<(), PlotError> {
+fn draw_sign(canvas: &Canvas, measure: usize, (x, y): Place, layout: &BarLayout) {
     if layout.scale.is_log {
         return canvas.marker((x + SIGN_LENGTH_PX / 2.0, y), mark(measure), 6.0);
     }
-    draw_bar(canvas, measure, (x, x + SIGN_LENGTH_PX), y - BAR_PX / 2.0)
+    draw_bar(canvas, measure, (x, x + SIGN_LENGTH_PX), y - BAR_PX / 2.0);
 }
 
 /// The sign of a measure, where signs are points.
@@ -201,54 +188,42 @@ fn mark(measure: usize) -> Mark {
     Mark { colour: colour(measure), marker, dashes: None }
 }
 
-fn colour(measure: usize) -> RGBColor {
+fn colour(measure: usize) -> Colour {
     COLOURS[measure % 3]
 }
 
 /// A bar: full, hatched, or empty.
-fn draw_bar(
-    canvas: &Canvas<'_>,
-    measure: usize,
-    (from, to): (f64, f64),
-    top: f64,
-) -> Result<(), PlotError> {
+fn draw_bar(canvas: &Canvas, measure: usize, (from, to): (f64, f64), top: f64) {
     let foot = top + BAR_PX;
     let corners = [(from, top), (to, top), (to, foot), (from, foot)];
     if measure == 0 {
-        return canvas.polygon(&corners, colour(measure).to_rgba());
+        return canvas.polygon(&corners, colour(measure));
     }
     let stroke = Stroke::solid(colour(measure), 1.3);
     let mut outline = corners.to_vec();
     outline.push(corners[0]);
-    canvas.line(&outline, stroke)?;
+    canvas.line(&outline, stroke);
     if measure == 1 {
         let mut x = from + HATCH_PX;
         while x < to + BAR_PX {
             // From the foot at x - height to the top at x, cut at both ends of the bar.
             let (start, end) = ((x - BAR_PX).max(from), x.min(to));
             let y = |at: f64| foot - (at - (x - BAR_PX));
-            canvas.line(&[(start, y(start)), (end, y(end))], stroke)?;
+            canvas.line(&[(start, y(start)), (end, y(end))], stroke);
             x += HATCH_PX;
         }
     }
-    Ok(())
 }
 
 /// The interval of a value; an end that is beyond the axis has no cap.
-fn draw_whisker(
-    canvas: &Canvas<'_>,
-    layout: &BarLayout,
-    Interval { low, high }: Interval,
-    y: f64,
-) -> Result<(), PlotError> {
+fn draw_whisker(canvas: &Canvas, layout: &BarLayout, Interval { low, high }: Interval, y: f64) {
     let x = |value| layout.left + layout.scale.at(value) * (layout.right - layout.left);
     let (from, to) = (x(low), x(high));
     let stroke = Stroke::solid(INK, 1.4);
-    canvas.line(&[(from, y), (to, y)], stroke)?;
+    canvas.line(&[(from, y), (to, y)], stroke);
     for (value, x) in [(low, from), (high, to)] {
         if layout.scale.holds(value) {
-            canvas.line(&[(x, y - WHISKER_PX / 2.0), (x, y + WHISKER_PX / 2.0)], stroke)?;
+            canvas.line(&[(x, y - WHISKER_PX / 2.0), (x, y + WHISKER_PX / 2.0)], stroke);
         }
     }
-    Ok(())
 }

@@ -1,6 +1,5 @@
 //! The legend of a chart, in rows that fit.
 
-use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::HPos;
 use haypile_sim::plot::drawing::canvas::{Canvas, Place};
 use haypile_sim::plot::drawing::text::shorten;
@@ -35,16 +34,11 @@ impl Legend {
     }
 
     /// Writes the names; `sign` draws the sign of each, to the right of a place.
-    pub(crate) fn draw(
-        &self,
-        canvas: &Canvas<'_>,
-        sign: impl Fn(usize, Place) -> Result<(), PlotError>,
-    ) -> Result<(), PlotError> {
+    pub(crate) fn draw(&self, canvas: &Canvas, sign: impl Fn(usize, Place)) {
         for (at, ((x, y), name)) in self.entries.iter().enumerate() {
-            sign(at, (*x, *y))?;
-            canvas.text(name, (x + SIGN_PX, *y), normal(HPos::Left))?;
+            sign(at, (*x, *y));
+            canvas.text(name, (x + SIGN_PX, *y), normal(HPos::Left));
         }
-        Ok(())
     }
 }
 

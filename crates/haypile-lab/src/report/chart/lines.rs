@@ -10,7 +10,7 @@ use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::{Mark, Marks};
 use haypile_sim::plot::drawing::spread::spread;
 use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
+use haypile_sim::plot::drawing::{GRID, HPos, INK, SOFT_INK};
 
 use super::legend::{Legend, SIGN_LENGTH_PX};
 use super::scale::Scale;
@@ -100,7 +100,7 @@ struct Drawn<'a> {
 
 impl Lines {
     pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
-        let layout = self.layout(figure, form)?;
+        let layout = self.layout(figure, form);
         let foot = layout.legend.as_ref().map_or(layout.foot + 46.0, |legend| legend.foot);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let size =
@@ -120,11 +120,15 @@ impl Lines {
             .collect();
         let (title, description) = (printable(&figure.title), printable(&figure.description));
         canvas::document(size, &title, &description, |canvas| {
-            draw_title(Some(canvas), figure, form)?;
-            self.draw_axes(canvas, &layout)?;
-            self.draw_spots(canvas, &layout)?;
-            drawn.iter().try_for_each(|line| line.draw_intervals(canvas, &layout))?;
-            drawn.iter().try_for_each(|line| line.draw(canvas))?;
+            draw_title(Some(canvas), figure, form);
+            self.draw_axes(canvas, &layout);
+            self.draw_spots(canvas, &layout);
+            for line in &drawn {
+                line.draw_intervals(canvas, &layout);
+            }
+            for line in &drawn {
+                line.draw(canvas);
+            }
             match &layout.legend {
                 Some(legend) => legend.draw(canvas, |at, place| drawn[at].draw_sign(canvas, place)),
                 None => draw_names(canvas, &layout, &drawn),
@@ -132,7 +136,7 @@ impl Lines {
         })
     }
 
-    fn layout(&self, figure: &Picture, form: Form) -> Result<LineLayout, PlotError> {
+    fn layout(&self, figure: &Picture, form: Form) -> LineLayout {
         let width = form.width_px();
         let spots = self.spots.iter().map(|spot| spot.at);
         let points = || self.series.iter().flat_map(|series| &series.points);
@@ -143,7 +147,7 @@ impl Lines {
             Quantity::Time | Quantity::Rate => Scale::log(self.quantity, &estimates),
             quantity => Scale::fitting(quantity, &estimates),
         };
-        let top = draw_title(None, figure, form)? + LINE_PX * (1.3 + self.spots.len() as f64);
+        let top = draw_title(None, figure, form) + LINE_PX * (1.3 + self.spots.len() as f64);
         let edge = width - EDGE_PX;
         let proportion = if form.is_narrow() { PROPORTION_NARROW } else { PROPORTION };
         let height = (width * proportion - 60.0).max(120.0);
@@ -159,27 +163,27 @@ impl Lines {
         let foot = top + height;
         let legend =
             form.is_narrow().then(|| Legend::new(&names, EDGE_PX, edge, foot + 3.0 * LINE_PX));
-        Ok(LineLayout { x, y, left, right, top, foot, edge, legend })
+        LineLayout { x, y, left, right, top, foot, edge, legend }
     }
 
-    fn draw_axes(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
+    fn draw_axes(&self, canvas: &Canvas, layout: &LineLayout) {
         let LineLayout { left, right, top, foot, edge, .. } = *layout;
         for tick in layout.y.ticks_up(foot - top) {
             let y = foot - tick.at * (foot - top);
-            canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0))?;
-            canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right))?;
+            canvas.line(&[(left, y), (right, y)], Stroke::solid(GRID, 1.0));
+            canvas.text(&tick.name, (left - 6.0, y), small(HPos::Right));
         }
         let label = shorten(&printable(&self.y_label), (edge - EDGE_PX) / SMALL_PX);
         let above = top - LINE_PX * 0.8 - LINE_PX * self.spots_height();
-        canvas.text(&label, (EDGE_PX, above), small(HPos::Left))?;
+        canvas.text(&label, (EDGE_PX, above), small(HPos::Left));
         for tick in self.ticks(&layout.x, right - left) {
             let x = left + tick.at * (right - left);
-            canvas.line(&[(x, foot), (x, foot + 5.0)], Stroke::solid(SOFT_INK, 1.0))?;
-            centred_within(canvas, &tick.name, (x, foot + 15.0), (0.0, edge + EDGE_PX))?;
+            canvas.line(&[(x, foot), (x, foot + 5.0)], Stroke::solid(SOFT_INK, 1.0));
+            centred_within(canvas, &tick.name, (x, foot + 15.0), (0.0, edge + EDGE_PX));
         }
-        canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
+        canvas.line(&[(left, foot), (right, foot)], Stroke::solid(SOFT_INK, 1.0));
         let middle = (f64::midpoint(left, right), foot + 35.0);
-        centred_within(canvas, &printable(&self.x_label), middle, (0.0, edge))
+        centred_within(canvas, &printable(&self.x_label), middle, (0.0, edge));
     }
 
     fn unit(&self) -> Unit {
@@ -206,7 +210,7 @@ impl Lines {
     }
 
     /// Dashed lines down from their labels, each label on a line of its own above the plot.
-    fn draw_spots(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
+    fn draw_spots(&self, canvas: &Canvas, layout: &LineLayout) {
         let LineLayout { left, right, top, foot, .. } = *layout;
         let x = |amount| left + layout.x.at(amount).clamp(0.0, 1.0) * (right - left);
         for (spot, row) in self.spots.iter().zip(0_u32..) {
@@ -215,15 +219,14 @@ impl Lines {
             if let Some((low, high)) = spot.interval {
                 let (from, to) = (x(low), x(high).max(x(low) + 1.0));
                 let corners = [(from, top), (to, top), (to, foot), (from, foot)];
-                canvas.polygon(&corners, SOFT_INK.mix(0.16))?;
+                canvas.polygon(&corners, SOFT_INK.at(0.16));
             }
             let dashes = Some((5.0, 4.0));
-            let stroke = Stroke { colour: INK.to_rgba(), width_px: 1.2, dashes };
-            canvas.line(&[(at, y + LINE_PX / 2.0), (at, foot)], stroke)?;
+            let stroke = Stroke { colour: INK.into(), width_px: 1.2, dashes };
+            canvas.line(&[(at, y + LINE_PX / 2.0), (at, foot)], stroke);
             let label = shorten(&printable(&spot.label), layout.edge / SMALL_PX);
-            centred_within(canvas, &label, (at, y), (0.0, layout.edge))?;
+            centred_within(canvas, &label, (at, y), (0.0, layout.edge));
         }
-        Ok(())
     }
 }
 
@@ -237,45 +240,39 @@ impl LineLayout {
 impl Drawn<'_> {
     fn stroke(&self) -> Stroke {
         let dashes = self.mark.dashes.map(|(dash, gap)| (dash * DASH_PART, gap * DASH_PART));
-        Stroke { colour: self.mark.colour.to_rgba(), width_px: LINE_WIDTH_PX, dashes }
+        Stroke { colour: self.mark.colour.into(), width_px: LINE_WIDTH_PX, dashes }
     }
 
-    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+    fn draw(&self, canvas: &Canvas) {
         if self.places.len() > 1 {
-            canvas.line(&self.places, self.stroke())?;
+            canvas.line(&self.places, self.stroke());
         }
         let mut last: Option<Place> = None;
         for &(x, y) in &self.places {
             if last.is_none_or(|last| (x - last.0).hypot(y - last.1) >= MARKER_GAP_PX) {
-                canvas.marker((x, y), self.mark, MARKER_PX)?;
+                canvas.marker((x, y), self.mark, MARKER_PX);
                 last = Some((x, y));
             }
         }
-        Ok(())
     }
 
-    fn draw_intervals(&self, canvas: &Canvas<'_>, layout: &LineLayout) -> Result<(), PlotError> {
+    fn draw_intervals(&self, canvas: &Canvas, layout: &LineLayout) {
         for (amount, estimate) in &self.series.points {
             if let Some(Interval { low, high }) = estimate.interval {
                 let ends = [layout.place(*amount, low), layout.place(*amount, high)];
-                canvas.line(&ends, Stroke::solid(self.mark.colour, 1.4))?;
+                canvas.line(&ends, Stroke::solid(self.mark.colour, 1.4));
             }
         }
-        Ok(())
     }
 
-    fn draw_sign(&self, canvas: &Canvas<'_>, (x, y): Place) -> Result<(), PlotError> {
-        canvas.line(&[(x, y), (x + SIGN_LENGTH_PX, y)], self.stroke())?;
-        canvas.marker((x + SIGN_LENGTH_PX / 2.0, y), self.mark, MARKER_PX)
+    fn draw_sign(&self, canvas: &Canvas, (x, y): Place) {
+        canvas.line(&[(x, y), (x + SIGN_LENGTH_PX, y)], self.stroke());
+        canvas.marker((x + SIGN_LENGTH_PX / 2.0, y), self.mark, MARKER_PX);
     }
 }
 
 /// The names at the ends of the lines, in their order.
-fn draw_names(
-    canvas: &Canvas<'_>,
-    layout: &LineLayout,
-    lines: &[Drawn<'_>],
-) -> Result<(), PlotError> {
+fn draw_names(canvas: &Canvas, layout: &LineLayout, lines: &[Drawn<'_>]) {
     let mut order: Vec<(&Drawn<'_>, Place)> =
         lines.iter().filter_map(|line| Some((line, *line.places.last()?))).collect();
     order.sort_by(|(_, a), (_, b)| a.1.total_cmp(&b.1));
@@ -283,18 +280,17 @@ fn draw_names(
     let heights = spread(&wanted, TEXT_PX * 1.25, layout.top, layout.foot);
     let sign = layout.right + LEADER_PX;
     for ((line, (end_x, end_y)), y) in order.into_iter().zip(heights) {
-        let stroke = |dashes| Stroke { colour: SOFT_INK.mix(0.5), width_px: 1.0, dashes };
+        let stroke = |dashes| Stroke { colour: SOFT_INK.at(0.5), width_px: 1.0, dashes };
         // Dots, for within the plot a line would look like more of the curve.
         if end_x + LINE_WIDTH_PX < layout.right {
             let dots = stroke(Some((1.5, 3.0)));
-            canvas.line(&[(end_x + LINE_WIDTH_PX, end_y), (layout.right, end_y)], dots)?;
+            canvas.line(&[(end_x + LINE_WIDTH_PX, end_y), (layout.right, end_y)], dots);
         }
-        canvas.line(&[(layout.right, end_y), (sign, y)], stroke(None))?;
-        line.draw_sign(canvas, (sign, y))?;
+        canvas.line(&[(layout.right, end_y), (sign, y)], stroke(None));
+        line.draw_sign(canvas, (sign, y));
         let name_px = layout.edge - sign - SIGN_PX;
         // The room is that of the longest name: rounding must not cut it.
         let name = shorten(&line.series.name, (name_px + 0.5) / TEXT_PX);
-        canvas.text(&name, (sign + SIGN_PX, y), normal(HPos::Left))?;
+        canvas.text(&name, (sign + SIGN_PX, y), normal(HPos::Left));
     }
-    Ok(())
 }

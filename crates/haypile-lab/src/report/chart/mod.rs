@@ -15,7 +15,7 @@ mod timelines;
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{Canvas, Lettering, Place};
 use haypile_sim::plot::drawing::text::{cut, printable, width_em};
-use haypile_sim::plot::drawing::{HPos, INK, RGBColor, SOFT_INK, VPos};
+use haypile_sim::plot::drawing::{Colour, HPos, INK, SOFT_INK, VPos};
 
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use lines::{Lines, Series, Spot, Ticks};
@@ -100,17 +100,17 @@ pub(crate) fn slug(title: &str) -> String {
 }
 
 /// Draws the title of a picture that stands alone; where the rest of it begins.
-fn draw_title(canvas: Option<&Canvas<'_>>, figure: &Picture, form: Form) -> Result<f64, PlotError> {
+fn draw_title(canvas: Option<&Canvas>, figure: &Picture, form: Form) -> f64 {
     if form != Form::Alone {
-        return Ok(EDGE_PX);
+        return EDGE_PX;
     }
     if let Some(canvas) = canvas {
         let title = cut(&printable(&figure.title), (form.width_px() - 4.0 * EDGE_PX) / TITLE_PX);
         let anchor = (HPos::Left, VPos::Center);
         let lettering = Lettering { size_px: TITLE_PX, colour: INK, anchor };
-        canvas.text(&title, (2.0 * EDGE_PX, EDGE_PX + TITLE_PX), lettering)?;
+        canvas.text(&title, (2.0 * EDGE_PX, EDGE_PX + TITLE_PX), lettering);
     }
-    Ok(EDGE_PX + 2.6 * TITLE_PX)
+    EDGE_PX + 2.6 * TITLE_PX
 }
 
 fn small(horizontal: HPos) -> Lettering {
@@ -121,7 +121,7 @@ fn normal(horizontal: HPos) -> Lettering {
     lettering(TEXT_PX, INK, horizontal)
 }
 
-fn lettering(size_px: f64, colour: RGBColor, horizontal: HPos) -> Lettering {
+fn lettering(size_px: f64, colour: Colour, horizontal: HPos) -> Lettering {
     Lettering { size_px, colour, anchor: (horizontal, VPos::Center) }
 }
 
@@ -130,17 +130,12 @@ fn text_px(text: &str, size_px: f64) -> f64 {
 }
 
 /// Writes text so that it stays within `low` and `high`, near `place`.
-fn centred_within(
-    canvas: &Canvas<'_>,
-    text: &str,
-    (x, y): Place,
-    (low, high): (f64, f64),
-) -> Result<(), PlotError> {
+fn centred_within(canvas: &Canvas, text: &str, (x, y): Place, (low, high): (f64, f64)) {
     let half = text_px(text, SMALL_PX) / 2.0;
     let x = if half * 2.0 > high - low {
         f64::midpoint(low, high)
     } else {
         x.clamp(low + half, high - half)
     };
-    canvas.text(text, (x, y), small(HPos::Center))
+    canvas.text(text, (x, y), small(HPos::Center));
 }

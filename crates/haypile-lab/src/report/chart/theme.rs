@@ -1,14 +1,14 @@
 //! Colours that follow the page.
 
 use haypile_sim::plot::drawing::marks::{COLOURS, OPTIMUM};
-use haypile_sim::plot::drawing::{GRID, INK, RGBColor, SOFT_INK, WHITE};
+use haypile_sim::plot::drawing::{Colour, GRID, INK, SOFT_INK, WHITE};
 
 /// The same drawing with the colours of the page's style sheet: `--plot-ink`, `--plot-1` and so
 /// on. Where there is none, they are as they were.
 ///
-/// `plotters` writes colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.
+/// Drawings have colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.
 pub(crate) fn themed(svg: &str) -> String {
-    let mut names: Vec<(RGBColor, String)> = vec![
+    let mut names: Vec<(Colour, String)> = vec![
         (WHITE, "paper".to_owned()),
         (INK, "ink".to_owned()),
         (SOFT_INK, "soft-ink".to_owned()),
@@ -17,8 +17,8 @@ pub(crate) fn themed(svg: &str) -> String {
     ];
     names.extend(COLOURS.into_iter().zip(1..).map(|(colour, n)| (colour, n.to_string())));
     let mut themed = svg.to_owned();
-    for (RGBColor(red, green, blue), name) in names {
-        let hex = format!("#{red:02X}{green:02X}{blue:02X}");
+    for (colour, name) in names {
+        let hex = colour.hex();
         for attribute in ["fill", "stroke"] {
             let variable = format!(" {attribute}=\"var(--plot-{name}, {hex})\"");
             themed = themed.replace(&format!(" {attribute}=\"{hex}\""), &variable);

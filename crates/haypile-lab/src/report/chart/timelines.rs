@@ -8,7 +8,7 @@ use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::COLOURS;
 use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{Color, GRID, HPos, INK, SOFT_INK};
+use haypile_sim::plot::drawing::{GRID, HPos, INK, SOFT_INK};
 
 use super::scale::Scale;
 use super::{EDGE_PX, Form, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
@@ -45,7 +45,7 @@ struct Panel<'a> {
 impl Timelines {
     pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
         let width = form.width_px();
-        let top = draw_title(None, figure, form)?;
+        let top = draw_title(None, figure, form);
         let end_ns = self.panels.iter().map(|(_, timeline)| timeline.end_ns()).max().unwrap_or(0);
         let scale = Scale::fitting(Quantity::Time, &[Estimate::exact(end_ns.max(1) as f64)]);
         let rates: Vec<(f64, f64)> = self
@@ -79,8 +79,10 @@ impl Timelines {
         let size = Size { width_px: width as u32, height_px: (y + row_px + EDGE_PX).ceil() as u32 };
         let (title, description) = (printable(&figure.title), printable(&figure.description));
         canvas::document(size, &title, &description, |canvas| {
-            draw_title(Some(canvas), figure, form)?;
-            panels.iter().try_for_each(|panel| panel.draw(canvas))
+            draw_title(Some(canvas), figure, form);
+            for panel in &panels {
+                panel.draw(canvas);
+            }
         })
     }
 }
@@ -91,51 +93,51 @@ impl Panel<'_> {
         self.left + at * (self.right - self.left)
     }
 
-    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+    fn draw(&self, canvas: &Canvas) {
         let mut y = self.top + TEXT_PX;
         canvas.text(
             &shorten(self.name, (self.right - self.left) / TEXT_PX),
             (self.left, y),
             normal(HPos::Left),
-        )?;
+        );
         y += TEXT_PX;
         let (processors, bytes) = self.most;
         let cpu_name = format!("Processors in use, up to {processors:.0}");
-        self.graph(canvas, y, &cpu_name, 0, |(cpu, _)| cpu / processors)?;
+        self.graph(canvas, y, &cpu_name, 0, |(cpu, _)| cpu / processors);
         y += GRAPH_PX + GRAPH_GAP_PX;
         let disk_name = format!("From disk, up to {}/s", Quantity::Bytes.write(bytes));
-        self.graph(canvas, y, &disk_name, 1, |(_, disk)| disk / bytes)?;
+        self.graph(canvas, y, &disk_name, 1, |(_, disk)| disk / bytes);
         y += GRAPH_PX + GRAPH_GAP_PX;
-        let foot = y + self.bars(canvas, y)?;
+        let foot = y + self.bars(canvas, y);
         let mut free = f64::MIN;
         for tick in self.scale.ticks_along(self.right - self.left) {
             let x = self.left + tick.at * (self.right - self.left);
-            canvas.line(&[(x, y), (x, foot)], Stroke::solid(GRID, 1.0))?;
+            canvas.line(&[(x, y), (x, foot)], Stroke::solid(GRID, 1.0));
             // The last name moves to the left, so that it ends with the axis; there may be no room then.
             let half = text_px(&tick.name, SMALL_PX) / 2.0;
             let begin = x.min(self.right - half) - half;
             if begin >= free {
                 let ends = (self.left, self.right);
-                super::centred_within(canvas, &tick.name, (x, foot + 12.0), ends)?;
+                super::centred_within(canvas, &tick.name, (x, foot + 12.0), ends);
                 free = begin.max(self.left) + 2.0 * half + SMALL_PX / 2.0;
             }
         }
-        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0))?;
+        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0));
         // The moment that counts goes through everything.
         let ready = self.x(self.timeline.ready_ns);
         let stroke = Stroke { dashes: Some((4.0, 3.0)), ..Stroke::solid(INK, 1.0) };
-        canvas.line(&[(ready, self.top + 2.0 * TEXT_PX), (ready, foot)], stroke)
+        canvas.line(&[(ready, self.top + 2.0 * TEXT_PX), (ready, foot)], stroke);
     }
 
     fn graph(
         &self,
-        canvas: &Canvas<'_>,
+        canvas: &Canvas,
         top: f64,
         name: &str,
         colour: usize,
         share: impl Fn((f64, f64)) -> f64,
-    ) -> Result<(), PlotError> {
-        canvas.text(name, (self.left, top + SMALL_PX / 2.0 + 2.0), small(HPos::Left))?;
+    ) {
+        canvas.text(name, (self.left, top + SMALL_PX / 2.0 + 2.0), small(HPos::Left));
         let (top, foot) = (top + SMALL_PX + 4.0, top + SMALL_PX + 4.0 + GRAPH_PX - 6.0);
         let mut corners: Vec<Place> = vec![(self.left, foot)];
         let mut before = 0;
@@ -145,12 +147,12 @@ impl Panel<'_> {
             before = until_ns;
         }
         corners.push((self.x(before), foot));
-        canvas.polygon(&corners, COLOURS[colour].mix(0.45))?;
-        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0))
+        canvas.polygon(&corners, COLOURS[colour].at(0.45));
+        canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0));
     }
 
     /// Draws the processes, and returns the height that they take.
-    fn bars(&self, canvas: &Canvas<'_>, top: f64) -> Result<f64, PlotError> {
+    fn bars(&self, canvas: &Canvas, top: f64) -> f64 {
         let mut most: Vec<&ProcessBar> = self.timeline.processes.iter().collect();
         most.sort_by_key(|bar| std::cmp::Reverse(bar.cpu_ns));
         let hidden = most.len().saturating_sub(MAX_ROWS) as u64 + self.timeline.unlisted;
@@ -163,7 +165,7 @@ impl Panel<'_> {
             let to = to.max(from + 1.0);
             let corners =
                 [(from, y + 2.0), (to, y + 2.0), (to, y + ROW_PX - 2.0), (from, y + ROW_PX - 2.0)];
-            canvas.polygon(&corners, COLOURS[2].mix(0.4))?;
+            canvas.polygon(&corners, COLOURS[2].at(0.4));
             let cpu = Quantity::Time.write(bar.cpu_ns as f64);
             let label = format!("{} {cpu}", printable(&bar.name));
             let label = shorten(&label, (self.right - self.left) / SMALL_PX);
@@ -171,15 +173,15 @@ impl Panel<'_> {
             let is_late = from > f64::midpoint(self.left, self.right);
             let (x, side) =
                 if is_late { (to.min(self.right), HPos::Right) } else { (from + 3.0, HPos::Left) };
-            canvas.text(&label, (x, y + ROW_PX / 2.0), small(side))?;
+            canvas.text(&label, (x, y + ROW_PX / 2.0), small(side));
             y += ROW_PX;
         }
         if hidden > 0 {
             let text = format!("and {hidden} with less processor time");
-            canvas.text(&text, (self.left, y + ROW_PX / 2.0), small(HPos::Left))?;
+            canvas.text(&text, (self.left, y + ROW_PX / 2.0), small(HPos::Left));
             y += ROW_PX;
         }
-        Ok(y - top)
+        y - top
     }
 }
 

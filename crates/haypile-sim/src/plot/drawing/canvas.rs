@@ -1,28 +1,12 @@
-//! An SVG document of our own head, drawn through `plotters`.
+//! The pen: an SVG document of lines, shapes, markers and texts.
 
-use plotters::backend::SVGBackend;
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{Circle, DashedPathElement, Drawable, PathElement, PointCollection};
-use plotters::element::{Polygon, Text};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{
-    Color, FontDesc, FontFamily, FontStyle, RGBAColor, RGBColor, ShapeStyle, TextStyle, WHITE,
-};
+use std::cell::RefCell;
+use std::fmt::{self, Write};
 
 use super::super::PlotError;
+use super::colour::{Colour, Paint, WHITE};
 use super::marks::{Mark, Marker};
 use super::text::escaped;
-
-/// `plotters` draws at whole numbers only, so that the document counts in tenths of a pixel.
-const TENTHS: u32 = 10;
-
-/// `plotters` divides a font's size by this.
-const FONT_DIVISOR: f64 = 1.24;
-
-/// `plotters` centres the small letters; this far down, in font sizes, digits and capitals are
-/// centred.
-const CENTRE_OF_CAPITALS: f64 = 0.09;
 
 /// Fonts in the order of preference: Noto Sans, then those that other machines have instead.
 const FONTS: &str = "Noto Sans, Segoe UI, Helvetica Neue, Arial, Liberation Sans, sans-serif";
@@ -46,15 +30,16 @@ pub struct Size {
 pub const MAX_SIDE_PX: u32 = 20_000;
 
 /// Canvas of a document.
-pub struct Canvas<'a> {
-    area: DrawingArea<SVGBackend<'a>, Shift>,
+#[derive(Debug)]
+pub struct Canvas {
+    drawn: RefCell<String>,
 }
 
 /// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke {
     /// Its colour, with its opacity.
-    pub colour: RGBAColor,
+    pub colour: Paint,
     /// Its width in pixels.
     pub width_px: f64,
     /// Lengths of a dash and of the gap after it in pixels; `None` for a line without gaps.
@@ -63,18 +48,38 @@ pub struct Stroke {
 
 impl Stroke {
     /// A line without gaps.
-    pub fn solid(colour: RGBColor, width_px: f64) -> Self {
-        Self { colour: colour.to_rgba(), width_px, dashes: None }
+    pub fn solid(colour: Colour, width_px: f64) -> Self {
+        Self { colour: colour.into(), width_px, dashes: None }
     }
 }
 
+/// The point of a text that lies at the given place, from left to right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HPos {
+    /// Its beginning.
+    Left,
+    /// Its middle.
+    Center,
+    /// Its end.
+    Right,
+}
+
+/// The point of a text that lies at the given place, from top to bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VPos {
+    /// Above the letters.
+    Top,
+    /// The middle of digits and capitals.
+    Center,
+}
+
 /// Style of a text.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Lettering {
     /// The size of the font in pixels.
     pub size_px: f64,
     /// Its colour.
-    pub colour: RGBColor,
+    pub colour: Colour,
     /// The point of the text that lies at the given place.
     pub anchor: (HPos, VPos),
 }
@@ -83,123 +88,128 @@ pub struct Lettering {
 /// load.
 ///
 /// # Errors
-/// [`PlotError::Drawing`] for a size of nothing or beyond [`MAX_SIDE_PX`], or if a library fails;
-/// and any error of `draw`.
+/// [`PlotError::Drawing`] for a size of nothing or beyond [`MAX_SIDE_PX`].
 pub fn document(
     size: Size,
     title: &str,
     description: &str,
-    draw: impl FnOnce(&Canvas<'_>) -> Result<(), PlotError>,
+    draw: impl FnOnce(&Canvas),
 ) -> Result<String, PlotError> {
     let Size { width_px, height_px } = size;
     if ![width_px, height_px].iter().all(|side| (1..=MAX_SIDE_PX).contains(side)) {
-        let problem = format!("{width_px} by {height_px} pixels (from 1 to {MAX_SIDE_PX} each)");
-        return Err(PlotError::drawing(problem));
+        let reason = format!("{width_px} by {height_px} pixels (from 1 to {MAX_SIDE_PX} each)");
+        return Err(PlotError::Drawing { reason });
     }
-    let (width, height) = (width_px * TENTHS, height_px * TENTHS);
-    let mut drawn = String::new();
-    {
-        let canvas = Canvas {
-            area: SVGBackend::with_string(&mut drawn, (width, height)).into_drawing_area(),
-        };
-        canvas.area.fill(&WHITE).map_err(PlotError::drawing)?;
-        draw(&canvas)?;
-        canvas.area.present().map_err(PlotError::drawing)?;
-    }
-    let (_, content) = drawn.split_once('\n').expect("plotters ends the opening tag with a line");
+    let canvas = Canvas { drawn: RefCell::default() };
+    draw(&canvas);
     Ok(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width_px}\" height=\"{height_px}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" stroke-linejoin=\"round\">\n<title>{}</title>\n\
-         <desc>{}</desc>\n{content}",
+         viewBox=\"0 0 {width_px} {height_px}\" role=\"img\" stroke-linejoin=\"round\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n\
+         <rect width=\"{width_px}\" height=\"{height_px}\" fill=\"{}\"/>\n{}</svg>\n",
         escaped(title),
         escaped(description),
+        WHITE.hex(),
+        canvas.drawn.into_inner(),
     ))
 }
 
-impl Canvas<'_> {
+impl Canvas {
     /// Draws a line through places.
-    ///
-    /// # Errors
-    /// [`PlotError::Drawing`] if a library fails, as every method.
-    pub fn line(&self, places: &[Place], stroke: Stroke) -> Result<(), PlotError> {
-        let mut places: Vec<_> = places.iter().copied().map(tenths).collect();
-        places.dedup();
-        let style = ShapeStyle {
-            color: stroke.colour,
-            filled: false,
-            stroke_width: whole(stroke.width_px).unsigned_abs(),
-        };
-        match stroke.dashes {
-            None => self.draw(&PathElement::new(places, style)),
-            Some((dash, gap)) => {
-                self.draw(&DashedPathElement::new(places, whole(dash), whole(gap), style))
-            }
-        }
+    pub fn line(&self, places: &[Place], stroke: Stroke) {
+        let Stroke { colour, width_px, dashes } = stroke;
+        let dashes = dashes.map_or_else(String::new, |(dash, gap)| {
+            format!(" stroke-dasharray=\"{} {}\"", Px(dash), Px(gap))
+        });
+        self.add(format_args!(
+            "<polyline fill=\"none\"{} stroke-width=\"{}\"{dashes} points=\"{}\"/>",
+            painted("stroke", colour),
+            Px(width_px),
+            Points(places)
+        ));
     }
 
     /// Draws a filled shape.
-    ///
-    /// # Errors
-    /// As [`Canvas::line`].
-    pub fn polygon(&self, corners: &[Place], colour: RGBAColor) -> Result<(), PlotError> {
-        let mut corners: Vec<_> = corners.iter().copied().map(tenths).collect();
-        corners.dedup();
-        self.draw(&Polygon::new(corners, colour.filled()))
-    }
-
-    fn circle(&self, centre: Place, radius_px: f64, colour: RGBColor) -> Result<(), PlotError> {
-        self.draw(&Circle::new(tenths(centre), whole(radius_px), colour.filled()))
+    pub fn polygon(&self, corners: &[Place], paint: impl Into<Paint>) {
+        let fill = painted("fill", paint.into());
+        self.add(format_args!("<polygon{fill} points=\"{}\"/>", Points(corners)));
     }
 
     /// Draws the marker of a point, `size_px` from its middle to its rim, with a rim of white.
-    ///
-    /// # Errors
-    /// As [`Canvas::line`].
-    pub fn marker(&self, centre: Place, mark: Mark, size_px: f64) -> Result<(), PlotError> {
+    pub fn marker(&self, centre: Place, mark: Mark, size_px: f64) {
         for (colour, size_px) in [(WHITE, size_px * (1.0 + RIM)), (mark.colour, size_px)] {
             if mark.marker == Marker::Circle {
-                self.circle(centre, size_px, colour)?;
+                let ((x, y), fill) = (centre, painted("fill", colour.into()));
+                let (x, y, radius) = (Px(x), Px(y), Px(size_px));
+                self.add(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"{fill}/>"));
                 continue;
             }
             let corner = |&(x, y): &Place| (centre.0 + x * size_px, centre.1 + y * size_px);
             let corners: Vec<Place> = mark.marker.corners().iter().map(corner).collect();
-            self.polygon(&corners, colour.to_rgba())?;
+            self.polygon(&corners, colour);
         }
-        Ok(())
     }
 
     /// Draws a text of one line, which contains only characters that XML allows
     /// ([`printable`](super::text::printable)).
-    ///
-    /// # Errors
-    /// As [`Canvas::line`].
-    pub fn text(&self, text: &str, place: Place, lettering: Lettering) -> Result<(), PlotError> {
-        let size = lettering.size_px * f64::from(TENTHS) * FONT_DIVISOR;
-        let font = FontDesc::new(FontFamily::Name(FONTS), size, FontStyle::Normal);
+    pub fn text(&self, text: &str, (x, y): Place, lettering: Lettering) {
         let (horizontal, vertical) = lettering.anchor;
-        let style =
-            TextStyle::from(font).color(&lettering.colour).pos(Pos::new(horizontal, vertical));
-        let place = match vertical {
-            VPos::Center => (place.0, place.1 + lettering.size_px * CENTRE_OF_CAPITALS),
-            VPos::Top | VPos::Bottom => place,
+        let anchor = match horizontal {
+            HPos::Left => "start",
+            HPos::Center => "middle",
+            HPos::Right => "end",
         };
-        self.draw(&Text::new(text.to_owned(), tenths(place), style))
+        // Capitals are 0.71 of the font's size high.
+        let down = match vertical {
+            VPos::Top => "0.76em",
+            VPos::Center => "0.36em",
+        };
+        self.add(format_args!(
+            "<text x=\"{}\" y=\"{}\" dy=\"{down}\" text-anchor=\"{anchor}\" font-family=\"{FONTS}\" \
+             font-size=\"{}\"{}>{}</text>",
+            Px(x),
+            Px(y),
+            Px(lettering.size_px),
+            painted("fill", lettering.colour.into()),
+            escaped(text)
+        ));
     }
 
-    fn draw<E>(&self, element: &E) -> Result<(), PlotError>
-    where
-        for<'e> &'e E: PointCollection<'e, (i32, i32)>,
-        for<'b> E: Drawable<SVGBackend<'b>>,
-    {
-        self.area.draw(element).map_err(PlotError::drawing)
+    fn add(&self, element: fmt::Arguments<'_>) {
+        writeln!(self.drawn.borrow_mut(), "{element}").expect("a text takes everything");
     }
 }
 
-fn tenths((x, y): Place) -> (i32, i32) {
-    (whole(x), whole(y))
+/// An attribute with a colour, and its opacity where that is not whole.
+fn painted(attribute: &str, Paint { colour, opacity }: Paint) -> String {
+    let opacity = if opacity < 1.0 { format!(" opacity=\"{opacity}\"") } else { String::new() };
+    format!(" {attribute}=\"{}\"{opacity}", colour.hex())
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a place on the picture")]
-fn whole(pixels: f64) -> i32 {
-    (pixels * f64::from(TENTHS)).round() as i32
+/// Pixels, to the tenth.
+struct Px(f64);
+
+impl fmt::Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The addition makes -0 a 0.
+        write!(f, "{}", (self.0 * 10.0).round() / 10.0 + 0.0)
+    }
+}
+
+/// Places, of which each differs from the one before.
+struct Points<'a>(&'a [Place]);
+
+impl fmt::Display for Points<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = String::new();
+        for (x, y) in self.0 {
+            let place = format!("{},{}", Px(*x), Px(*y));
+            if place != last {
+                let gap = if last.is_empty() { "" } else { " " };
+                write!(f, "{gap}{place}")?;
+                last = place;
+            }
+        }
+        Ok(())
+    }
 }

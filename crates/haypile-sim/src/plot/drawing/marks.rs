@@ -1,20 +1,20 @@
 //! Marks that distinguish curves: colour, marker, dashes.
 
-use plotters::style::RGBColor;
+use super::colour::Colour;
 
 /// Okabe and Ito's colours, those with most contrast on white first; yellow has none, black is the
 /// optimum's.
-pub const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
+pub const COLOURS: [Colour; 6] = [
+    Colour(0, 114, 178),
+    Colour(213, 94, 0),
+    Colour(0, 158, 115),
+    Colour(204, 121, 167),
+    Colour(230, 159, 0),
+    Colour(86, 180, 233),
 ];
 
 /// Colour of a bound, which is not an attainable cache.
-pub const OPTIMUM: RGBColor = RGBColor(40, 40, 40);
+pub const OPTIMUM: Colour = Colour(40, 40, 40);
 
 const MARKERS: [Marker; 6] = [
     Marker::Circle,
@@ -61,7 +61,7 @@ pub enum Marker {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Its colour.
-    pub colour: RGBColor,
+    pub colour: Colour,
     /// The shape of its points.
     pub marker: Marker,
     /// Lengths of a dash of its line and of the gap after it, in pixels of a chart 1280 wide;
