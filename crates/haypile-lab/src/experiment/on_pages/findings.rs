@@ -6,8 +6,8 @@ use haypile_number::Quantity;
 
 use super::improvement::{ColumnName, LOAD, LinkLoads, View, links_of, loaders};
 
-/// Returns the figures of each column over each link, of our loader and of browsers, and those of all rows that
-/// are no loads.
+/// Returns the figures of each column over each link, of our loader and of browsers, and those of all other
+/// rows.
 pub(crate) fn findings(samples: &Samples<'_>) -> Findings {
     let of = |is_load: bool| -> Samples<'_> {
         samples.iter().copied().filter(|sample| (sample.case == LOAD) == is_load).collect()
