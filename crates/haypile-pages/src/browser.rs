@@ -5,19 +5,18 @@
 //!        └ counts what came                                        lines of JSON <──┘
 //! ```
 //!
-//! The program follows the orders of any loader ([`super::orders`]). The caches are the browser's own,
+//! The program follows the orders of any loader ([`PageOrders`]). The caches are the browser's own,
 //! and the counts of the origin decide whether a switch of the browser did what it is for.
 
 use std::env;
 use std::fmt;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use haypile::ByteSize;
-use haypile_measure::measure::{MeasureError, Runner};
+use haypile_measure::measure::{Child, Deadline, Failure, MeasureError, Runner};
 use haypile_measure::rival::Rivals;
 
 use super::orders::PageOrders;
@@ -36,8 +35,6 @@ const CHROMIUM_PYTHON: &str = "report-test/bin/python";
 const CHROMIUM_INSTALL: &str = "apt-get install chromium && make target/report-test/ready";
 /// The longest wait for what a loader says about itself.
 const LIST_LIMIT: Duration = Duration::from_mins(1);
-/// The most that a proxy says before it listens, in lines.
-const MAX_PROXY_LINES: usize = 20;
 
 /// A loader that drives a browser.
 #[derive(Clone, Debug)]
@@ -198,7 +195,10 @@ impl BrowserProcess {
     ) -> Result<Self, LoaderError> {
         let (mut plain, tls) = server.addresses();
         let proxy = match column.cache {
-            BrowserCache::Proxy => Some(Proxy::start(column.proxy_bytes, plain)?),
+            BrowserCache::Proxy => {
+                let limit = settings.limit;
+                Some(Proxy::start(column.proxy_bytes, plain, limit, is_interrupted)?)
+            }
             _ => None,
         };
         if let Some(proxy) = &proxy {
@@ -223,14 +223,17 @@ impl BrowserProcess {
 
 /// `haypile proxy` with a cache in memory, in front of one origin. It is killed when this is dropped.
 struct Proxy {
-    process: std::process::Child,
+    _process: Child,
     address: SocketAddr,
-    /// Kept open: the proxy may say more.
-    _said: BufReader<ChildStderr>,
 }
 
 impl Proxy {
-    fn start(size_bytes: u64, origin: SocketAddr) -> Result<Self, LoaderError> {
+    fn start(
+        size_bytes: u64,
+        origin: SocketAddr,
+        limit: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, LoaderError> {
         let failed =
             |error: &dyn fmt::Display| LoaderError::Failed(format!("haypile proxy: {error}"));
         let own = Runner::own().map_err(|error| failed(&error))?;
@@ -238,30 +241,25 @@ impl Proxy {
         command.args(["proxy", "--listen", "127.0.0.1:0", "--cache"]);
         command.arg(format!("memory:size={size_bytes}"));
         command.args(["--origin", &format!("http://{origin}")]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut process = command.spawn().map_err(|error| failed(&error))?;
-        let mut said = BufReader::new(process.stderr.take().expect("it is piped"));
-        let address = listening(&mut said);
-        let Some(address) = address else {
-            let _ = process.kill();
-            let _ = process.wait();
-            return Err(failed(&"it does not listen"));
-        };
-        Ok(Self { process, address, _said: said })
+        let mut process = Child::spawn_server(command, "haypile proxy")?;
+        let deadline = Deadline::after(limit);
+        let mut said = String::new();
+        loop {
+            let line = process.line(deadline, is_interrupted).map_err(|failure| match failure {
+                Failure::Failed(text) => failed(&format!("{text}; it said '{said}'")),
+                other => other.into(),
+            })?;
+            if let Some(address) = listening(&line) {
+                return Ok(Self { _process: process, address });
+            }
+            said = line;
+        }
     }
 }
 
-/// Reads lines until one has the address that the proxy listens on.
-fn listening(said: &mut impl BufRead) -> Option<SocketAddr> {
-    let address = |line: &str| line.trim().rsplit_once("listening on http://")?.1.parse().ok();
-    said.lines().take(MAX_PROXY_LINES).map_while(Result::ok).find_map(|line| address(&line))
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// The address in the line by which a proxy says that it listens.
+fn listening(line: &str) -> Option<SocketAddr> {
+    line.trim().rsplit_once("listening on http://")?.1.parse().ok()
 }
 
 /// Finds out whether one load was that of the page, and whether the cache was off where it is said to
@@ -441,9 +439,8 @@ mod tests {
 
     #[test]
     fn the_address_of_a_proxy_is_in_what_it_says() {
-        let mut said =
-            "haypile: a warning\nhaypile: listening on http://127.0.0.1:39301\n".as_bytes();
-        assert_eq!(listening(&mut said), Some("127.0.0.1:39301".parse().unwrap()));
-        assert_eq!(listening(&mut "haypile: it cannot listen\n".as_bytes()), None);
+        let address = listening("haypile: listening on http://127.0.0.1:39301\n");
+        assert_eq!(address, Some("127.0.0.1:39301".parse().unwrap()));
+        assert_eq!(listening("haypile: it cannot listen"), None);
     }
 }

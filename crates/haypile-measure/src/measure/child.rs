@@ -76,17 +76,24 @@ impl Child {
     /// [`Failure::Failed`] if it cannot be started.
     pub fn spawn(mut command: Command, label: &str) -> Result<Self, Failure> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0);
-        let mut process = command.spawn().map_err(|error| {
-            let program = command.get_program().to_string_lossy();
-            Failure::new(format!("{label} cannot be started: {program}: {error}"))
-        })?;
-        let (line_sender, lines) = sync_channel(WAITING_LINES);
-        let (tail_sender, tail) = sync_channel(1);
+        let mut process = start(&mut command, label)?;
         let stdout = process.stdout.take().expect("it is piped");
         let stderr = process.stderr.take().expect("it is piped");
-        thread::spawn(move || send_lines(stdout, &line_sender));
+        let (tail_sender, tail) = sync_channel(1);
         thread::spawn(move || drop(tail_sender.send(read_tail(stderr))));
+        Ok(Self { process, lines: lines_of(stdout), tail, ended: None, said_at: None })
+    }
+
+    /// Starts a server, which says its lines on standard error and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_server(mut command: Command, label: &str) -> Result<Self, Failure> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = start(&mut command, label)?;
+        let lines = lines_of(process.stderr.take().expect("it is piped"));
+        let (_, tail) = sync_channel(1);
         Ok(Self { process, lines, tail, ended: None, said_at: None })
     }
 
@@ -266,6 +273,21 @@ impl Deadline {
             "the runner took longer than {limit:?} and was killed; --timeout gives it more time"
         )
     }
+}
+
+/// Starts a command in a group of its own.
+fn start(command: &mut Command, label: &str) -> Result<std::process::Child, Failure> {
+    command.process_group(0).spawn().map_err(|error| {
+        let program = command.get_program().to_string_lossy();
+        Failure::new(format!("{label} cannot be started: {program}: {error}"))
+    })
+}
+
+/// The lines of an output, which a thread reads.
+fn lines_of(output: impl Read + Send + 'static) -> Receiver<OutputLine> {
+    let (sender, lines) = sync_channel(WAITING_LINES);
+    thread::spawn(move || send_lines(output, &sender));
+    lines
 }
 
 fn send_lines(output: impl Read, lines: &SyncSender<OutputLine>) {

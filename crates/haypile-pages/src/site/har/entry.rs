@@ -5,7 +5,8 @@
 use serde_json::Value;
 use url::Url;
 
-use crate::site::resource::{MAX_BODY_BYTES, ResourceKind, resource_url};
+use super::size::BodySize;
+use crate::site::resource::{ResourceKind, resource_url};
 
 /// Header lines of a response that are read, at most.
 const MAX_READ_HEADERS: usize = 1_000;
@@ -32,10 +33,7 @@ pub(super) struct Exchange {
     pub(super) url: String,
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
-    /// Whether the body is larger than the largest that we make.
-    pub(super) is_cut: bool,
-    /// The size of the body; `None` if the HAR does not have it.
-    pub(super) body_bytes: Option<u64>,
+    pub(super) body: BodySize,
     /// Names in lower case, and values as they are.
     pub(super) headers: Vec<(String, String)>,
     /// The media type without parameters that the tool wrote, for responses without `Content-Type`.
@@ -120,16 +118,11 @@ impl Exchange {
         let media_type = text(content, "mimeType").to_owned();
         let stated = content_type.map_or(media_type.as_str(), |(_, value)| value);
         let kind = kind(stated, text(value, "_resourceType"), &path);
-        let size = |size: Option<&Value>| size.and_then(number).and_then(whole);
-        let (size, stored) = (size(content.get("size")), size(response.get("bodySize")));
-        // Some tools write 0 for a size that they do not know.
-        let body_bytes = size.filter(|&size| size > 0).or(stored).or(size);
         Ok(Self {
             url,
             status,
             kind,
-            body_bytes: body_bytes.map(|bytes| bytes.min(MAX_BODY_BYTES)),
-            is_cut: body_bytes.is_some_and(|bytes| bytes > MAX_BODY_BYTES),
+            body: BodySize::read(response, &headers),
             headers,
             media_type,
             is_from_cache: is_from_cache(value),
@@ -146,7 +139,7 @@ pub(super) fn time_ms(value: &Value) -> Option<f64> {
 }
 
 /// Reads a finite number, also from a text.
-fn number(value: &Value) -> Option<f64> {
+pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok()?,
         other => other.as_f64()?,
@@ -155,7 +148,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Converts a number that is not negative.
-fn whole(number: f64) -> Option<u64> {
+pub(super) fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let whole = number as u64;
     (number >= 0.0).then_some(whole)

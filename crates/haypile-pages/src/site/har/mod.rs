@@ -4,7 +4,9 @@
 //! The reader takes HAR 1.2 as it is found: with missing fields, times of -1, sizes of -1, entries
 //! that no page has, or that were recorded twice. It uses the URL, the kind, the size and the
 //! headers of responses, and the times and initiators of requests. Texts of bodies are never used:
-//! a body has random bytes of the size that the HAR has. Values of cookies are replaced by as many
+//! a body has random bytes of the size that the browser transferred, headers apart: `_transferSize` less
+//! `headersSize`, else `bodySize` above 0, else `content.size` less `content.compression`, else
+//! `Content-Length`, else the size after decoding, which is in a warning. Values of cookies are replaced by as many
 //! `x`.
 //!
 //! - Each page of the HAR is a [`Page`](super::Page). A first and a repeat view are two pages over
@@ -25,6 +27,7 @@ mod entry;
 mod headers;
 mod pages;
 mod resources;
+mod size;
 
 use std::path::Path;
 use std::time::SystemTime;

@@ -8,6 +8,7 @@ use siphasher::sip::SipHasher13;
 use super::document::Log;
 use super::entry::{Exchange, Skip};
 use super::headers::{self, Shift};
+use super::size::BodySize;
 use crate::site::body::SiteBody;
 use crate::site::model::Site;
 use crate::site::resource::{Resource, is_header_value};
@@ -15,17 +16,18 @@ use crate::site::resource::{Resource, is_header_value};
 /// Makes the resources of a HAR, in the order in which they occur.
 pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Site {
     let mut skipped: BTreeMap<Skip, usize> = BTreeMap::new();
-    let mut best: Vec<&Exchange> = Vec::new();
+    let mut best: Vec<Best<'_>> = Vec::new();
     let mut known = HashMap::new();
+    let mut from_cache = 0;
     for entry in &log.entries {
         match &entry.exchange {
             Err(skip) => *skipped.entry(*skip).or_default() += 1,
             Ok(exchange) => {
+                from_cache += usize::from(exchange.is_from_cache);
                 let index = *known.entry(exchange.url.as_str()).or_insert(best.len());
-                if index == best.len() {
-                    best.push(exchange);
-                } else if quality(exchange) > quality(best[index]) {
-                    best[index] = exchange;
+                match best.get_mut(index) {
+                    None => best.push(Best::new(exchange)),
+                    Some(best) => best.add(exchange),
                 }
             }
         }
@@ -35,26 +37,36 @@ pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) ->
     }
     let shift = shift(log, now, warnings);
     let mut unsendable = 0;
-    let mut resource = |exchange: &&Exchange| {
-        let (headers, dropped) = headers::kept(&exchange.headers, shift);
+    let mut resource = |best: &Best<'_>| {
+        let (headers, dropped) = headers::kept(&best.exchange.headers, shift);
         unsendable += dropped;
-        resource(exchange, headers)
+        resource(best, headers)
     };
     let resources: Vec<_> = best.iter().map(&mut resource).collect();
-    let count = |is: fn(&Exchange) -> bool| best.iter().filter(|exchange| is(exchange)).count();
+    let count = |is: fn(&Best<'_>) -> bool| best.iter().filter(|best| is(best)).count();
     for (count, what) in [
         (unsendable, "header lines dropped: they are too long, too many, or not visible ASCII"),
         (
-            count(|best| best.status == 304),
+            count(|best| best.exchange.status == 304),
             "resources known by a 304 alone: their bodies are empty",
         ),
-        (count(|best| best.status == 206), "resources known by a part alone: they have its size"),
         (
-            count(|best| best.body_bytes.is_none() && ![204, 304].contains(&best.status)),
+            count(|best| best.exchange.status == 206),
+            "resources known by a part alone: they have its size",
+        ),
+        (
+            count(|best| best.body == BodySize::Unknown && best.has_body()),
             "resources without a size: their bodies are empty",
         ),
         (
-            count(|best| best.is_cut),
+            count(|best| matches!(best.body, BodySize::Decoded(_)) && best.has_body()),
+            "resources whose transferred size is not known: they have the size after decoding, which may be \
+             several times as much",
+        ),
+        (from_cache, "entries that the browser's cache answered"),
+        (count(|best| best.exchange.is_from_cache), "resources known by the browser's cache alone"),
+        (
+            count(|best| best.body.is_cut()),
             "resources with a larger size than 1GiB: their bodies have 1GiB",
         ),
     ] {
@@ -65,6 +77,35 @@ pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) ->
     Site { resources, pages: Vec::new() }
 }
 
+/// The best entry for a URL.
+struct Best<'a> {
+    exchange: &'a Exchange,
+    /// Its size, or that of another whole response which knows it better.
+    body: BodySize,
+}
+
+impl<'a> Best<'a> {
+    fn new(exchange: &'a Exchange) -> Self {
+        Self { exchange, body: exchange.body }
+    }
+
+    fn add(&mut self, other: &'a Exchange) {
+        let (own, others) = (quality(self.exchange), quality(other));
+        if others > own {
+            // A part, or an answer without a body, knows nothing of the whole.
+            let is_alike = others.0 == own.0;
+            let known = if is_alike { self.body } else { BodySize::Unknown };
+            *self = Self { exchange: other, body: other.body.or(known) };
+        } else if others.0 == own.0 {
+            self.body = self.body.or(other.body);
+        }
+    }
+
+    fn has_body(&self) -> bool {
+        ![204, 304].contains(&self.exchange.status)
+    }
+}
+
 /// Compares entries for one URL: whole responses, from the network, with a body, are the best.
 fn quality(exchange: &Exchange) -> (u8, bool, bool) {
     let status = match exchange.status {
@@ -73,7 +114,7 @@ fn quality(exchange: &Exchange) -> (u8, bool, bool) {
         200 => 3,
         _ => 2,
     };
-    (status, !exchange.is_from_cache, exchange.body_bytes.is_some_and(|bytes| bytes > 0))
+    (status, !exchange.is_from_cache, exchange.body.bytes() > 0)
 }
 
 /// The span from the first request to `now`.
@@ -95,7 +136,8 @@ fn shift(log: &Log, now: SystemTime, warnings: &mut Vec<String>) -> Shift {
     )
 }
 
-fn resource(exchange: &Exchange, mut headers: Vec<(String, String)>) -> Resource {
+fn resource(best: &Best<'_>, mut headers: Vec<(String, String)>) -> Resource {
+    let exchange = best.exchange;
     let has_type = headers.iter().any(|(name, _)| name == "content-type");
     let media_type = exchange.media_type.trim();
     if !has_type && media_type.contains('/') && is_header_value(media_type) {
@@ -106,8 +148,7 @@ fn resource(exchange: &Exchange, mut headers: Vec<(String, String)>) -> Resource
         206 | 304 => 200,
         status => status,
     };
-    let has_body = ![204, 304].contains(&exchange.status);
-    let bytes = exchange.body_bytes.filter(|_| has_body).unwrap_or(0);
+    let bytes = if best.has_body() { best.body.bytes() } else { 0 };
     let seed = SipHasher13::new().hash(exchange.url.as_bytes());
     let body = SiteBody::Generated { bytes, seed };
     Resource { url: exchange.url.clone(), kind: exchange.kind, status, headers, body }
