@@ -32,6 +32,9 @@ pub struct Column {
 }
 
 impl Column {
+    /// The number of bodies of the largest size that is stored for which a level has room.
+    pub const LARGEST_BODIES: u64 = 16;
+
     /// The name of the subject in results: an HTTP cache on a cache.
     pub fn subject(&self) -> String {
         format!("http:{}", self.cache())
@@ -53,7 +56,7 @@ impl Column {
     /// behind a larger memory does not decide for both.
     pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
-        memory_bytes.max(self.disk_bytes) / 16
+        memory_bytes.max(self.disk_bytes) / Self::LARGEST_BODIES
     }
 
     /// Whether the cache outlives its process.

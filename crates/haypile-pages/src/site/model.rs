@@ -1,6 +1,7 @@
 //! Sites as a whole: their rules and their sizes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -119,11 +120,21 @@ impl Site {
     /// resources that a page loads. A cache of this size evicts nothing; from there on, sizes of
     /// caches make no difference.
     pub fn working_set_bytes(&self) -> u64 {
+        self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
+    }
+
+    /// Leaves out the waits between the end of a load and the requests that it causes.
+    pub fn drop_waits(&mut self) {
+        let loads = self.pages.iter_mut().flat_map(|page| &mut page.loads);
+        loads.for_each(|load| load.wait = Duration::ZERO);
+    }
+
+    /// All cacheable resources that a page loads, each once.
+    pub fn cacheable(&self) -> impl Iterator<Item = &Resource> {
         let loads = self.pages.iter().flat_map(|page| &page.loads);
         let distinct: BTreeSet<_> = loads.map(|load| load.resource).collect();
-        let resources = distinct.iter().filter_map(|&index| self.resources.get(index));
-        let cacheable = resources.filter(|resource| resource.is_cacheable());
-        cacheable.map(|resource| resource.body_len() + resource.head_bytes()).sum()
+        let resources = distinct.into_iter().filter_map(|index| self.resources.get(index));
+        resources.filter(|resource| resource.is_cacheable())
     }
 
     /// The weight of a page: bytes of the bodies of its resources, in the cache or not; 0 for

@@ -38,9 +38,43 @@ pub struct PageLoad {
     pub is_needed: bool,
 }
 
+impl Page {
+    /// Returns the time that a load of the page takes at least, whatever answers and how fast: the longest
+    /// chain of waits between a load and what caused it, of what the page waits for.
+    pub fn waits(&self) -> Duration {
+        let mut began: Vec<Duration> = Vec::with_capacity(self.loads.len());
+        for load in &self.loads {
+            let before = load.after.and_then(|after| began.get(after)).copied();
+            began.push(before.unwrap_or_default().saturating_add(load.wait));
+        }
+        let needed = began.iter().zip(&self.loads).filter(|(_, load)| load.is_needed);
+        needed.map(|(began, _)| *began).max().unwrap_or_default()
+    }
+}
+
 impl PageLoad {
     /// Makes a load that the page waits for, and whose initiator is known.
     pub fn new(resource: usize, after: Option<usize>, wait: Duration) -> Self {
         Self { resource, after, wait, is_inferred: false, is_needed: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_add_up_along_the_longest_chain_of_what_is_needed() {
+        let ms = Duration::from_millis;
+        let mut loads = vec![
+            PageLoad::new(0, None, ms(0)),
+            PageLoad::new(1, Some(0), ms(100)),
+            PageLoad::new(2, Some(1), ms(50)),
+            PageLoad::new(3, Some(0), ms(120)),
+            PageLoad::new(4, Some(2), ms(1000)),
+        ];
+        loads[4].is_needed = false;
+        assert_eq!(Page { name: String::new(), loads }.waits(), ms(150));
+        assert_eq!(Page { name: String::new(), loads: Vec::new() }.waits(), ms(0));
     }
 }

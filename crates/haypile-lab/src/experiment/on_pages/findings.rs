@@ -41,6 +41,9 @@ fn add(findings: &mut Vec<Finding>, all: &Samples<'_>, link: &LinkLoads, name: &
         if let Some(mean_ns) = loads.mean_ns(view) {
             push(format!("load:{}", view.key()), Quantity::Time, Estimate::exact(mean_ns), None);
         }
+        if let Some(share) = loads.waits(view) {
+            push(format!("waits:{}", view.key()), Quantity::Share, Estimate::exact(share), None);
+        }
     }
     for baseline in name.baselines() {
         let from = link.columns.iter().find(|(other, _)| other.kind == *baseline);

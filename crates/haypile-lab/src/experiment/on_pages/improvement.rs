@@ -16,6 +16,9 @@ pub(crate) const LOAD: &str = "load";
 /// The link of the pass that counts.
 pub(crate) const UNSHAPED: &str = "unshaped";
 
+/// The count of a load's waits, in nanoseconds: what it takes whatever a cache does.
+pub(crate) const WAITS: &str = "waits_ns";
+
 /// The part of the visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
@@ -68,6 +71,8 @@ pub(crate) struct VisitKey {
 pub(crate) struct ColumnLoads {
     /// Time of each visit in nanoseconds.
     pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
+    /// The part of these times that are waits of the recording.
+    waits_ns: BTreeMap<VisitKey, f64>,
     /// Sums over all visits by name, from the counts of rows.
     pub(crate) counts: BTreeMap<String, u64>,
     /// Requests and bytes of each visit, as the origin counted them.
@@ -232,6 +237,9 @@ impl ColumnLoads {
         let (Some(page), Some(visit)) = (page, visit) else { return };
         let key =
             VisitKey { run: sample.run.clone(), page: page.to_owned(), visit, block: sample.block };
+        if let Some(&waits_ns) = sample.counts.get(WAITS) {
+            self.waits_ns.insert(key.clone(), waits_ns as f64);
+        }
         self.wall_ns.insert(key, sample.wall_ns as f64);
         for (name, count) in &sample.counts {
             *self.counts.entry(name.clone()).or_default() += count;
@@ -253,6 +261,16 @@ impl ColumnLoads {
     pub(crate) fn mean(&self, view: View) -> String {
         let mean_ns = self.mean_ns(view);
         mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
+    }
+
+    /// The part of the time of the loads of a view that is waits of the recording: their sum over that of the
+    /// times; `None` if there are no waits.
+    pub(crate) fn waits(&self, view: View) -> Option<f64> {
+        let sum = |times: &BTreeMap<VisitKey, f64>| -> f64 {
+            times.iter().filter(|(key, _)| view.has(key)).map(|(_, ns)| ns).sum()
+        };
+        let (waits, all) = (sum(&self.waits_ns), sum(&self.wall_ns));
+        (waits > 0.0 && all > 0.0).then(|| (waits / all).min(1.0))
     }
 
     /// A count over all loads.
@@ -325,6 +343,27 @@ impl Unit {
 }
 
 impl LinkLoads {
+    /// Returns how much of the loads are waits of the recording, for people; `None` if that is less than a
+    /// hundredth.
+    pub(crate) fn waits(&self) -> Option<String> {
+        let none = self.baseline("none")?;
+        let parts: Vec<String> = [View::First, View::Repeat]
+            .into_iter()
+            .filter_map(|view| {
+                let share = none.waits(view).filter(|share| *share >= 0.01)?;
+                Some(format!("{} of {view} views", Quantity::Share.write(share)))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "Over {}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens; \
+                 --no-waits leaves them out",
+                self.link,
+                parts.join(" and ")
+            )
+        })
+    }
+
     /// Whether a sample is a load of this site over this link.
     pub(crate) fn has(&self, sample: &Sample) -> bool {
         place_of(sample).is_some_and(|(site, link)| site == self.site && link == self.link)
@@ -471,6 +510,23 @@ mod tests {
         assert_eq!(saved(&many), "50 % (50 to 50)");
         let few = [(100.0, 5.0), (100.0, 505.0)];
         assert_eq!(saved(&few), "-155 % (no interval: too few loads)");
+    }
+
+    #[test]
+    fn waits_of_a_recording_are_a_share_of_the_time() {
+        let mut none = column(&[("p", 1, 0, 1000.0), ("p", 2, 0, 500.0), ("p", 3, 0, 500.0)]);
+        assert_eq!(none.waits(View::All), None);
+        none.waits_ns = none.wall_ns.keys().map(|key| (key.clone(), 450e6)).collect();
+        assert!((none.waits(View::First).unwrap() - 0.45).abs() < 1e-9);
+        assert!((none.waits(View::Repeat).unwrap() - 0.9).abs() < 1e-9);
+        let name = ColumnName::parse("http", "http:none").unwrap();
+        let (site, link) = ("s".to_owned(), "wifi".to_owned());
+        let link = LinkLoads { site, link, columns: vec![(name, none)] };
+        let said = link.waits().unwrap().replace('\u{A0}', " ");
+        assert!(
+            said.starts_with("Over wifi, 45.0 % of first views and 90.0 % of repeat views"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use haypile::ByteSize;
 use haypile_measure::measure::Places;
-use haypile_number::grouped;
+use haypile_number::{Quantity, grouped, with_plain_spaces};
 
+use super::improvement::ColumnName;
 use super::options::Medium;
-use haypile_pages::site::Site;
 use haypile_pages::site::manifest::Visits;
+use haypile_pages::site::{Resource, Site};
 use haypile_pages::{Column, ColumnKind};
 
 /// A directory, and the name of the medium that it lies on.
@@ -71,13 +72,87 @@ pub(crate) fn description(site: &Site, visits: &Visits) -> String {
             grouped(inferred as u64)
         ),
     };
+    let working_set_bytes = site.working_set_bytes();
+    let largest = site.cacheable().map(Resource::body_len).max().unwrap_or(0);
+    let enough_bytes = working_set_bytes.max(largest.saturating_mul(Column::LARGEST_BODIES));
+    let larger = if enough_bytes > working_set_bytes {
+        format!("caches above {} differ in nothing", ByteSize(enough_bytes))
+    } else {
+        "larger caches differ in nothing".to_owned()
+    };
     format!(
-        "{} pages with {} resources of {} hosts, {} visits; working set {} (larger caches differ in \
-         nothing){inferred}",
+        "{} pages with {} resources of {} hosts, {} visits; working set {} ({larger}){inferred}",
         counts.pages,
         grouped(counts.resources as u64),
         counts.hosts,
         visits.len(),
-        ByteSize(site.working_set_bytes()),
+        ByteSize(working_set_bytes),
     )
+}
+
+/// A warning about resources whose bodies caches refuse for their size; `None` if none does.
+pub(crate) fn refusals(site: &Site, columns: &[Column]) -> Option<String> {
+    let refused = |column: &Column| {
+        let largest = column.largest_body_bytes();
+        let refused = site.cacheable().map(Resource::body_len).filter(|bytes| *bytes > largest);
+        let (count, bytes) = refused.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes));
+        let name = ColumnName::parse("http", &column.subject())?;
+        let text = format!("{name} {count} ({} in all)", Quantity::Bytes.write(bytes as f64));
+        (count > 0).then_some(text)
+    };
+    let cached = columns.iter().filter(|column| column.kind != ColumnKind::None);
+    let refused: Vec<String> = cached.filter_map(refused).collect();
+    (!refused.is_empty()).then(|| {
+        with_plain_spaces(&format!(
+            "warning: a cache refuses bodies above a sixteenth of its size, and saves nothing of their time: {} of \
+             {} cacheable resources",
+            refused.join(", "),
+            grouped(site.cacheable().count() as u64)
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::SystemTime;
+
+    use haypile_pages::site::har;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A page of 10 kB with an image of 1 MB.
+    fn site() -> Site {
+        let entry = |url: &str, bytes: u64| {
+            json!({
+                "request": {"method": "GET", "url": url}, "startedDateTime": "2026-11-20T10:00:00Z",
+                "response": {"status": 200, "headers": [{"name": "Cache-Control", "value": "max-age=86400"}],
+                    "bodySize": bytes, "content": {"size": bytes}},
+            })
+        };
+        let entries = [entry("http://a.test/", 10_000), entry("http://a.test/i.png", 1_000_000)];
+        let har = json!({"log": {"entries": entries}}).to_string();
+        har::parse(Path::new("x.har"), har.as_bytes(), SystemTime::UNIX_EPOCH).unwrap().site
+    }
+
+    #[test]
+    fn bodies_that_are_refused_for_their_size_are_named() {
+        let site = site();
+        let disks = [Disk { name: None, directory: PathBuf::from("/") }];
+        let columns = |sizes: &[u64]| columns(50_000_000, sizes, &disks);
+        let said = refusals(&site, &columns(&[6_000_000, 20_000_000])).unwrap();
+        assert!(
+            said.contains("disk 6MB 1 (977") && said.ends_with("of 2 cacheable resources"),
+            "{said}"
+        );
+        assert!(
+            !said.contains("20MB") && !said.contains("both") && !said.contains("memory"),
+            "{said}"
+        );
+        assert_eq!(refusals(&site, &columns(&[16_000_000])), None, "a sixteenth is stored");
+        let visits = Visits::of_pages([0, 0]);
+        let description = description(&site, &visits);
+        assert!(description.contains("(caches above 16MB differ in nothing)"), "{description}");
+    }
 }

@@ -9,7 +9,7 @@ use haypile_measure::result::{Run, Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::{Value, json};
 
-use super::improvement::{LOAD, UNSHAPED};
+use super::improvement::{LOAD, UNSHAPED, WAITS};
 use super::links::ColumnLoader;
 use super::matrix::Disk;
 use crate::experiment::{Host, parameters};
@@ -129,8 +129,14 @@ impl PageRun<'_> {
             Ok(loads) => {
                 let visits = loads.iter().zip(self.visits);
                 let sample = |(load, visit): (&CountedLoad, &Visit)| {
-                    let page = &self.site.pages[visit.page].name;
-                    filled(row(page.as_str().into(), visit.number.into()), load)
+                    let page = &self.site.pages[visit.page];
+                    let row = row(page.name.as_str().into(), visit.number.into());
+                    let mut sample = filled(row, load);
+                    let waits_ns = page.waits().as_nanos().try_into().unwrap_or(u64::MAX);
+                    if waits_ns > 0 {
+                        sample.counts.insert(WAITS.to_owned(), waits_ns);
+                    }
+                    sample
                 };
                 visits.map(sample).collect()
             }

@@ -18,8 +18,6 @@ mod printout;
 mod section;
 mod source;
 
-use std::time::Duration;
-
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
 use haypile::ByteSize;
@@ -87,8 +85,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let disks = matrix::disks(&options.disk_at, &options.run.absolute_directory()?)?;
     let (mut site, site_name) = plan::site(options, host)?;
     if options.no_waits {
-        let loads = site.pages.iter_mut().flat_map(|page| &mut page.loads);
-        loads.for_each(|load| load.wait = Duration::ZERO);
+        site.drop_waits();
     }
     let visits = plan::visits(options, &site)?;
     let working_set_bytes = site.working_set_bytes();
@@ -106,6 +103,9 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     let columns = matrix::columns(memory_bytes, &sizes, &disks);
     session.begin(None)?;
     host.note(&matrix::description(&site, &visits));
+    if let Some(warning) = matrix::refusals(&site, &columns) {
+        host.note(&warning);
+    }
     let browser = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;

@@ -30,6 +30,10 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
     if !links.is_empty() {
         printout.gap().append(explanation(memory_bytes));
     }
+    let shaped: Vec<&LinkLoads> = links.iter().filter(|link| link.link != UNSHAPED).collect();
+    if !shaped.is_empty() {
+        printout.gap().append(times(&shaped, counted));
+    }
     for link in links.iter().filter(|link| links.len() == 1 || link.link != UNSHAPED) {
         printout.append(round_2(link, counted));
     }
@@ -90,6 +94,9 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
             }
         }
         printout.table(header, 2, 2, rows);
+    }
+    if let Some(waits) = link.waits() {
+        printout.text(format!("{waits}.\n"));
     }
     printout
 }
@@ -152,6 +159,24 @@ fn round_2(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
         header.extend(source::ROUND_2_DEVICES.map(str::to_owned));
         printout.gap().table(header, 1, 1, rows);
     }
+    printout
+}
+
+/// The mean load times of each column over each link.
+fn times(links: &[&LinkLoads], counted: Option<&LinkLoads>) -> Printout {
+    let columns = &counted.unwrap_or(links[0]).columns;
+    let views = [View::First, View::Repeat];
+    let row = |(name, _): &(ColumnName, ColumnLoads)| {
+        let of_link = |link: &&LinkLoads| {
+            let own = link.or_equal(name, counted);
+            views.map(|view| own.map_or_else(|| NOTHING.to_owned(), |(loads, _)| loads.mean(view)))
+        };
+        [name.to_string()].into_iter().chain(links.iter().flat_map(of_link)).collect()
+    };
+    let name = |link: &&LinkLoads| views.map(|view| format!("{}, {view}", link.link));
+    let header = ["Column".to_owned()].into_iter().chain(links.iter().flat_map(name));
+    let mut printout = Printout::default();
+    printout.text("Mean time of a load\n").table(header, 1, 1, columns.iter().map(row).collect());
     printout
 }
 

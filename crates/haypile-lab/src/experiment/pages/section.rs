@@ -32,6 +32,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
         let counted = counted(&link.site);
         body.multiples.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
+        body.notes.extend(link.waits().map(|waits| format!("{waits}.")));
     }
     for browser in browsers(samples) {
         body.tables.extend(browser_tables(browser, samples));

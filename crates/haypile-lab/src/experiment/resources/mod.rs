@@ -80,12 +80,18 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
     for warning in &source.warnings {
         host.note(&format!("warning: {warning}"));
     }
-    let site = source.site;
+    let mut site = source.site;
+    if options.no_waits {
+        site.drop_waits();
+    }
     let visits = Visits::of_pages([0, 0]);
     let (ByteSize(memory_bytes), ByteSize(disk_bytes)) = (options.memory, options.size);
     let columns = matrix::columns(memory_bytes, &[disk_bytes], &disks);
     session.begin(None)?;
     host.note(&matrix::description(&site, &visits));
+    if let Some(warning) = matrix::refusals(&site, &columns) {
+        host.note(&warning);
+    }
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {

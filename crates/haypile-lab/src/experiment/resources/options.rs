@@ -44,6 +44,9 @@ pub struct ResourcesOptions {
     /// Size of the disk cache
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = disk_size)]
     pub size: ByteSize,
+    /// Leave out the waits between resources: the execution of scripts and timers, as a HAR has them
+    #[arg(long)]
+    pub no_waits: bool,
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
     #[arg(long, value_name = "PROTOCOL", default_value = "h1", value_enum)]
     pub protocol: Protocol,

@@ -11,6 +11,9 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     for link in &links(samples) {
         printout.show(&table(link));
+        if let Some(waits) = link.waits() {
+            printout.text(format!("{waits}.\n"));
+        }
         for (name, loads) in &link.columns {
             if let Some(error) = &loads.error {
                 printout.text(format!("error: {name}: {error}\n"));

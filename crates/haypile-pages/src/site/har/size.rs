@@ -78,13 +78,13 @@ mod tests {
 
     use super::*;
 
-    fn size(response: Value) -> BodySize {
+    fn size(response: &Value) -> BodySize {
         let headers = response["headers"].as_object().cloned().unwrap_or_default();
         let headers: Vec<(String, String)> = headers
             .into_iter()
             .map(|(name, value)| (name, value.as_str().unwrap().to_owned()))
             .collect();
-        BodySize::read(&response, &headers)
+        BodySize::read(response, &headers)
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             (json!({"bodySize": -1, "content": {"size": -1}}), Unknown),
             (json!({}), Unknown),
         ] {
-            assert_eq!(size(response.clone()), expected, "{response}");
+            assert_eq!(size(&response), expected, "{response}");
         }
     }
 
