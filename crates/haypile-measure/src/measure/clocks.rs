@@ -1,16 +1,23 @@
-//! The times of a runner, seen from the laboratory: a runner that says less took more than it says.
+//! The times of a runner, seen from the laboratory: a runner that says less took more than it says, and none takes
+//! longer than from `go` to `timed`.
 
 use std::time::Instant;
 
 use rustix::process::Pid;
 
-use crate::meter::{process_clock_ns, process_waited_ns};
+use crate::meter::{group_clock_ns, process_clock_ns, process_waited_ns};
 
 /// A runner's own times may be shorter than those seen from here by a third, and by these: between `go`
 /// and its first clock it starts threads, and its line and ours wait for a processor.
 const TIMES: (u64, u64) = (3, 2);
 const CPU_SLACK_NS: u64 = 10_000_000;
 const WALL_SLACK_NS: u64 = 50_000_000;
+/// And longer by a twentieth, since clocks run at different rates, and by these: some count in ticks.
+const LONGER: (u64, u64) = (21, 20);
+const LONGER_WALL_SLACK_NS: u64 = 10_000_000;
+const LONGER_CPU_SLACK_NS: u64 = 20_000_000;
+/// The time of ended children is in ticks.
+const GROUP_SLACK_NS: u64 = 30_000_000;
 
 /// The time between `go` and `timed`: by the laboratory's clock, and by the kernel's of the process.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +25,7 @@ pub(super) struct SeenClocks {
     pid: Pid,
     begin: Instant,
     cpu_ns: Option<u64>,
+    group_ns: u64,
     waited_ns: Option<u64>,
     /// Until `timed`, once that was said.
     taken: Option<Taken>,
@@ -28,6 +36,8 @@ pub(super) struct SeenClocks {
 struct Taken {
     wall_ns: u64,
     cpu_ns: u64,
+    /// Of the process, those that it has started, and those of them that have ended.
+    group_ns: u64,
     /// For this long the first thread waited for a processor.
     waited_ns: u64,
 }
@@ -35,8 +45,14 @@ struct Taken {
 impl SeenClocks {
     pub(super) fn begin(pid: Pid) -> Self {
         let number = pid.as_raw_nonzero().get();
+        let group_ns = group_clock_ns(number);
         let (cpu_ns, waited_ns) = (process_clock_ns(number), process_waited_ns(number));
-        Self { pid, begin: Instant::now(), cpu_ns, waited_ns, taken: None }
+        Self { pid, begin: Instant::now(), cpu_ns, group_ns, waited_ns, taken: None }
+    }
+
+    /// `go` is said now.
+    pub(super) fn go(self) -> Self {
+        Self { begin: Instant::now(), ..self }
     }
 
     /// The process has said `timed` at a moment, and waits.
@@ -49,6 +65,7 @@ impl SeenClocks {
         let taken = Taken {
             wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
             cpu_ns: since(process_clock_ns(number), self.cpu_ns),
+            group_ns: group_clock_ns(number).saturating_sub(self.group_ns),
             waited_ns: since(process_waited_ns(number), self.waited_ns),
         };
         Self { taken: Some(taken), ..self }
@@ -60,18 +77,47 @@ impl SeenClocks {
         Some(self.taken?.waited_ns)
     }
 
-    /// Compares what the runner says.
-    pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64) -> Result<(), String> {
+    /// Compares what the runner says of itself, and of a server that it has started.
+    pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64, server_ns: u64) -> Result<(), String> {
         let Some(taken) = self.taken else { return Ok(()) };
         let wall_slack_ns = WALL_SLACK_NS.saturating_add(taken.waited_ns);
         too_short("a wall time", wall_ns, taken.wall_ns, wall_slack_ns)?;
-        too_short("a processor time", cpu_ns, taken.cpu_ns, CPU_SLACK_NS)
+        too_short("a processor time", cpu_ns, taken.cpu_ns, CPU_SLACK_NS)?;
+        too_long("a wall time", wall_ns, taken.wall_ns, LONGER_WALL_SLACK_NS)?;
+        // Who counts helpers as well is right.
+        let most_ns = taken.cpu_ns.max(taken.group_ns);
+        too_long("a processor time", cpu_ns, most_ns, LONGER_CPU_SLACK_NS)?;
+        let all_ns = cpu_ns.saturating_add(server_ns);
+        if is_too_short(all_ns, taken.group_ns, GROUP_SLACK_NS) {
+            return Err(format!(
+                "the runner said a processor time of {all_ns} ns, and it and the processes that it started took \
+                 {} ns from 'go' to 'timed': another process did its work",
+                taken.group_ns
+            ));
+        }
+        Ok(())
     }
 }
 
-fn too_short(what: &str, said_ns: u64, seen_ns: u64, slack_ns: u64) -> Result<(), String> {
+fn is_too_short(said_ns: u64, seen_ns: u64, slack_ns: u64) -> bool {
     let (times, of) = TIMES;
-    if said_ns.saturating_mul(times) / of >= seen_ns.saturating_sub(slack_ns) {
+    said_ns.saturating_mul(times) / of < seen_ns.saturating_sub(slack_ns)
+}
+
+fn too_long(what: &str, said_ns: u64, seen_ns: u64, slack_ns: u64) -> Result<(), String> {
+    let (times, of) = LONGER;
+    let most_ns = seen_ns.saturating_mul(times) / of;
+    if said_ns <= most_ns.saturating_add(slack_ns) {
+        return Ok(());
+    }
+    Err(format!(
+        "the runner said {what} of {said_ns} ns, and from 'go' to 'timed' it was {seen_ns} ns: nothing takes \
+         longer than that"
+    ))
+}
+
+fn too_short(what: &str, said_ns: u64, seen_ns: u64, slack_ns: u64) -> Result<(), String> {
+    if !is_too_short(said_ns, seen_ns, slack_ns) {
         return Ok(());
     }
     Err(format!(
@@ -102,12 +148,43 @@ mod tests {
             pid: Pid::INIT,
             begin: Instant::now(),
             cpu_ns: None,
+            group_ns: 0,
             waited_ns: None,
-            taken: Some(Taken { wall_ns, cpu_ns, waited_ns }),
+            taken: Some(Taken { wall_ns, cpu_ns, group_ns: cpu_ns, waited_ns }),
         };
         let ms = |ms: u64| ms * 1_000_000;
-        assert_eq!(seen(ms(500), ms(10), ms(440)).judge(ms(10), ms(10)), Ok(()));
-        assert!(seen(ms(500), ms(10), ms(0)).judge(ms(10), ms(10)).unwrap_err().contains("wall"));
-        assert!(seen(ms(500), ms(100), ms(440)).judge(ms(10), ms(10)).is_err());
+        assert_eq!(seen(ms(500), ms(10), ms(440)).judge(ms(10), ms(10), 0), Ok(()));
+        let error = seen(ms(500), ms(10), ms(0)).judge(ms(10), ms(10), 0).unwrap_err();
+        assert!(error.contains("wall"), "{error}");
+        assert!(seen(ms(500), ms(100), ms(440)).judge(ms(10), ms(10), 0).is_err());
+    }
+
+    #[test]
+    fn times_that_are_longer_than_those_seen_and_the_work_of_helpers_are_wrong() {
+        let ms = |ms: u64| ms * 1_000_000;
+        for (said, seen) in [(100, 100), (110, 100), (10, 0), (0, 100)] {
+            assert_eq!(too_long("a time", ms(said), ms(seen), ms(10)), Ok(()), "{said} {seen}");
+        }
+        for (said, seen) in [(116, 100), (11, 0), (118, 1)] {
+            let error = too_long("a time", ms(said), ms(seen), ms(10)).unwrap_err();
+            assert!(error.contains("nothing takes longer"), "{error}");
+        }
+        let seen = SeenClocks {
+            pid: Pid::INIT,
+            begin: Instant::now(),
+            cpu_ns: None,
+            group_ns: 0,
+            waited_ns: None,
+            taken: Some(Taken {
+                wall_ns: ms(300),
+                cpu_ns: ms(1),
+                group_ns: ms(250),
+                ..Taken::default()
+            }),
+        };
+        let error = seen.judge(ms(300), ms(1), 0).unwrap_err();
+        assert!(error.contains("another process did its work"), "{error}");
+        assert_eq!(seen.judge(ms(300), ms(1), ms(249)), Ok(()), "a server has a time of its own");
+        assert_eq!(seen.judge(ms(300), ms(250), 0), Ok(()), "it has counted its helpers");
     }
 }

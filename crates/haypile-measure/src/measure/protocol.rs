@@ -58,6 +58,9 @@ pub(super) fn run(
     let watch = LoadWatch::begin();
     for process in &mut processes {
         process.clocks = Some(SeenClocks::begin(process.child.pid()));
+    }
+    for process in &mut processes {
+        process.clocks = process.clocks.map(SeenClocks::go);
         process.child.say("go\n");
     }
     await_all(&mut processes, "timed", deadline, is_interrupted)?;

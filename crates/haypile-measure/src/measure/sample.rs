@@ -104,7 +104,8 @@ pub(super) fn fill(
         needed(results, "errors")?;
         needed(results, "wrong")?;
         if !results.contains_key("pretends") {
-            seen.judge(needed(results, "wall_ns")?, needed(results, "cpu_ns")?)?;
+            let server_ns = optional(results, "server_cpu_ns")?.unwrap_or(0);
+            seen.judge(needed(results, "wall_ns")?, needed(results, "cpu_ns")?, server_ns)?;
         }
         reported.add_words(optional(results, "read_words")?);
         reported.add_crc32(optional(results, "read_crc32")?);

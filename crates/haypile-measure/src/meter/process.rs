@@ -10,8 +10,8 @@ use rustix::param::clock_ticks_per_second;
 /// where it does not, the system counts in ticks of about 10 ms.
 pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
     scheduled_ns(pid).or_else(|| {
-        let ticks = ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-        Some(ticks.saturating_mul(1_000_000_000 / clock_ticks_per_second().max(1)))
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(of_ticks(two_ticks(&stat, OWN_TICKS)?))
     })
 }
 
@@ -30,6 +30,21 @@ pub fn process_clock_ns(pid: i32) -> Option<u64> {
     let time = unsafe { time.assume_init() };
     let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
     seconds.checked_mul(1_000_000_000)?.checked_add(ns)
+}
+
+/// The processor time of a group of processes, and of those of their children that have ended and were waited for,
+/// in nanoseconds. The latter counts in ticks of about 10 ms.
+pub(crate) fn group_clock_ns(group: i32) -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_process = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // State, parent, group.
+        let is_member = fields(&stat)?.nth(2)?.parse() == Ok(group);
+        let children = is_member.then(|| two_ticks(&stat, CHILDREN_TICKS)).flatten()?;
+        Some(process_clock_ns(pid)?.saturating_add(of_ticks(children)))
+    };
+    pids.filter_map(of_process).fold(0, u64::saturating_add)
 }
 
 /// For how long the first thread of a process has waited for a processor, in nanoseconds; `None` where
@@ -58,12 +73,24 @@ fn scheduled_ns(pid: u32) -> Option<u64> {
     sum.filter(|ns| *ns > 0)
 }
 
-/// Ticks in user space and in the kernel. The name of the process may hold blanks and brackets,
-/// and ends at the last bracket.
-fn ticks(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
-    fields.next()?.ok()?.checked_add(fields.next()?.ok()?)
+/// Places of the ticks in user space, which those in the kernel follow, among the fields behind the name: of the
+/// process, and of its children that were waited for.
+const OWN_TICKS: usize = 11;
+const CHILDREN_TICKS: usize = 13;
+
+/// The fields behind the name of a process, which may hold blanks and brackets, and ends at the last bracket.
+fn fields(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace())
+}
+
+/// Ticks in user space and in the kernel.
+fn two_ticks(stat: &str, place: usize) -> Option<u64> {
+    let mut ticks = fields(stat)?.skip(place).map(str::parse::<u64>);
+    ticks.next()?.ok()?.checked_add(ticks.next()?.ok()?)
+}
+
+fn of_ticks(ticks: u64) -> u64 {
+    ticks.saturating_mul(1_000_000_000 / clock_ticks_per_second().max(1))
 }
 
 #[cfg(test)]
@@ -85,10 +112,13 @@ mod tests {
 
     #[test]
     fn ticks_are_behind_the_name() {
-        let stat = "42 (a ) b (c) R 1 42 42 0 -1 4194304 100 0 0 0 17 5 0 0 20 0 1 0 300 1000 10";
-        assert_eq!(ticks(stat), Some(22));
+        let stat = "42 (a ) b (c) R 1 42 42 0 -1 4194304 100 0 0 0 17 5 3 4 20 0 1 0 300 1000 10";
+        assert_eq!(
+            (two_ticks(stat, OWN_TICKS), two_ticks(stat, CHILDREN_TICKS)),
+            (Some(22), Some(7))
+        );
         for wrong in ["", "42 (a", "42 (a) R 1 2", "42 (a) R 1 2 3 4 5 6 7 8 9 0 x y"] {
-            assert_eq!(ticks(wrong), None, "{wrong}");
+            assert_eq!(two_ticks(wrong, OWN_TICKS), None, "{wrong}");
         }
     }
 

@@ -164,17 +164,42 @@ fn more_hits_than_a_cache_of_this_size_can_have() {
     assert_error(&sample(turns(), ":", &free), "a cache without a bound has 12");
 }
 
+/// About half a second of work.
+const WORK: &str = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
+/// The processor time of a process and its ended children so far, in ticks of 10 ms.
+const TICKS: &str = "t() { set -- $(cut -d' ' -f14-17 /proc/$$/stat); echo $(($1+$2+$3+$4)); }";
+
+/// The sample of a runner that does `work`, and says these times.
+fn timed(work: &str, wall_ns: &str, cpu_ns: &str) -> Sample {
+    let counts = COUNTS.replace("wall_ns 1000", &format!("wall_ns {wall_ns}"));
+    let counts = counts.replace("cpu_ns 900", &format!("cpu_ns {cpu_ns}"));
+    let work = format!(
+        "{TICKS}; w=$(date +%s%N); c=$(t); {work}; w=$(($(date +%s%N)-w)); c=$((($(t)-c)*10000000))"
+    );
+    sample(hits(), &work, &format!("{counts}; read_words {}", words()))
+}
+
 #[test]
-fn times_that_are_too_short() {
-    // About half a second of work.
-    let work = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
-    let said = |wall_ns: u64, cpu_ns: u64| {
-        let counts = COUNTS.replace("wall_ns 1000", &format!("wall_ns {wall_ns}"));
-        let counts = counts.replace("cpu_ns 900", &format!("cpu_ns {cpu_ns}"));
-        format!("{counts}; read_words {}", words())
-    };
-    let hour = 3_600_000_000_000;
-    assert_eq!(sample(hits(), work, &said(hour, hour)).error, None);
-    assert_error(&sample(hits(), work, &said(1000, hour)), "a wall time of 1000 ns");
-    assert_error(&sample(hits(), work, &said(hour, 0)), "a processor time of 0 ns");
+fn times_that_are_too_short_or_too_long() {
+    assert_eq!(timed(WORK, "$w", "$c").error, None);
+    assert_error(&timed(WORK, "1000", "$c"), "a wall time of 1000 ns");
+    assert_error(&timed(WORK, "$w", "0"), "a processor time of 0 ns");
+    assert_error(&timed(WORK, "$((w*2))", "$c"), "nothing takes longer than that");
+    assert_error(&timed(WORK, "$w", "$((c*2+100000000))"), "nothing takes longer than that");
+    // As a review found it: a hundred times as long, of a part that is over at once.
+    assert_error(&timed(":", "3600000000000", "$c"), "nothing takes longer than that");
+}
+
+/// A helper that has ended, and one that goes on.
+#[test]
+fn work_that_another_process_did() {
+    let ended = format!("( {WORK} )");
+    assert_eq!(timed(&ended, "$w", "$c").error, None, "it counts its children");
+    assert_error(&timed(&ended, "$w", "0"), "another process did its work");
+    // It lives as long as the runner, which has the other end of a pipe.
+    let living = format!(
+        "d=$(mktemp -d); mkfifo $d/f $d/g; exec 3<>$d/g; \
+         ( exec 4<$d/g 3>&-; {WORK}; echo >$d/f; read over <&4 ) & read over <$d/f; rm -r $d"
+    );
+    assert_error(&timed(&living, "$w", "0"), "another process did its work");
 }
