@@ -34,6 +34,16 @@ impl SubjectSpec {
         }
     }
 
+    /// The name; of `again:3:noop`, that of the subject which is used again.
+    pub(crate) fn inner_name(&self) -> &str {
+        match self.rest().split_once(':') {
+            Some((_, inner)) if self.name() == "again" => {
+                inner.split_once(':').map_or(inner, |(name, _)| name)
+            }
+            _ => self.name(),
+        }
+    }
+
     /// The part after the first colon; empty where there is none.
     pub fn rest(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
@@ -126,6 +136,11 @@ mod tests {
         }
         let spec: SubjectSpec = "again:3:noop".parse().unwrap();
         assert_eq!((spec.name(), spec.rest()), ("again", "3:noop"));
+        for (text, name) in
+            [("again:3:noop", "noop"), ("again:3:mock:9ns", "mock"), ("file:9", "file")]
+        {
+            assert_eq!(text.parse::<SubjectSpec>().unwrap().inner_name(), name);
+        }
         for (text, name) in [
             ("memory+file", "memory"),
             ("memory:size=1MiB+memcached", "memory"),
