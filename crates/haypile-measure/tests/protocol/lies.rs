@@ -98,7 +98,7 @@ fn reads_that_were_not_done_and_values_that_were_not_read() {
     assert_error(&sample(hits(), ":", COUNTS), "neither read_words nor read_crc32");
 }
 
-/// What a subject of ours says of itself would spare a runner every check.
+/// A word of a subject of ours, which does nothing, would spare a runner every check.
 #[test]
 fn a_cache_that_says_that_it_only_pretends() {
     assert_error(&sample(hits(), ":", &format!("{COUNTS}; pretends 1")), "only noop does");
