@@ -354,11 +354,11 @@ impl LinkLoads {
                 Some(format!("{} of {view} views", Quantity::Share.write(share)))
             })
             .collect();
+        let link = if self.link == UNSHAPED { "no link" } else { &*self.link };
         (!parts.is_empty()).then(|| {
             format!(
-                "Over {}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens; \
+                "Over {link}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens; \
                  --no-waits leaves them out",
-                self.link,
                 parts.join(" and ")
             )
         })
