@@ -1,10 +1,17 @@
 //! The figures of page loads: the mean time of a load, and how much less time a cache takes.
 
+use std::collections::BTreeMap;
+
 use haypile_measure::figure::{Estimate, FIGURES, Finding, Findings, count, quantity_of_count};
 use haypile_measure::result::{Samples, SubjectId};
 use haypile_number::Quantity;
 
-use super::improvement::{ColumnName, LOAD, LinkLoads, View, links_of, loaders};
+use super::improvement::{
+    ColumnLoads, ColumnName, LOAD, LinkLoads, View, links_of, loaders, place_of,
+};
+
+/// Rows of loads by site and link, and by the name of the subject.
+type Rows<'a> = BTreeMap<(Option<(String, &'a str)>, &'a str), Samples<'a>>;
 
 /// Returns the figures of each column over each link, of our loader and of browsers, and those of all other
 /// rows.
@@ -13,11 +20,13 @@ pub(crate) fn findings(samples: &Samples<'_>) -> Findings {
         samples.iter().copied().filter(|sample| (sample.case == LOAD) == is_load).collect()
     };
     let (loads, others) = (of(true), of(false));
+    let rows = loads.grouped(|sample| (place_of(sample), sample.subject.name.as_str()));
+    let rows: Rows<'_> = rows.into_iter().collect();
     let mut findings = Vec::new();
     for loader in loaders(&loads) {
         for link in links_of(loader, loads.iter().copied()) {
-            for (name, _) in &link.columns {
-                add(&mut findings, &loads, &link, name);
+            for (name, loads) in &link.columns {
+                add(&mut findings, &rows, &link, (name, loads));
             }
         }
     }
@@ -25,15 +34,24 @@ pub(crate) fn findings(samples: &Samples<'_>) -> Findings {
     Findings(findings)
 }
 
-fn add(findings: &mut Vec<Finding>, all: &Samples<'_>, link: &LinkLoads, name: &ColumnName) {
-    let rows = |name: &ColumnName| -> Samples<'_> {
-        let own = all.iter().copied().filter(|sample| link.has(sample));
-        own.filter(|sample| sample.subject.name == name.subject).collect()
-    };
-    let own = rows(name);
-    let (Some(blank), Some(loads)) = (Finding::of(&own), link.column(&name.subject)) else {
-        return;
-    };
+/// Returns the rows of a column over a link.
+fn rows_of<'a>(
+    rows: &'a Rows<'a>,
+    link: &'a LinkLoads,
+    name: &'a ColumnName,
+) -> Option<&'a Samples<'a>> {
+    rows.get(&(Some((link.site.clone(), &*link.link)), &*name.subject))
+}
+
+/// Adds the figures of a column.
+fn add(
+    findings: &mut Vec<Finding>,
+    rows: &Rows<'_>,
+    link: &LinkLoads,
+    (name, loads): (&ColumnName, &ColumnLoads),
+) {
+    let Some(own) = rows_of(rows, link, name) else { return };
+    let Some(blank) = Finding::of(own) else { return };
     let mut push = |figure: String, quantity, estimate, over: Option<&SubjectId>| {
         findings.push(blank.clone().with(figure, quantity, estimate, over));
     };
@@ -48,7 +66,7 @@ fn add(findings: &mut Vec<Finding>, all: &Samples<'_>, link: &LinkLoads, name: &
     for baseline in name.baselines() {
         let from = link.columns.iter().find(|(other, _)| other.kind == *baseline);
         let Some((other, from)) = from else { continue };
-        let over = Finding::of(&rows(other)).map(|finding| finding.subject);
+        let over = rows_of(rows, link, other).and_then(Finding::of).map(|finding| finding.subject);
         for view in View::ALL {
             if let Some(saved) = loads.saved(from, view) {
                 let name = format!("saved:{}", view.key());
@@ -57,7 +75,7 @@ fn add(findings: &mut Vec<Finding>, all: &Samples<'_>, link: &LinkLoads, name: &
         }
     }
     for name in loads.counts.keys() {
-        if let Some(sum) = count(&own, name) {
+        if let Some(sum) = count(own, name) {
             push(
                 format!("count:{name}"),
                 quantity_of_count(name),

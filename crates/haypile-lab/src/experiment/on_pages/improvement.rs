@@ -41,7 +41,7 @@ impl View {
 }
 
 impl View {
-    /// Its name in figures.
+    /// Returns its name in figures.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -187,7 +187,7 @@ pub(crate) fn links_of<'a>(
 }
 
 /// Returns the site and the link of a load; `None` of other rows.
-fn place_of(sample: &Sample) -> Option<(String, &str)> {
+pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
     let (site, link) = (text("site")?, text("link")?);
     // Loads of different protocols are never put together.
@@ -249,7 +249,7 @@ impl ColumnLoads {
         self.seen.push((count("origin_requests"), count("origin_body_bytes")));
     }
 
-    /// Mean time of the loads of a view, in nanoseconds; `None` if it has none.
+    /// Returns the mean time of the loads of a view in nanoseconds; `None` if it has none.
     pub(crate) fn mean_ns(&self, view: View) -> Option<f64> {
         let of_view = || self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let number = of_view().count();
@@ -257,14 +257,14 @@ impl ColumnLoads {
         (number > 0).then(|| total / number as f64)
     }
 
-    /// The mean time of the loads of a view, for people.
+    /// Returns the mean time of the loads of a view for people.
     pub(crate) fn mean(&self, view: View) -> String {
         let mean_ns = self.mean_ns(view);
         mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
     }
 
-    /// The part of the time of the loads of a view that is waits of the recording: their sum over that of the
-    /// times; `None` if there are no waits.
+    /// Returns the part of the time of the loads of a view that is waits of the recording: their sum over that of
+    /// the times; `None` if there are no waits.
     pub(crate) fn waits(&self, view: View) -> Option<f64> {
         let sum = |times: &BTreeMap<VisitKey, f64>| -> f64 {
             times.iter().filter(|(key, _)| view.has(key)).map(|(_, ns)| ns).sum()
@@ -273,7 +273,7 @@ impl ColumnLoads {
         (waits > 0.0 && all > 0.0).then(|| (waits / all).min(1.0))
     }
 
-    /// A count over all loads.
+    /// Returns the sum of a count over all loads; 0 where none has it.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
@@ -364,11 +364,6 @@ impl LinkLoads {
         })
     }
 
-    /// Whether a sample is a load of this site over this link.
-    pub(crate) fn has(&self, sample: &Sample) -> bool {
-        place_of(sample).is_some_and(|(site, link)| site == self.site && link == self.link)
-    }
-
     /// The column of a name.
     pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
@@ -412,6 +407,11 @@ impl Saved {
         let interval = self.0.interval().filter(|_| !self.is_of_too_few());
         let turned = |ends: Interval| Interval { low: -ends.high, high: -ends.low };
         Estimate::exact(-self.0.change()).within(interval.map(turned))
+    }
+
+    /// Returns whether the interval leaves open that nothing is saved, one of too few loads included.
+    pub(crate) fn may_be_nothing(&self) -> bool {
+        self.0.interval().is_some_and(|ends| ends.high >= 0.0)
     }
 
     fn is_of_too_few(&self) -> bool {

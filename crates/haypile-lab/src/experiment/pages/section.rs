@@ -90,11 +90,12 @@ fn answer(links: &[LinkLoads]) -> String {
             .filter_map(|view| Some(format!("{} of {view} views", loads.saved(none, view)?)))
             .collect();
         let saved = format!("{best} of the load time of all visits, {}", list(&parts));
-        Some(match best.estimate().interval {
-            Some(ends) if ends.low <= 0.0 => format!(
+        Some(if best.may_be_nothing() {
+            format!(
                 "over {link} no disk cache is shown to save time: the best, of {size}, saves {saved}"
-            ),
-            _ => format!("over {link} a disk cache of {size} saves {saved}"),
+            )
+        } else {
+            format!("over {link} a disk cache of {size} saves {saved}")
         })
     };
     // Without a network nothing is saved that a user would notice.
@@ -236,6 +237,9 @@ mod tests {
         assert!(shown.contains(saved), "{shown}");
         let open = answer(|page| if page % 2 == 0 { 1600 } else { 500 });
         assert!(open.contains("no disk cache is shown to save time"), "{open}");
+        let wild = answer(|page| if page == 8 { 6000 } else { 10 });
+        assert!(wild.contains("no interval: too few loads"), "{wild}");
+        assert!(wild.contains("no disk cache is shown to save time"), "{wild}");
     }
 
     #[test]
