@@ -5,7 +5,7 @@
 //!        └ counts what came                                        lines of JSON <──┘
 //! ```
 //!
-//! The program follows the orders of any loader ([`PageOrders`]). The caches are the browser's own,
+//! The program follows the orders of any loader ([`crate::PageOrders`]). The caches are the browser's own,
 //! and the counts of the origin decide whether a switch of the browser did what it is for.
 
 use std::env;
@@ -19,7 +19,6 @@ use haypile::ByteSize;
 use haypile_measure::measure::{Child, Deadline, Failure, MeasureError, Runner};
 use haypile_measure::rival::Rivals;
 
-use super::orders::PageOrders;
 use super::process::{LoaderError, LoaderProcess, LoaderSettings};
 use super::site_server::SiteServer;
 use super::verify::CountedLoad;
@@ -193,29 +192,18 @@ impl BrowserProcess {
         is_kept: bool,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
-        let (mut plain, tls) = server.addresses();
+        let largest_body_bytes = column.proxy_bytes.max(column.disk_bytes);
+        let mut orders = settings.orders(server, column.ordered(), largest_body_bytes, is_kept);
         let proxy = match column.cache {
             BrowserCache::Proxy => {
                 let limit = settings.limit;
-                Some(Proxy::start(column.proxy_bytes, plain, limit, is_interrupted)?)
+                Some(Proxy::start(column.proxy_bytes, orders.plain, limit, is_interrupted)?)
             }
             _ => None,
         };
         if let Some(proxy) = &proxy {
-            plain = proxy.address;
+            orders.plain = proxy.address;
         }
-        let orders = PageOrders {
-            site: server.site_file(),
-            checksums: server.checksums_file(),
-            cache: column.ordered(),
-            largest_body_bytes: column.proxy_bytes.max(column.disk_bytes),
-            is_kept,
-            plain,
-            tls,
-            protocol: settings.protocol,
-            connections: settings.connections,
-            is_partitioned: settings.is_partitioned,
-        };
         let loader = LoaderProcess::with_orders(settings, &orders, directory, is_interrupted)?;
         Ok(Self { loader, _proxy: proxy })
     }

@@ -62,6 +62,31 @@ pub struct LoaderSettings<'a> {
     pub limit: Duration,
 }
 
+impl LoaderSettings<'_> {
+    /// Returns the orders for a loader of pages of the server, with this cache.
+    pub(super) fn orders(
+        &self,
+        server: &SiteServer,
+        cache: String,
+        largest_body_bytes: u64,
+        is_kept: bool,
+    ) -> PageOrders {
+        let (plain, tls) = server.addresses();
+        PageOrders {
+            site: server.site_file(),
+            checksums: server.checksums_file(),
+            cache,
+            largest_body_bytes,
+            is_kept,
+            plain,
+            tls,
+            protocol: self.protocol,
+            connections: self.connections,
+            is_partitioned: self.is_partitioned,
+        }
+    }
+}
+
 impl LoaderProcess {
     /// Starts a loader that works in `directory`, with a new cache, or with the file that another has
     /// left there.
@@ -73,19 +98,7 @@ impl LoaderProcess {
         is_kept: bool,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
-        let (plain, tls) = server.addresses();
-        let orders = PageOrders {
-            site: server.site_file(),
-            checksums: server.checksums_file(),
-            cache: column.cache(),
-            largest_body_bytes: column.largest_body_bytes(),
-            is_kept,
-            plain,
-            tls,
-            protocol: settings.protocol,
-            connections: settings.connections,
-            is_partitioned: settings.is_partitioned,
-        };
+        let orders = settings.orders(server, column.cache(), column.largest_body_bytes(), is_kept);
         Self::with_orders(settings, &orders, directory, is_interrupted)
     }
 

@@ -30,7 +30,7 @@ impl Watcher for Blind {
     }
 }
 
-/// Operations of a thread: those with numbers from 0 on.
+/// A function that adds the operation of a number to those of a thread.
 type Timed = fn(&mut Ops, u32);
 
 fn hit(ops: &mut Ops, number: u32) {
@@ -46,7 +46,7 @@ fn mix(ops: &mut Ops, number: u32) {
     if number.is_multiple_of(2) { ops.set(key) } else { ops.get(key) }
 }
 
-/// Values of two sizes, by one and two threads of one and two processes.
+/// Returns cases with values of two sizes, by one and two threads of one and two processes.
 fn cases(timed: Timed) -> Vec<Case> {
     let sizes = [160, 1600].into_iter();
     let all = sizes.flat_map(|bytes| [(bytes, 1, 1), (bytes, 1, 2), (bytes, 2, 1), (bytes, 2, 2)]);

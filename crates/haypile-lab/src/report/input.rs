@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use haypile_measure::compare::{CompareError, read_each};
-use haypile_measure::figure::{FIGURES, Findings};
+use haypile_measure::figure::Findings;
 use haypile_measure::result::{self, Results, Samples};
 use haypile_sim::plot::drawing::text::printable;
 
@@ -67,8 +67,7 @@ impl Input {
         for (_, results) in &self.files {
             let all: Samples<'_> = results.samples.iter().collect();
             for (name, samples) in all.grouped(|sample| sample.experiment.as_str()) {
-                let known = topics.named(name).map(|topic| topic.findings(&samples));
-                findings.extend(known.unwrap_or_else(|| Findings::of(&samples, FIGURES)).0);
+                findings.extend(topics.findings(name, &samples).0);
             }
         }
         Findings(findings)

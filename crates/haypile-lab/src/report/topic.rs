@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haypile_measure::figure::Findings;
+use haypile_measure::figure::{FIGURES, Findings};
 use haypile_measure::result::Samples;
 
 use super::case::Case;
@@ -46,6 +46,14 @@ impl Topics {
     /// Returns the place of an experiment in the order; those that are not known come last.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.0.iter().position(|topic| topic.name() == name).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the figures of samples of an experiment; of one that is not known, those of measured caches.
+    pub(crate) fn findings(&self, experiment: &str, samples: &Samples<'_>) -> Findings {
+        match self.named(experiment) {
+            Some(topic) => topic.findings(samples),
+            None => Findings::of(samples, FIGURES),
+        }
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&dyn Topic> {

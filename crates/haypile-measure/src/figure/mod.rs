@@ -106,7 +106,7 @@ impl Figure {
         let (Estimator::Centre(of) | Estimator::PerCentre(_, of)) = self.estimator else {
             return None;
         };
-        let cost = if sample.error.is_none() { of(sample)? } else { return None };
+        let cost = of_good(sample, of)?;
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 
@@ -115,13 +115,7 @@ impl Figure {
     pub fn in_sample(&self, sample: &Sample) -> Option<f64> {
         match self.estimator {
             Estimator::Centre(_) | Estimator::PerCentre(..) => self.of_sample(sample),
-            Estimator::Median(of) => {
-                if sample.error.is_none() {
-                    of(sample)
-                } else {
-                    None
-                }
-            }
+            Estimator::Median(of) => of_good(sample, of),
             Estimator::Ratio(_) => None,
         }
     }
@@ -198,7 +192,12 @@ fn is_time(count: &str) -> bool {
     count.ends_with("_ns")
 }
 
-/// Samples that were measured.
+/// Returns the quantity of a sample; `None` of an error.
+fn of_good(sample: &Sample, of: OfSample) -> Option<f64> {
+    if sample.error.is_none() { of(sample) } else { None }
+}
+
+/// Returns the samples that were measured.
 fn good<'a>(samples: &Samples<'a>) -> Samples<'a> {
     samples.iter().copied().filter(|sample| sample.error.is_none()).collect()
 }

@@ -50,12 +50,12 @@ impl SeenClocks {
         Self { pid, begin: Instant::now(), cpu_ns, group_ns, waited_ns, taken: None }
     }
 
-    /// `go` is said now.
+    /// Returns the clocks of a process to which `go` is said now.
     pub(super) fn go(self) -> Self {
         Self { begin: Instant::now(), ..self }
     }
 
-    /// The process has said `timed` at a moment, and waits.
+    /// Returns the clocks of a process that has said `timed` at a moment, and waits.
     pub(super) fn end(self, at: Option<Instant>) -> Self {
         let wall = at.unwrap_or(self.begin).saturating_duration_since(self.begin);
         let number = self.pid.as_raw_nonzero().get();
@@ -65,10 +65,18 @@ impl SeenClocks {
         let taken = Taken {
             wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
             cpu_ns: since(process_clock_ns(number), self.cpu_ns),
-            group_ns: group_clock_ns(number).saturating_sub(self.group_ns),
+            group_ns: 0,
             waited_ns: since(process_waited_ns(number), self.waited_ns),
         };
         Self { taken: Some(taken), ..self }
+    }
+
+    /// Returns the clocks with that of the group, while the process still waits. It looks at all processes of the
+    /// machine, which is work that no sample is to count as that of others.
+    pub(super) fn with_group(self) -> Self {
+        let group_ns = group_clock_ns(self.pid.as_raw_nonzero().get());
+        let group_ns = group_ns.saturating_sub(self.group_ns);
+        Self { taken: self.taken.map(|taken| Taken { group_ns, ..taken }), ..self }
     }
 
     /// For how long the first thread waited for a processor, where the system tells.

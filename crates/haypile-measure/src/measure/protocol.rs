@@ -55,10 +55,10 @@ pub(super) fn run(
         processes.push(process);
     }
     let deadline = Deadline::after(limits.timed);
-    let watch = LoadWatch::begin();
     for process in &mut processes {
         process.clocks = Some(SeenClocks::begin(process.child.pid()));
     }
+    let watch = LoadWatch::begin();
     for process in &mut processes {
         process.clocks = process.clocks.map(SeenClocks::go);
         process.child.say("go\n");
@@ -67,6 +67,7 @@ pub(super) fn run(
     // Of all at once, for the first one to verify works while the others wait.
     let seen: Vec<_> = processes.iter_mut().map(Process::seen).collect();
     let load = watch.end(seen.iter().map(SeenClocks::waited_ns).max().flatten());
+    let seen: Vec<_> = seen.into_iter().map(SeenClocks::with_group).collect();
     let results = processes.iter_mut().zip(seen).map(|(process, seen)| {
         process.child.say("verify\n");
         Ok(Done { results: process.results(deadline, is_interrupted)?, seen })

@@ -9,7 +9,6 @@
 mod options;
 
 use anyhow::bail;
-use haypile_measure::figure::{FIGURES, Findings};
 use haypile_measure::measure::{Failure, UNPROVEN};
 use haypile_measure::result::{
     Asked, ResultsError, ResultsWriter, Row, Run, Sample, Samples, command_line, disturbance_of,
@@ -18,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub use options::RunOptions;
 
-use super::{Ended, Host, Known, Printout};
+use super::{Ended, Host, Printout, topics};
 
 /// A run of an experiment: its options, its results, and the program around it.
 pub(crate) struct Session<'a> {
@@ -115,9 +114,7 @@ impl<'a> Session<'a> {
             host.print_json(&Value::Object(printed))?;
         } else if self.options.findings {
             let samples: Samples<'_> = samples.iter().collect();
-            let known = Known::named(&self.run.experiment).map(|known| known.0.findings(&samples));
-            let findings = known.unwrap_or_else(|| Findings::of(&samples, FIGURES));
-            let mut printed = findings.to_json();
+            let mut printed = topics().findings(&self.run.experiment, &samples).to_json();
             printed["complete"] = json!(measured.is_ok());
             host.print_json(&printed)?;
         } else if !samples.is_empty() {

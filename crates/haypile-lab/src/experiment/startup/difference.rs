@@ -29,7 +29,12 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// The 95 % interval of the median, in the unit of the figure.
+    /// Returns what the cache saves of the other's figure; `None` of the control, which has the same cache.
+    pub(super) fn saved_by_cache(&self) -> Option<f64> {
+        self.saved.filter(|_| self.condition != Condition::Again)
+    }
+
+    /// Returns the 95 % interval of the median, in the unit of the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
         self.later.interval.map(|(low, high)| Interval { low, high })
     }
@@ -44,8 +49,8 @@ pub(super) fn verdict(difference: &MedianInterval) -> &'static str {
     }
 }
 
-/// The figures of starts: those of each condition, and how much later than `with` each is, by which `with`
-/// saves.
+/// Returns the figures of starts: those of each condition, how much later than `with` it is, and what `with` saves
+/// of it.
 pub(super) fn findings(samples: &Samples<'_>) -> Findings {
     let measured = measured(samples.iter().copied());
     let mut findings = Findings::of(&measured, &START_FIGURES).0;
@@ -55,7 +60,7 @@ pub(super) fn findings(samples: &Samples<'_>) -> Findings {
             let Some(other) = Finding::of(case.samples(found.condition)) else { continue };
             let (name, quantity) = (found.figure.name, found.figure.quantity);
             let later = Estimate::exact(found.later.median).within(found.interval());
-            let saved = found.saved.filter(|_| found.condition != Condition::Again).map(|saved| {
+            let saved = found.saved_by_cache().map(|saved| {
                 let over = Some(&other.subject);
                 with.clone().with(
                     format!("saved:{name}"),
@@ -77,7 +82,7 @@ fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
     samples.into_iter().filter(|sample| !sample.parameters.contains_key("watched")).collect()
 }
 
-/// All cases of samples, in their order.
+/// Returns the cases of samples in their order.
 pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<StartCase<'a>> {
     let case = |samples: &Samples<'a>| {
         let text = |name: &str| {
@@ -113,17 +118,17 @@ impl<'a> StartCase<'a> {
         with.map(|(condition, _)| *condition)
     }
 
-    /// The value of a figure under a condition.
+    /// Returns the value of a figure under a condition.
     pub(super) fn estimate(&self, condition: Condition, figure: &Figure) -> Option<Estimate> {
         figure.of(self.samples(condition))
     }
 
-    /// Whether a start has succeeded under a condition.
+    /// Returns whether a start has succeeded under a condition.
     pub(super) fn has_figures(&self, condition: Condition) -> bool {
         self.estimate(condition, &READY).is_some()
     }
 
-    /// The figures that were measured of this case, and are not all 0.
+    /// Returns the figures that were measured of this case, and are not all 0.
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         let is_known = |figure: &Figure| {
             let samples = |condition| self.samples(condition).iter();
@@ -137,7 +142,7 @@ impl<'a> StartCase<'a> {
         figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
-    /// A condition compared with `with`, block by block.
+    /// Compares a condition with `with`, block by block.
     pub(super) fn difference(
         &self,
         condition: Condition,
@@ -152,7 +157,7 @@ impl<'a> StartCase<'a> {
         Some(Difference { condition, figure, later, saved })
     }
 
-    /// The differences of all conditions from `with`.
+    /// Compares each other condition with `with`, in each figure.
     pub(super) fn differences(&self) -> Vec<Difference> {
         let others = self.conditions().filter(|condition| *condition != Condition::With);
         let figures = self.figures();

@@ -223,7 +223,7 @@ fn differences(samples: &[Sample]) -> Map<String, Value> {
     [("cases".to_owned(), json!(cases))].into_iter().collect()
 }
 
-/// The name of a figure in the JSON, which has its unit, and that unit.
+/// Returns the name of a figure in the JSON, which ends with its unit, and the size of that unit.
 fn in_json(figure: &Figure) -> (String, f64) {
     let (unit, size) = match figure.quantity {
         Quantity::Time => ("_ms", 1e6),

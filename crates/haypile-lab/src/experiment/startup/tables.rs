@@ -52,7 +52,7 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     };
     let row = |found: Difference| {
         let quantity = found.figure.quantity;
-        let saved = found.saved.filter(|_| found.condition != Condition::Again);
+        let saved = found.saved_by_cache();
         vec![
             name(found.condition),
             found.figure.title.to_owned(),
@@ -78,7 +78,7 @@ pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
     format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
 }
 
-/// The name of a difference.
+/// Returns the name of the difference of a condition from `with`.
 fn name(condition: Condition) -> String {
     match condition {
         Condition::Again => "control: with - with".to_owned(),
