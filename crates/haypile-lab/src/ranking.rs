@@ -1,6 +1,6 @@
 //! The ranking of the subjects of a run.
 
-use haypile_measure::figure::{CPU, Estimate, HIT_RATIO, MEMORY, SERVER, WALL};
+use haypile_measure::figure::{CPU, Estimate, HIT_RATIO, MEMORY, SERVER, WALL, notes};
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
@@ -39,6 +39,10 @@ pub struct Figures {
     pub errors: u64,
     /// The text of the first error.
     pub first_error: Option<String>,
+    /// The costs of the blocks by processor time, in their order.
+    pub costs: Vec<f64>,
+    /// Notes on what the centres do not show, for people.
+    pub notes: Vec<String>,
 }
 
 /// Puts the samples of one run together. Cases and subjects come in the order of `samples` and of
@@ -49,7 +53,7 @@ pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Rankin
         let mut first: Option<Samples<'_>> = None;
         for (name, program) in subjects {
             let own = case.of_subject(Identity { name, program });
-            figures.extend(self::figures(&own, first.as_ref()));
+            figures.extend(self::figures(case, &own, first.as_ref()));
             first.get_or_insert(own);
         }
         Ranking {
@@ -61,7 +65,11 @@ pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Rankin
     samples.iter().collect::<Samples<'_>>().cases().iter().map(ranking).collect()
 }
 
-fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures> {
+fn figures(
+    case: &Samples<'_>,
+    samples: &Samples<'_>,
+    first: Option<&Samples<'_>>,
+) -> Option<Figures> {
     // The last one that succeeded knows the version.
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     let subject = known.or(samples.last())?.subject.clone();
@@ -79,5 +87,7 @@ fn figures(samples: &Samples<'_>, first: Option<&Samples<'_>>) -> Option<Figures
         memory: MEMORY.of(samples),
         errors: u64::from(first_error.is_some()) + errors.count() as u64,
         first_error,
+        costs: CPU.values(samples).to_vec(),
+        notes: notes(case, samples),
     })
 }

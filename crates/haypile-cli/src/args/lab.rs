@@ -6,8 +6,8 @@ mod report;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use haypile_measure::compare::Metric;
+use clap::{Args, Subcommand, ValueEnum};
+use haypile_measure::compare::{Gate, Metric};
 use haypile_measure::subject::SubjectSpec;
 
 pub(crate) use all::All;
@@ -113,12 +113,33 @@ pub(crate) struct Compare {
     /// Exit with status 1 if a result is slower by more than this, fails, or is missing in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
+    /// The figures that --fail-above checks: centre and mean, each at half of the level, or the centre alone
+    #[arg(long, value_name = "WHICH", default_value = "both")]
+    pub(crate) gate: GateChoice,
     /// Effects up to this count as no difference, however certain they are
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub(crate) noise_floor: f64,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The check of --fail-above.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum GateChoice {
+    /// The centre and the mean: finds slow samples that are too few to move the centre
+    Both,
+    /// The centre alone, which a few slow samples do not move
+    Median,
+}
+
+impl From<GateChoice> for Gate {
+    fn from(choice: GateChoice) -> Self {
+        match choice {
+            GateChoice::Both => Self::Both,
+            GateChoice::Median => Self::Median,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

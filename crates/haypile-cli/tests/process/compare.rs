@@ -94,3 +94,36 @@ fn one_subject_alone_is_told_that_two_are_needed() {
     assert!(message.contains("--subjects again:3:mock:1000ns is one subject"), "{message}");
     assert!(message.contains("there are again:0:mock:1000ns@haypile again:3"), "{message}");
 }
+
+/// A tail that does not move the centre fails the gate, unless it is told to look at the centre alone.
+#[test]
+fn slow_samples_fail_the_gate_and_are_noted() {
+    let directory = TempDir::new().unwrap();
+    let path = measure(&directory, "get-hit");
+    let rows = fs::read_to_string(&path).unwrap();
+    let first = rows.lines().find(|row| row.contains(r#""type":"sample""#)).unwrap();
+    let of = |name: &str, is_tailed: bool| {
+        let path = directory.path().join(name).to_str().unwrap().to_owned();
+        let mut text = format!("{}\n", rows.lines().next().unwrap());
+        for block in 0..96 {
+            let mut row: Value = serde_json::from_str(first).unwrap();
+            let cost = row["cpu_ns"].as_u64().unwrap();
+            row["block"] = block.into();
+            row["cpu_ns"] = if is_tailed && block % 6 == 5 { 5 * cost } else { cost }.into();
+            text += &format!("{row}\n");
+        }
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let (old, new) = (of("old.jsonl", false), of("tail.jsonl", true));
+    let compare = |more: &[&str]| {
+        let arguments = ["lab", "compare", &old, &new, "--fail-above", "3%"];
+        let output = haypile(&arguments).args(more).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (status, text) = compare(&[]);
+    assert_eq!(status, NEGATIVE, "{text}");
+    assert!(text.contains("16 of 96 samples took up to 5.00 times the centre"), "{text}");
+    assert!(text.contains("+66.7 %") && text.contains("1 beyond 3 %"), "{text}");
+    assert_eq!(compare(&["--gate", "median"]).0, 0);
+}

@@ -1,13 +1,13 @@
 //! Samples, put together by case and by subject.
 
-use haypile_measure::compare::{Pairing, difference};
+use haypile_measure::compare::Difference;
 use haypile_measure::parameters;
 use haypile_measure::result::{Identity, Parameters, Sample, Samples};
-use haypile_measure::statistics::{Effect, Rule, Verdict};
+use haypile_measure::statistics::{Rule, Verdict};
 use haypile_number::{Quantity, grouped};
 use haypile_sim::plot::drawing::text::printable;
 
-use haypile_measure::figure::{Estimate, Figure};
+use haypile_measure::figure::{Estimate, Figure, notes};
 
 /// A case with everybody who did it.
 pub(crate) struct Case<'a> {
@@ -37,9 +37,8 @@ pub(crate) struct Lead<'a> {
 /// The second, compared with the first.
 pub(crate) struct Next<'a> {
     pub(crate) entrant: &'a Entrant<'a>,
-    pub(crate) effect: Effect,
+    pub(crate) difference: Difference,
     pub(crate) verdict: Verdict,
-    pub(crate) pairing: Pairing,
 }
 
 /// The cases in the order of the samples.
@@ -114,16 +113,23 @@ impl<'a> Entrant<'a> {
 
     /// This one's cost over another's.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
-        let (effect, pairing) =
-            difference(&cost.values(&other.samples), &cost.values(&self.samples)).ok()?;
+        let (old, new) = (cost.values(&other.samples), cost.values(&self.samples));
+        let difference = Difference::of(&old, &new).ok()?;
         let block_ns = [self.samples.median_wall_ns(), other.samples.median_wall_ns()];
-        let verdict = Rule::default().judge_timed(&effect, block_ns.into_iter().flatten().min());
-        Some(Next { entrant: self, effect, verdict, pairing })
+        let block_ns = block_ns.into_iter().flatten().min();
+        let verdict = difference.verdict(Rule::default(), block_ns);
+        Some(Next { entrant: self, difference, verdict })
     }
 
     /// Samples that were measured.
     pub(crate) fn good(&self) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
+    }
+
+    /// Notes on what its centres do not show.
+    pub(crate) fn notes(&self, case: &Case<'_>) -> Vec<String> {
+        let all = case.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
+        notes(&all, &self.samples).iter().map(|note| printable(note)).collect()
     }
 
     /// The number of samples that are errors.

@@ -133,7 +133,7 @@ fn a_clear_difference_is_told_with_its_interval() {
     assert_eq!(
         answer,
         "Of processor time per operation: fast (100 ns) is in front, and slow takes 2.00 times as much \
-         (95 % interval 1.99 to 2.01)."
+         (99 % interval 1.99 to 2.01)."
     );
 }
 
@@ -547,7 +547,7 @@ fn the_summary_has_each_question_with_its_answer_and_the_verdict_as_it_is() {
     let anchors: Vec<&str> = found.iter().map(|[link, ..]| link.as_str()).collect();
     assert_eq!(anchors, ["#micro-rows", "#micro-rows-2", "#micro-rows-3"]);
     for ([_, asked, said], expected) in found.iter().zip([
-        "one (1.00 µs) is in front, and other takes 2.00 times as much (95 % interval 1.99 to 2.00)",
+        "one (1.00 µs) is in front, and other takes 2.00 times as much (99 % interval 1.99 to 2.00)",
         "with no difference shown to",
         "one (100 ns) took least, and other 9.00 times as much: too few blocks for a verdict",
     ]) {

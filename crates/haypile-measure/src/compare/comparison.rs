@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use super::difference::Difference;
 use super::metric::Metric;
 use crate::figure::Estimate;
 use crate::result::{Identity, Parameters};
-use crate::statistics::{Effect, Rule, Summary, Verdict};
+use crate::statistics::{Rule, Summary, Verdict};
 
 /// The results of all comparisons.
 #[derive(Clone, Debug)]
@@ -57,6 +58,19 @@ pub struct Side {
     pub errors: u64,
     /// The first of the errors.
     pub first_error: Option<String>,
+    /// Notes on what the centre of times does not show, for people.
+    pub notes: Vec<String>,
+}
+
+/// A check of comparisons that a slowdown fails.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Gate {
+    /// The centre and the mean, each at half of the level of a [`Rule`] in the one direction that counts: the mean
+    /// finds slow samples that are too few to move the centre.
+    #[default]
+    Both,
+    /// The centre alone.
+    Median,
 }
 
 /// The outcome of comparing two sides.
@@ -66,9 +80,7 @@ pub enum Outcome {
     /// Both sides were measured.
     Judged {
         /// New over old.
-        effect: Effect,
-        /// Whether samples were measured side by side.
-        pairing: Pairing,
+        difference: Difference,
         /// The verdict that follows from the change.
         verdict: Verdict,
     },
@@ -128,17 +140,25 @@ impl fmt::Display for Outcome {
 }
 
 impl Comparison {
-    /// The rows that are slower than this part allows (0.03 is 3 %), and those whose new side failed
+    /// The rows that are slower than this part allows (0.03 is 3 %) by a gate, and those whose new side failed
     /// or has no figures while the old one has.
     ///
-    /// A row counts if its verdict is "slower" and its estimate lies beyond the part. What is
-    /// [`missing`](Self::missing) has no row.
-    pub fn beyond(&self, part: f64) -> impl Iterator<Item = &Row> {
+    /// A row counts if it is significantly slower, beyond the noise floor, and its estimate lies beyond the part.
+    /// Blocks that are too few or too short for a verdict are not beyond. What is [`missing`](Self::missing) has no
+    /// row.
+    pub fn beyond(&self, part: f64, gate: Gate) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| match row.outcome {
-            Outcome::Judged { effect, verdict: Verdict::Slower, .. } => effect.change() > part,
+            Outcome::Judged { verdict, .. } if verdict.is_none() => false,
+            Outcome::Judged { ref difference, verdict } => match gate {
+                Gate::Median => verdict == Verdict::Slower && difference.centre.change() > part,
+                Gate::Both => [&difference.centre, &difference.mean].into_iter().any(|effect| {
+                    // Of both directions; half of it is the one that counts.
+                    let is_certain = effect.p_value() < Rule::SIGNIFICANCE;
+                    is_certain && effect.change() > part.max(self.rule.noise_floor())
+                }),
+            },
             Outcome::Failed => true,
             Outcome::NotMeasured => row.old.summary.is_some(),
-            Outcome::Judged { .. } => false,
         })
     }
 }

@@ -2,13 +2,45 @@
 
 use super::comparison::Pairing;
 use crate::result::Values;
-use crate::statistics::{Effect, EffectError};
+use crate::statistics::{Effect, EffectError, Rule, Verdict};
 
-/// Compares new with old: in pairs if any place has both, and else apart.
-pub fn difference(old: &Values<'_>, new: &Values<'_>) -> Result<(Effect, Pairing), EffectError> {
-    let pairs = old.paired(new);
-    if pairs.is_empty() {
-        return Ok((Effect::unpaired(&old.to_vec(), &new.to_vec())?, Pairing::Unpaired));
+/// New over old, by what most blocks show and by what all of them cost together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The ratio of the centres, which a few slow blocks do not move: verdicts are on it.
+    pub centre: Effect,
+    /// The ratio of the means, in which every block counts.
+    pub mean: Effect,
+    /// Whether samples were measured side by side.
+    pub pairing: Pairing,
+}
+
+impl Difference {
+    /// Compares new with old: in pairs if any place has both, and else apart.
+    ///
+    /// # Errors
+    ///
+    /// [`EffectError`] if a side has nothing.
+    pub fn of(old: &Values<'_>, new: &Values<'_>) -> Result<Self, EffectError> {
+        let pairs = old.paired(new);
+        if pairs.is_empty() {
+            let (old, new) = (old.to_vec(), new.to_vec());
+            let (centre, mean) = (Effect::unpaired(&old, &new)?, Effect::of_means(&old, &new)?);
+            return Ok(Self { centre, mean, pairing: Pairing::Unpaired });
+        }
+        let (centre, mean) = (Effect::paired(&pairs)?, Effect::of_sums(&pairs)?);
+        Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
-    Ok((Effect::paired(&pairs)?, Pairing::Paired { blocks: pairs.len() }))
+
+    /// Returns the verdict on the centre. `block_ns` is how long a block took, where the cost is a time.
+    pub fn verdict(&self, rule: Rule, block_ns: Option<u64>) -> Verdict {
+        rule.judge_timed(&self.centre, block_ns)
+    }
+
+    /// Returns the smallest change that would have been shown both of the centre and of the mean, as a part: below
+    /// it, nothing is said to be equal. `None` where no change would have been.
+    pub fn least_shown(&self, rule: Rule) -> Option<f64> {
+        Some(rule.least_shown(&self.centre)?.max(rule.least_shown(&self.mean)?))
+    }
 }

@@ -1,7 +1,10 @@
 //! The samples of one side that belong together.
 
+use std::collections::BTreeMap;
+
 use super::metric::Metric;
 use super::select::Selector;
+use crate::figure::notes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 
 /// Samples of the same experiment, case and parameters, and of what counts as the same subject,
@@ -41,6 +44,8 @@ pub(super) struct Group<'a> {
     pub(super) first_error: Option<String>,
     /// The median wall time of a sample, where the metric is a time.
     pub(super) block_ns: Option<u64>,
+    /// Notes on its times, where the metric is a time.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> GroupKey<'a> {
@@ -58,7 +63,7 @@ impl<'a> GroupKey<'a> {
 
 impl<'a> Group<'a> {
     /// The group of samples, of which there is at least one.
-    fn of(samples: &Samples<'a>, metric: Metric) -> Self {
+    fn of(samples: &Samples<'a>, case: &Samples<'a>, metric: Metric) -> Self {
         let mut group = Self {
             parameters: &samples[0].parameters,
             subject: &samples[0].subject.name,
@@ -70,6 +75,7 @@ impl<'a> Group<'a> {
             errors: 0,
             first_error: None,
             block_ns: metric.is_time().then(|| samples.median_wall_ns()).flatten(),
+            notes: if metric.is_time() { notes(case, samples) } else { Vec::new() },
         };
         for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {
@@ -96,7 +102,13 @@ pub(super) fn groups<'a>(
     naming: SubjectNaming,
     metric: Metric,
 ) -> Vec<(GroupKey<'a>, Group<'a>)> {
+    let cases: BTreeMap<_, _> =
+        samples.iter().collect::<Samples<'_>>().grouped(CaseKey::of).into_iter().collect();
     let chosen = samples.iter().filter(|sample| selector.takes(&sample.subject));
     let groups = chosen.collect::<Samples<'_>>().grouped(|sample| GroupKey::of(sample, naming));
-    groups.into_iter().map(|(key, samples)| (key, Group::of(&samples, metric))).collect()
+    let group = |(key, samples): (GroupKey<'a>, _)| {
+        let group = Group::of(&samples, &cases[&key.case], metric);
+        (key, group)
+    };
+    groups.into_iter().map(group).collect()
 }

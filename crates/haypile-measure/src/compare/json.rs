@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{Comparison, Outcome, Pairing, Row, Side};
-use crate::statistics::Rule;
+use crate::statistics::{Effect, Rule};
 
 /// The version of the form.
-const SCHEMA: u64 = 1;
+const SCHEMA: u64 = 2;
 
 impl Comparison {
     /// The comparison as JSON. What is infinite there is `null`, as JSON has no such number.
@@ -40,26 +40,35 @@ fn row(row: &Row, rule: Rule) -> Value {
 
 fn judgement(outcome: &Outcome, rule: Rule) -> Map<String, Value> {
     let value = match outcome {
-        Outcome::Judged { effect, pairing, .. } => json!({
-            "pairing": pairing.to_string(),
-            "pairs": match pairing {
-                Pairing::Paired { blocks } => Some(*blocks),
+        Outcome::Judged { difference, .. } => json!({
+            "pairing": difference.pairing.to_string(),
+            "pairs": match difference.pairing {
+                Pairing::Paired { blocks } => Some(blocks),
                 Pairing::Unpaired => None,
             },
-            "effect": {
-                "change": effect.change(),
-                "low": effect.interval().map(|interval| interval.low),
-                "high": effect.interval().map(|interval| interval.high),
-                "p_value": effect.p_value(),
-                "least_shown": rule.least_shown(effect),
-            },
+            "effect": effect(&difference.centre),
+            "mean_effect": effect(&difference.mean),
+            "least_shown": difference.least_shown(rule),
         }),
         Outcome::Failed | Outcome::NotMeasured => {
-            json!({ "pairing": null, "pairs": null, "effect": null })
+            json!({
+                "pairing": null, "pairs": null, "effect": null, "mean_effect": null, "least_shown": null,
+            })
         }
     };
     let Value::Object(fields) = value else { unreachable!("an object is written above") };
     fields
+}
+
+/// An effect with the interval that decides.
+fn effect(effect: &Effect) -> Value {
+    let interval = effect.deciding_interval();
+    json!({
+        "change": effect.change(),
+        "low": interval.map(|interval| interval.low),
+        "high": interval.map(|interval| interval.high),
+        "p_value": effect.p_value(),
+    })
 }
 
 fn side(side: &Side) -> Value {
@@ -74,6 +83,8 @@ fn side(side: &Side) -> Value {
         "min": summary.map(|summary| summary.min),
         "max": summary.map(|summary| summary.max),
         "errors": side.errors,
+        "mean": side.estimate.and_then(|estimate| estimate.mean),
         "first_error": side.first_error,
+        "notes": side.notes,
     })
 }

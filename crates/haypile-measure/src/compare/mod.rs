@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 
 use group::{Group, GroupKey, SubjectNaming};
 
-pub use comparison::{Comparison, Outcome, Pairing, Row, Side};
-pub use difference::difference;
+pub use comparison::{Comparison, Gate, Outcome, Pairing, Row, Side};
+pub use difference::Difference;
 pub use error::CompareError;
 pub use metric::{Metric, UnknownMetric};
 pub use read::read;
@@ -133,14 +133,15 @@ fn side(group: &Group<'_>) -> Side {
         estimate: Centre::of(&group.values.to_vec()).map(Estimate::from),
         errors: group.errors,
         first_error: group.first_error.clone(),
+        notes: group.notes.clone(),
     }
 }
 
 fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
-    match difference(&old.values, &new.values) {
-        Ok((effect, pairing)) => {
+    match Difference::of(&old.values, &new.values) {
+        Ok(difference) => {
             let block_ns = old.block_ns.into_iter().chain(new.block_ns).min();
-            Outcome::Judged { effect, pairing, verdict: rule.judge_timed(&effect, block_ns) }
+            Outcome::Judged { difference, verdict: difference.verdict(rule, block_ns) }
         }
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,

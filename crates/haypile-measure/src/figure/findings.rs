@@ -116,6 +116,7 @@ impl Finding {
             "value": self.estimate.value,
             "interval": ends,
             "mad": self.estimate.mad,
+            "mean": self.estimate.mean,
             "over": self.over,
         })
     }

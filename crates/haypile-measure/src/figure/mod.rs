@@ -7,6 +7,7 @@
 
 mod findings;
 mod known;
+mod notes;
 mod operations;
 
 use haypile_number::Quantity;
@@ -16,6 +17,7 @@ use crate::statistics::{Centre, Interval, Summary};
 
 pub use findings::{Finding, Findings};
 pub use known::*;
+pub use notes::notes;
 pub use operations::{Operations, PERCENTILES, Percentile};
 
 /// A quantity that is computed from samples.
@@ -64,6 +66,8 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The median absolute deviation of the blocks' values from their median; `None` of a single block.
     pub mad: Option<f64>,
+    /// The mean of the blocks' values, which outliers move; `None` where the value is not a centre.
+    pub mean: Option<f64>,
 }
 
 impl Figure {
@@ -126,9 +130,24 @@ impl Figure {
         samples.values(|sample| self.of_sample(sample))
     }
 
+    /// Returns the value of each block, in the order of the blocks: of rates, that of the block's cost. A ratio or
+    /// a median has none.
+    pub fn in_blocks(&self, samples: &Samples<'_>) -> Vec<f64> {
+        let costs = self.values(samples).to_vec();
+        match self.estimator {
+            Estimator::PerCentre(number, _) => costs.iter().map(|cost| number / cost).collect(),
+            _ => costs,
+        }
+    }
+
     /// Returns an estimate for people.
     pub fn write(&self, estimate: &Estimate) -> String {
         self.quantity.write(estimate.value)
+    }
+
+    /// Returns the mean of the blocks for people.
+    pub fn write_mean(&self, estimate: &Estimate) -> Option<String> {
+        estimate.mean.map(|mean| self.quantity.write(mean))
     }
 
     /// Returns the deviation of the blocks for people, as a share of the value.
@@ -141,7 +160,7 @@ impl Figure {
 impl Estimate {
     /// Returns the estimate of a value that is exact, or of which nothing more is known.
     pub fn exact(value: f64) -> Self {
-        Self { value, interval: None, mad: None }
+        Self { value, interval: None, mad: None, mean: None }
     }
 
     /// Returns the estimate with this interval, or with none.
@@ -156,7 +175,9 @@ impl Estimate {
         let turned = |ends: Interval| Interval { low: number / ends.high, high: number / ends.low };
         // The deviation is the same part of the value.
         let mad = self.mad.map(|mad| number / self.value * (mad / self.value));
-        Self { value: number / self.value, interval: self.interval.map(turned), mad }
+        // The rate of a mean cost: all operations over all time.
+        let mean = self.mean.map(|mean| number / mean);
+        Self { value: number / self.value, interval: self.interval.map(turned), mad, mean }
     }
 }
 
@@ -166,6 +187,7 @@ impl From<Centre> for Estimate {
             value: centre.value,
             interval: centre.interval,
             mad: (centre.count > 1).then_some(centre.mad),
+            mean: Some(centre.mean),
         }
     }
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::result::Sample;
+use crate::result::{Load, Sample};
 
 /// A sample of 10 operations that take `ns` nanoseconds each.
 fn sample(run: &str, block: u64, ns: u64) -> Sample {
@@ -139,4 +139,64 @@ fn percentiles_are_medians_over_samples_and_the_longest_is_of_all() {
     assert_eq!(percentiles, ["200ns", "6.00ns", "7.00ns", "8.00ns", "9.00ns"]);
     assert_eq!((get.mean, get.count, get.samples), (Some(5.5), 30, 3));
     assert_eq!(Operations::of(&samples, "set"), None);
+}
+
+/// Two subjects in 20 blocks, the costs of the first by block.
+fn measured(cost: impl Fn(u64) -> u64) -> Vec<Sample> {
+    let pair = |block| {
+        let own = Sample { position: block % 2, ..sample("a", block, cost(block)) };
+        let mut other = Sample { position: 1 - block % 2, ..sample("a", block, 100) };
+        other.subject.name = "other".to_owned();
+        [own, other]
+    };
+    (0..20).flat_map(pair).collect()
+}
+
+fn noted(samples: &[Sample]) -> Vec<String> {
+    let case: Samples<'_> = samples.iter().collect();
+    notes(&case, &case.by_subject()[0].1)
+}
+
+#[test]
+fn notes_say_what_centres_hide() {
+    assert_eq!(noted(&measured(|_| 100)), [""; 0]);
+    let slow = |block| if [3, 9, 11].contains(&block) { 500 } else { 100 };
+    let text = "3 of 20 samples took up to 5.00 times the centre";
+    assert_eq!(noted(&measured(slow)), [text]);
+    let first = |block| if block == 0 { 2000 } else { 100 };
+    assert_eq!(noted(&measured(first)), ["the first sample took 20.0 times the centre"]);
+    assert_eq!(noted(&measured(|block| 100 + 2 * block)), ["grew by 37.7\u{a0}% over the blocks"]);
+    let halves = |block| if block % 4 < 2 { 150 } else { 100 };
+    let both = noted(&measured(halves));
+    assert_eq!(both[0], "two speeds: 10 of 20 samples took 1.50 times as long as the others");
+}
+
+#[test]
+fn a_subject_after_which_all_is_slow_is_named() {
+    // After itself in every fourth block, and slower then.
+    let mut samples = measured(|_| 100);
+    for sample in &mut samples {
+        let is_own = sample.subject.name == "memory";
+        sample.position = u64::from(is_own == (sample.block % 4 == 3));
+        if is_own && sample.block % 4 == 0 && sample.block > 0 {
+            sample.cpu_ns = 1300;
+        }
+    }
+    assert_eq!(noted(&samples), ["took 1.30 times as long after memory"]);
+}
+
+/// A stall of the machine is not the subject's fault, and is told all the same.
+#[test]
+fn stalls_for_which_other_work_is_the_reason_say_so() {
+    let mut samples = measured(|block| if block == 7 { 500 } else { 100 });
+    let stalled = samples.iter_mut().find(|sample| sample.block == 7 && sample.cpu_ns == 5000);
+    let load = |waited_ns| Load { seen_ns: 20_000, waited_ns: Some(waited_ns), ..Load::default() };
+    // The sample took 8,000 ns more than the others.
+    let stalled = stalled.unwrap();
+    stalled.load = Some(load(4_000));
+    let text = "1 of 20 samples took 5.00 times the centre, while other work had the processor";
+    assert_eq!(noted(&samples), [text]);
+    let stalled = samples.iter_mut().find(|sample| sample.cpu_ns == 5000).unwrap();
+    stalled.load = Some(load(3_900));
+    assert_eq!(noted(&samples), ["1 of 20 samples took 5.00 times the centre"]);
 }

@@ -40,9 +40,7 @@ impl Sample {
     /// processors nothing does: they wait for each other.
     pub fn disturbance(&self, cores: u64) -> Option<f64> {
         let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
-        let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
-        let threads = number("threads")
-            .map(|threads| threads.saturating_mul(number("processes").unwrap_or(1)));
+        let threads = self.threads();
         let share = |ns: Option<u64>, of: u64| {
             // A wait that began before counts as a whole.
             (ns.unwrap_or(0) as f64 / (load.seen_ns.saturating_mul(of)) as f64).min(1.0)
@@ -54,6 +52,23 @@ impl Sample {
         };
         let most = waited.max(share(load.steal_ns, cores.max(1)));
         Some(most).filter(|most| *most > DISTURBED)
+    }
+
+    /// Returns for how long other work kept the sample from a processor, in nanoseconds, as far as the system
+    /// tells: the first thread of the runner, or of several threads any task of the machine.
+    pub fn kept_waiting_ns(&self) -> u64 {
+        let Some(load) = &self.load else { return 0 };
+        let waited = match self.threads() {
+            Some(1) | None => load.waited_ns,
+            Some(_) => load.cpu_pressure_ns,
+        };
+        waited.unwrap_or(0).saturating_add(load.steal_ns.unwrap_or(0))
+    }
+
+    /// The threads of all processes together, where the case says how many there are.
+    fn threads(&self) -> Option<u64> {
+        let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
+        Some(number("threads")?.saturating_mul(number("processes").unwrap_or(1)))
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Centre {
     pub interval: Option<Interval>,
     /// The median absolute deviation of the values from their median.
     pub mad: f64,
+    /// The mean of the values, which a few large ones move.
+    pub mean: f64,
     /// The number of values.
     pub count: usize,
 }
@@ -29,6 +31,7 @@ impl Centre {
             value: effect.ratio(),
             interval: effect.interval().map(Interval::factors),
             mad,
+            mean: values.iter().sum::<f64>() / values.len() as f64,
             count: values.len(),
         })
     }

@@ -93,7 +93,9 @@ impl Effect {
         let old = TrimmedMean::of(&old_logs).ok_or_else(|| empty.clone())?;
         let new = TrimmedMean::of(&new_logs).ok_or(empty)?;
         let squared_error = old.squared_error.zip(new.squared_error).map(|(old, new)| old + new);
-        Ok(Self::new(new.mean - old.mean, squared_error, shared_freedom(&old, &new), samples))
+        let freedom =
+            shared_freedom((old.squared_error, old.freedom), (new.squared_error, new.freedom));
+        Ok(Self::new(new.mean - old.mean, squared_error, freedom, samples))
     }
 
     /// Compares sums: each pair holds the old and the new sum of one cluster of samples that depend on each
@@ -116,8 +118,26 @@ impl Effect {
         let (old, new) = sums(&ordered);
         // Finite numbers may have a sum that is not.
         let log_ratio = logarithm(new)? - logarithm(old)?;
-        let (squared_error, freedom) = jackknife(&ordered, old);
+        let (squared_error, freedom) = jackknife(&ordered, (old, new));
         Ok(Self::new(log_ratio, squared_error, freedom, clusters.len()))
+    }
+
+    /// Compares the means of samples that were measured apart, with nothing trimmed: what a few slow samples cost
+    /// is in them. The error is that of the logarithms of both means (Welch, by the delta method).
+    ///
+    /// All samples have to be finite and above 0.
+    pub fn of_means(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
+        // What cannot be compared is found there.
+        Self::unpaired(old, new)?;
+        let (old_mean, new_mean) = (Mean::of(old), Mean::of(new));
+        let log_ratio = logarithm(new_mean.mean)? - logarithm(old_mean.mean)?;
+        let errors = old_mean.squared_error.zip(new_mean.squared_error);
+        let freedom = shared_freedom(
+            (old_mean.squared_error, old.len() as f64 - 1.0),
+            (new_mean.squared_error, new.len() as f64 - 1.0),
+        );
+        let squared_error = errors.map(|(old, new)| old + new);
+        Ok(Self::new(log_ratio, squared_error, freedom, old.len().min(new.len())))
     }
 
     fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64, samples: usize) -> Self {
@@ -146,6 +166,16 @@ impl Effect {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.margin).exp_m1(),
             high: (self.log_ratio + error.margin).exp_m1(),
+        })
+    }
+
+    /// Where the change lies with the confidence with which a [`Rule`] decides, which is 99 %: it leaves 0 out
+    /// where a verdict, noise floor aside, says that there is a difference. `None` with a single sample on a side;
+    /// the upper end can be infinite with very few.
+    pub fn deciding_interval(&self) -> Option<Interval> {
+        self.error.map(|error| Interval {
+            low: (self.log_ratio - error.significant).exp_m1(),
+            high: (self.log_ratio + error.significant).exp_m1(),
         })
     }
 
@@ -195,7 +225,7 @@ fn add(sum: (f64, f64), pair: (f64, f64)) -> (f64, f64) {
 /// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
 /// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
 /// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
-fn jackknife(clusters: &[(f64, f64)], old: f64) -> (Option<f64>, f64) {
+fn jackknife(clusters: &[(f64, f64)], (old, new): (f64, f64)) -> (Option<f64>, f64) {
     if clusters.len() < 2 {
         return (None, 0.0);
     }
@@ -208,24 +238,44 @@ fn jackknife(clusters: &[(f64, f64)], old: f64) -> (Option<f64>, f64) {
     let mut after = (0.0, 0.0);
     let mut without = Vec::with_capacity(clusters.len());
     for (&before, &cluster) in before.iter().zip(clusters).rev() {
-        let (old, new) = add(before, after);
-        without.push(f64::ln(new) - f64::ln(old));
+        let others = add(before, after);
+        without.push(f64::ln(others.1) - f64::ln(others.0));
         after = add(after, cluster);
     }
     let count = clusters.len() as f64;
     let mean = without.iter().sum::<f64>() / count;
     let squares: f64 = without.iter().map(|ratio| (ratio - mean).powi(2)).sum();
-    let weights: f64 = clusters.iter().map(|one| (one.0 / old).powi(2)).sum();
+    // Of both sides alike: old and new can change places.
+    let weight = |one: &(f64, f64)| f64::midpoint(one.0 / old, one.1 / new);
+    let weights: f64 = clusters.iter().map(|one| weight(one).powi(2)).sum();
     (Some(squares * (count - 1.0) / count), (1.0 / weights - 1.0).max(1.0))
 }
 
-/// The degrees of freedom of a difference between two means (Welch).
-fn shared_freedom(old: &TrimmedMean, new: &TrimmedMean) -> f64 {
-    match (old.squared_error, new.squared_error) {
+/// The mean of samples, and the squared error of its logarithm.
+struct Mean {
+    mean: f64,
+    squared_error: Option<f64>,
+}
+
+impl Mean {
+    /// Of samples that are above 0, of which there is at least one.
+    fn of(samples: &[f64]) -> Self {
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let squares: f64 = samples.iter().map(|sample| (sample / mean - 1.0).powi(2)).sum();
+        let squared_error = (samples.len() > 1).then(|| squares / (count * (count - 1.0)));
+        Self { mean, squared_error }
+    }
+}
+
+/// The degrees of freedom of a difference between two means (Welch), from the squared error and the degrees of
+/// freedom of each.
+fn shared_freedom(old: (Option<f64>, f64), new: (Option<f64>, f64)) -> f64 {
+    match (old.0, new.0) {
         (Some(a), Some(b)) if a + b > 0.0 => {
             // As parts of their sum: the squares of tiny numbers are zero.
             let part = a / (a + b);
-            1.0 / (part.powi(2) / old.freedom + (1.0 - part).powi(2) / new.freedom)
+            1.0 / (part.powi(2) / old.1 + (1.0 - part).powi(2) / new.1)
         }
         _ => 1.0,
     }

@@ -34,6 +34,7 @@
 
 mod centre;
 mod effect;
+mod notes;
 mod order;
 mod summary;
 mod trimmed;
@@ -41,6 +42,7 @@ mod verdict;
 
 pub use centre::Centre;
 pub use effect::{Effect, EffectError, Interval};
+pub use notes::{Note, Turn};
 pub use order::MedianInterval;
 pub use summary::Summary;
 pub use verdict::{Rule, RuleError, Verdict};

@@ -2,6 +2,7 @@
 
 use haypile_measure::compare::{Comparison, Outcome, compare};
 use haypile_measure::result::Sample;
+use haypile_measure::statistics::Effect;
 use proptest::prelude::*;
 
 use crate::samples::{failed, question, sample};
@@ -18,7 +19,7 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
 
 /// A row's subject, outcome, logarithm of the ratio and p-value, in numbers that rounding does not
 /// touch.
-type Told = (String, &'static str, Option<(i64, i64)>);
+type Told = (String, &'static str, Option<[[i64; 2]; 2]>);
 
 /// The rows, sorted by subject.
 fn rows(comparison: &Comparison) -> Vec<Told> {
@@ -27,10 +28,11 @@ fn rows(comparison: &Comparison) -> Vec<Told> {
         .iter()
         .map(|row| {
             let numbers = match row.outcome {
-                Outcome::Judged { effect, .. } => {
+                Outcome::Judged { difference, .. } => {
                     #[expect(clippy::cast_possible_truncation, reason = "logarithms")]
                     let rounded = |number: f64| (number * 1e9).round() as i64;
-                    Some((rounded(effect.ratio().ln()), rounded(effect.p_value())))
+                    let of = |effect: Effect| [effect.ratio().ln(), effect.p_value()].map(rounded);
+                    Some([of(difference.centre), of(difference.mean)])
                 }
                 _ => None,
             };
@@ -81,7 +83,7 @@ proptest! {
         };
         for (there, back) in rows(&there).into_iter().zip(rows(&back)) {
             prop_assert_eq!(&there.0, &back.0);
-            prop_assert_eq!(there.2.map(|(log, p)| (-log, p)), back.2);
+            prop_assert_eq!(there.2.map(|both| both.map(|[log, p]| [-log, p])), back.2);
             prop_assert!(there.1 == inverse(back.1) || back.1 == inverse(there.1));
         }
     }

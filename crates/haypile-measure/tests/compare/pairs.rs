@@ -1,6 +1,6 @@
 //! The pairing of samples.
 
-use haypile_measure::compare::{CompareError, Metric, Outcome, Pairing, compare};
+use haypile_measure::compare::{CompareError, Gate, Metric, Outcome, Pairing, compare};
 use haypile_measure::result::Sample;
 use haypile_measure::statistics::Verdict;
 use serde_json::json;
@@ -10,8 +10,8 @@ use crate::samples::{failed, question, sample};
 fn outcome(old: &[Sample], new: &[Sample]) -> (f64, Pairing, Verdict) {
     let comparison = compare(old, new, &question()).unwrap();
     let [row] = comparison.rows.as_slice() else { panic!("{:?}", comparison.rows) };
-    let Outcome::Judged { effect, pairing, verdict } = row.outcome else { panic!("{row:?}") };
-    ((effect.change() * 1e6).round() / 1e6, pairing, verdict)
+    let Outcome::Judged { difference, verdict } = row.outcome else { panic!("{row:?}") };
+    ((difference.centre.change() * 1e6).round() / 1e6, difference.pairing, verdict)
 }
 
 /// The machine is ten times slower from block to block; within a block new costs 5 % more.
@@ -78,12 +78,12 @@ fn errors_are_no_figures() {
     let all_bad = [failed(sample("a", "r", 0, 1)), failed(sample("a", "r", 1, 1))];
 
     let comparison = compare(&good, &one_bad, &question()).unwrap();
-    assert_eq!(comparison.beyond(0.03).count(), 0);
+    assert_eq!(comparison.beyond(0.03, Gate::Both).count(), 0);
     assert!(comparison.warnings[0].contains("1 of 2 new samples are errors, such as: the runner"));
 
     let comparison = compare(&good, &all_bad, &question()).unwrap();
     assert_eq!(comparison.rows[0].outcome, Outcome::Failed);
-    assert_eq!(comparison.beyond(0.03).count(), 1, "what fails is beyond every limit");
+    assert_eq!(comparison.beyond(0.03, Gate::Both).count(), 1, "what fails is beyond every limit");
 
     let nothing = compare(&all_bad, &good, &question());
     assert!(matches!(nothing, Err(CompareError::NotMeasured { metric: Metric::Cpu })));
@@ -103,8 +103,9 @@ fn a_metric_that_was_not_measured_is_no_figure() {
 #[test]
 fn beyond_is_slower_by_more_than_the_part() {
     let of = |cost| -> Vec<Sample> { (0..5).map(|it| sample("a", "r", it, cost)).collect() };
-    let beyond =
-        |cost, part| compare(&of(100), &of(cost), &question()).unwrap().beyond(part).count();
+    let beyond = |cost, part| {
+        compare(&of(100), &of(cost), &question()).unwrap().beyond(part, Gate::Both).count()
+    };
     assert_eq!([beyond(104, 0.03), beyond(104, 0.05), beyond(80, 0.0)], [1, 0, 0]);
 }
 
@@ -119,7 +120,7 @@ fn few_and_short_blocks_have_no_verdict() {
     // A million operations of 9 ns of processor time take 18 ms here.
     assert_eq!(outcome(&of(4, 9), &of(4, 90)).2, Verdict::TooShort);
     let (old, new) = (of(3, 100), of(3, 900));
-    assert_eq!(compare(&old, &new, &question()).unwrap().beyond(0.0).count(), 0);
+    assert_eq!(compare(&old, &new, &question()).unwrap().beyond(0.0, Gate::Both).count(), 0);
     let mut memory = question();
     memory.metric = Metric::Memory;
     let with = |cost: u64, bytes: u64| -> Vec<Sample> {
@@ -131,4 +132,27 @@ fn few_and_short_blocks_have_no_verdict() {
         panic!("it is judged")
     };
     assert_eq!(verdict, Verdict::Slower, "of memory, time says nothing");
+}
+
+/// Every sixth sample takes five times as long: the centre is as before.
+#[test]
+fn slow_samples_that_do_not_move_the_centre_are_found() {
+    let tail = |block| if block % 6 == 5 { 500 } else { 100 };
+    let of = |run: &str, cost: fn(u64) -> u64| -> Vec<Sample> {
+        (0..96).map(|block| sample("a", run, block, cost(block))).collect()
+    };
+    for run in ["r", "s"] {
+        let comparison = compare(&of("r", |_| 100), &of(run, tail), &question()).unwrap();
+        let row = &comparison.rows[0];
+        let Outcome::Judged { difference, verdict } = row.outcome else { panic!("{row:?}") };
+        assert_eq!(verdict, Verdict::NoDifference);
+        assert!((difference.mean.change() - 2.0 / 3.0).abs() < 1e-9, "{difference:?}");
+        assert!(difference.centre.change().abs() < 1e-9, "{difference:?}");
+        // Nothing below a quarter more can be said to be absent.
+        assert!(difference.least_shown(comparison.rule).unwrap() > 0.25, "{difference:?}");
+        assert_eq!(row.new.notes, ["16 of 96 samples took up to 5.00 times the centre"]);
+        assert_eq!(row.old.notes, [""; 0]);
+        let beyond = |gate| comparison.beyond(0.03, gate).count();
+        assert_eq!((beyond(Gate::Both), beyond(Gate::Median)), (1, 0), "run {run}");
+    }
 }

@@ -6,3 +6,4 @@
 mod error_rates;
 mod known_answers;
 mod laws;
+mod notes;

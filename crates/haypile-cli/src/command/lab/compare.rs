@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use haypile_measure::compare::{
-    Comparison, Outcome, Pairing, Question, Row, Selector, compare, read,
+    Comparison, Outcome, Pairing, Question, Row, Selector, Side, compare, read,
 };
 use haypile_measure::parameters;
 use haypile_measure::result::Identity;
@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &Compare) -> anyhow::Result<ExitCode> {
     };
     let mut comparison = compare(&old.samples, new_samples, &question)?;
     comparison.warnings.splice(0..0, warnings);
-    let beyond = arguments.fail_above.map(|part| comparison.beyond(part).count());
+    let beyond =
+        arguments.fail_above.map(|part| comparison.beyond(part, arguments.gate.into()).count());
     if arguments.json {
         print_json(&comparison, arguments, beyond)?;
     } else {
@@ -78,6 +79,7 @@ fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> 
     }
     lines.push(String::new());
     lines.push(rows(comparison, &varying));
+    lines.extend(notes(comparison, &varying));
     lines.push(tally(comparison));
     if let (Some(part), Some(beyond)) = (arguments.fail_above, beyond) {
         lines.push(format!("{beyond} beyond {} %", part * 100.0));
@@ -86,8 +88,10 @@ fn text(comparison: &Comparison, arguments: &Compare, beyond: Option<usize>) -> 
             lines.push(format!("{missing} missing in new, which may be slower; measure them too"));
         }
     }
-    let is_unpaired =
-        |row: &Row| matches!(row.outcome, Outcome::Judged { pairing: Pairing::Unpaired, .. });
+    let is_unpaired = |row: &Row| match &row.outcome {
+        Outcome::Judged { difference, .. } => difference.pairing == Pairing::Unpaired,
+        _ => false,
+    };
     if comparison.rows.iter().any(is_unpaired) {
         lines.push(
             "unpaired: old and new come from different runs; everything else that changed between \
@@ -114,7 +118,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
             cells.extend(varying.iter().map(|name| value(name).unwrap_or_default()));
             cells.push(subject(row, has_programs));
             let figure = comparison.metric.figure();
-            let value = |side: &haypile_measure::compare::Side| {
+            let value = |side: &Side| {
                 let estimate = side.estimate.as_ref();
                 let text = estimate.map_or_else(|| "-".to_owned(), |it| figure.write(it));
                 haypile_number::with_plain_spaces(&text)
@@ -126,7 +130,7 @@ fn rows(comparison: &Comparison, varying: &[String]) -> String {
         .collect();
     let mut header = vec!["Case".to_owned()];
     header.extend(varying.iter().cloned());
-    let last = ["Subject", "Old", "New", "Change", "95 % interval", "Blocks", "Verdict"];
+    let last = ["Subject", "Old", "New", "Change", "99 % interval", "Mean", "Blocks", "Verdict"];
     header.extend(last.map(str::to_owned));
     let text = varying.len() + 2;
     table(&header, text, text, &rows)
@@ -147,27 +151,42 @@ fn subject(row: &Row, has_programs: bool) -> String {
     }
 }
 
-fn judgement(outcome: &Outcome, rule: Rule) -> [String; 4] {
-    let (change, interval, blocks) = match outcome {
-        Outcome::Judged { effect, pairing, .. } => {
-            let blocks = match pairing {
-                Pairing::Paired { blocks } => blocks.to_string(),
-                Pairing::Unpaired => pairing.to_string(),
-            };
-            let ends = |ends: Interval| format!("{} to {}", percent(ends.low), percent(ends.high));
-            let interval = effect.interval().map_or_else(|| "-".to_owned(), ends);
-            (percent(effect.change()), interval, blocks)
+fn judgement(outcome: &Outcome, rule: Rule) -> [String; 5] {
+    let nothing = || "-".to_owned();
+    let Outcome::Judged { difference, verdict } = outcome else {
+        return [nothing(), nothing(), nothing(), nothing(), outcome.to_string()];
+    };
+    let blocks = match difference.pairing {
+        Pairing::Paired { blocks } => blocks.to_string(),
+        Pairing::Unpaired => difference.pairing.to_string(),
+    };
+    let ends = |ends: Interval| format!("{} to {}", percent(ends.low), percent(ends.high));
+    let interval = difference.centre.deciding_interval().map_or_else(nothing, ends);
+    // A difference that is not shown may be there: up to this one.
+    let least = difference.least_shown(rule).filter(|_| *verdict == Verdict::NoDifference);
+    let verdict = least.map_or_else(
+        || verdict.to_string(),
+        |least| format!("none beyond {:.1} % shown", least * 100.0),
+    );
+    let (change, mean) = (difference.centre.change(), difference.mean.change());
+    [percent(change), interval, percent(mean), blocks, verdict]
+}
+
+/// Returns what the centres of a row's sides do not show.
+fn notes(comparison: &Comparison, varying: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in &comparison.rows {
+        let value = |name: &String| {
+            Some(format!(" {name}={}", parameters::text(row.parameters.get(name)?)))
+        };
+        let values: String = varying.iter().filter_map(value).collect();
+        for (name, side) in [("old", &row.old), ("new", &row.new)] {
+            let note = |note| format!("{name} {}{values}, {}: {note}", row.case, side.subject);
+            let own = side.notes.iter().map(note);
+            lines.extend(own.map(|line| haypile_number::with_plain_spaces(&line)));
         }
-        _ => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
-    };
-    let verdict = match outcome {
-        // A difference that is not shown may be there: up to this one.
-        Outcome::Judged { effect, verdict: Verdict::NoDifference, .. } => rule
-            .least_shown(effect)
-            .map(|least| format!("none beyond {:.1} % shown", least * 100.0)),
-        _ => None,
-    };
-    [change, interval, blocks, verdict.unwrap_or_else(|| outcome.to_string())]
+    }
+    lines
 }
 
 /// Returns a change for people: `+3.1 %`, or `x 12.0` for a large one.

@@ -6,6 +6,7 @@ mod installed;
 mod latency;
 mod measuring;
 mod run;
+mod strip;
 pub(crate) mod table;
 
 use clap::{ArgMatches, Args, Command};

@@ -10,6 +10,7 @@ use haypile_measure::statistics::Effect;
 use haypile_number::Quantity;
 
 use super::latency::latencies;
+use super::strip::strip;
 use crate::experiment::Printout;
 use crate::ranking::{Figures, Ranking, rankings};
 
@@ -58,10 +59,11 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
         }
     }
     let has_server = ranking.subjects.iter().any(|figures| figures.server.is_some());
-    let mut header = vec!["Subject", CPU.title, "MAD"];
+    let mut header = vec!["Subject", CPU.title, "Mean", "MAD"];
     // Additional time, if any subject has a server.
     header.extend(has_server.then_some(SERVER.title));
     header.extend([WALL.title, "MAD", "Relative", "95 % interval", HIT_RATIO.title, MEMORY.title]);
+    header.push("Samples");
     let named = |figures: &Figures| {
         let subject = &figures.subject;
         if several { subject.identity().to_string() } else { subject.name.clone() }
@@ -69,8 +71,13 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
     let rows: Vec<_> =
         ranking.subjects.iter().map(|one| row(named(one), one, has_server)).collect();
     // How far the samples spread, the wall time's first: the interval says what that does to the result.
-    let mads = [header.len() - 5, 2];
-    printout.text(format!("{heading}\n")).table(header, 1, 1, rows).spare(mads);
+    let spare = [header.len() - 6, 3, header.len() - 1, 2];
+    printout.text(format!("{heading}\n")).table(header, 1, 1, rows).spare(spare);
+    for figures in &ranking.subjects {
+        for note in &figures.notes {
+            printout.text(format!("{}: {note}\n", named(figures)));
+        }
+    }
     for figures in &ranking.subjects {
         if let Some(error) = &figures.first_error {
             let errors = match figures.errors {
@@ -85,11 +92,15 @@ fn case(printout: &mut Printout, ranking: &Ranking, varying: &[String], several:
 fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     let [relative, interval] = effect(figures.relative.as_ref());
     let mut row = vec![name];
-    row.extend(spread(&CPU, figures.cpu));
+    let [cpu, mad] = spread(&CPU, figures.cpu);
+    let mean = figures.cpu.and_then(|cpu| CPU.write_mean(&cpu));
+    row.extend([cpu, mean.unwrap_or_else(|| NOTHING.to_owned()), mad]);
     row.extend(has_server.then(|| written(&SERVER, figures.server)));
     row.extend(spread(&WALL, figures.wall));
     row.extend([relative, interval]);
     row.extend([written(&HIT_RATIO, figures.hit_ratio), written(&MEMORY, figures.memory)]);
+    let centre = figures.cpu.map_or(0.0, |cpu| cpu.value);
+    row.push(strip(&figures.costs, centre));
     row
 }
 

@@ -23,12 +23,10 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     let mut body = Body { answer: answer(&rows, of.len()), ..Body::default() };
     let means: Vec<Bar> = rows
         .iter()
-        .map(|row| Bar {
-            label: printable(&row.subject),
-            values: vec![
-                row.mean.map(|mean| Estimate::exact(mean.bytes)),
-                row.mean.map(|mean| Estimate::exact(mean.objects)),
-            ],
+        .map(|row| {
+            let bytes = row.mean.map(|mean| Estimate::exact(mean.bytes));
+            let objects = row.mean.map(|mean| Estimate::exact(mean.objects));
+            Bar::new(printable(&row.subject), vec![bytes, objects])
         })
         .take(MAX_BARS)
         .collect();
@@ -52,12 +50,9 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
         let places: Vec<(usize, f64)> =
             of_trace.map(|(at, (_, percent))| (at, *percent)).take(MAX_MEASURES).collect();
         let measures = places.iter().map(|(_, percent)| capacity(*percent)).collect();
-        let bar = |row: &ReplayRow| Bar {
-            label: printable(&row.subject),
-            values: places
-                .iter()
-                .map(|(at, _)| Some(Estimate::exact(row.cases[*at]?.bytes)))
-                .collect(),
+        let bar = |row: &ReplayRow| {
+            let value = |(at, _): &(usize, f64)| Some(Estimate::exact(row.cases[*at]?.bytes));
+            Bar::new(printable(&row.subject), places.iter().map(value).collect())
         };
         let bars = rows.iter().map(bar).take(MAX_BARS).collect();
         let title = format!("Byte hit ratio: {}", printable(trace));

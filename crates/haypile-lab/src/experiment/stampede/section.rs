@@ -28,7 +28,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
                 ));
             }
             let value = entrant.estimate(&COMPUTATIONS);
-            bars.push(Bar { label: entrant.label.clone(), values: vec![value] });
+            bars.push(Bar::new(entrant.label.clone(), vec![value]));
         }
         bars.sort_by(|one: &Bar, other: &Bar| {
             let computed = |bar: &Bar| bar.values[0].as_ref().map_or(f64::MAX, |each| each.value);

@@ -3,7 +3,8 @@
 use haypile_measure::figure::{self, Figure};
 use haypile_number::Quantity;
 
-use crate::report::body::figures::{MAX_MULTIPLES, bars, picture, table, written};
+use crate::report::body::details::details_of;
+use crate::report::body::figures::{MAX_MULTIPLES, bars, picture, written};
 use crate::report::body::front;
 use crate::report::case::{Case, Entrant, varying};
 use crate::report::chart::Bar;
@@ -37,10 +38,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             .collect();
         if !found.is_empty() {
             parts.push(format!("proof, of the first group there is still: {}", list(&found)));
-            let bar = |entrant: &Entrant<'_>| Bar {
-                label: entrant.label.clone(),
-                values: vec![ratio(entrant)],
-            };
+            let bar = |entrant: &Entrant<'_>| Bar::new(entrant.label.clone(), vec![ratio(entrant)]);
             let bars = with.map(bar).collect();
             let title = "proof: found of the first group".to_owned();
             body.multiples.push(picture(
@@ -53,7 +51,6 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     }
     body.answers = parts;
     body.tables.push(front::table(timed.into_iter(), &varying, TIMES[0]));
-    let details = cases.iter().take(crate::report::body::figures::MAX_TABLES);
-    body.tables.extend(details.map(|case| table(case, &case.title(&varying), TIMES[0], TIMES[1])));
+    details_of(&mut body, cases, &varying, TIMES);
     body
 }

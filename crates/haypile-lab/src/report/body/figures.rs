@@ -40,6 +40,7 @@ pub(crate) fn bars(
     let bar = |entrant: &&Entrant<'_>| Bar {
         label: entrant.label.clone(),
         values: measures.iter().map(|figure| entrant.estimate(figure)).collect(),
+        samples: measures.iter().map(|figure| figure.in_blocks(&entrant.samples)).collect(),
     };
     let mut bars: Vec<Bar> = entrants.iter().map(bar).collect();
     let mut same = None;
@@ -49,6 +50,7 @@ pub(crate) fn bars(
         same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.what)));
         for bar in &mut bars {
             bar.values.truncate(1);
+            bar.samples.truncate(1);
         }
     }
     let names = measures.iter().take(bars[0].values.len()).map(|one| one.what.to_owned());
@@ -98,6 +100,9 @@ pub(crate) fn picture(
     if intervals.any(|estimate| estimate.interval.is_some()) {
         caption.push("Lines across the ends are 95\u{A0}% intervals.");
     }
+    if chart.rows.iter().any(|bar| bar.samples.iter().any(|samples| !samples.is_empty())) {
+        caption.push("Each dot is a sample.");
+    }
     Picture {
         slug: slug(&title),
         title,
@@ -143,17 +148,19 @@ pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) 
     let missing = case.entrants.iter().filter(|one| one.estimate(cost).is_none());
     let row = |entrant: &Entrant<'_>| {
         let [cpu, cpu_mad] = times(entrant, cost);
+        let mean = entrant.estimate(cost).and_then(|estimate| cost.write_mean(&estimate));
         let [wall, wall_mad] = times(entrant, wall);
         let reference = first.filter(|first| !std::ptr::eq(*first, entrant));
         let over = reference.and_then(|first| entrant.over(first, cost));
         // What is wanted most stands on the left, where a narrow screen begins.
         let verdict = over.as_ref().map_or_else(nothing, verdict);
-        let mut row = vec![entrant.label.clone(), verdict, cpu, cpu_mad];
+        let mut row =
+            vec![entrant.label.clone(), verdict, cpu, mean.unwrap_or_else(nothing), cpu_mad];
         row.extend(match &over {
             None => [nothing(), nothing()],
             Some(over) => [
-                format!("{}{NBSP}×", Quantity::Factor.write(over.effect.ratio())),
-                ends(&over.effect).unwrap_or_else(nothing),
+                format!("{}{NBSP}×", Quantity::Factor.write(over.difference.centre.ratio())),
+                ends(&over.difference).unwrap_or_else(nothing),
             ],
         });
         if has_server {
@@ -167,7 +174,7 @@ pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) 
     };
     let rows = measured.chain(missing).map(row).collect();
     let mut names =
-        vec!["Subject", "Verdict", cost.title, "MAD", "Over the first", "95 % interval"];
+        vec!["Subject", "Verdict", cost.title, "Mean", "MAD", "Over the first", "99 % interval"];
     names.extend(has_server.then_some(figure::SERVER.title));
     names.extend([
         wall.title,

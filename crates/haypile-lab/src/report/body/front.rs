@@ -1,8 +1,8 @@
 //! The subject in front, and how sure that is.
 
-use haypile_measure::compare::Pairing;
+use haypile_measure::compare::{Difference, Pairing};
 use haypile_measure::figure::{Figure, write_factors};
-use haypile_measure::statistics::{Effect, Rule, Verdict};
+use haypile_measure::statistics::{Rule, Verdict};
 use haypile_number::{NBSP, Quantity};
 
 use super::super::case::{Case, Entrant, Lead, Next};
@@ -36,15 +36,15 @@ pub(crate) fn of_case(case: &Case<'_>, cost: &Figure) -> Option<String> {
             verdict if verdict.is_none() => format!(
                 "{first} took least, and {} {} times as much: {verdict} for a verdict",
                 next.entrant.label,
-                Quantity::Factor.write(next.effect.ratio())
+                Quantity::Factor.write(next.difference.centre.ratio())
             ),
             _ if !lead.level.is_empty() => {
                 let level = lead.level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
                 let beyond = lead.level.len() - level.len();
                 let others = if beyond > 0 { format!(" nor {beyond} more") } else { String::new() };
                 // Of several, each has a limit of its own: the table has them.
-                let least =
-                    Rule::default().least_shown(&next.effect).filter(|_| lead.level.len() == 1);
+                let least = next.difference.least_shown(Rule::default());
+                let least = least.filter(|_| lead.level.len() == 1);
                 let least = least.map_or_else(String::new, |least| {
                     format!(" (one of {:.1}{NBSP}% would have been)", least * 100.0)
                 });
@@ -53,8 +53,8 @@ pub(crate) fn of_case(case: &Case<'_>, cost: &Figure) -> Option<String> {
             _ => format!(
                 "{first} is in front, and {} takes {} times as much{}",
                 next.entrant.label,
-                Quantity::Factor.write(next.effect.ratio()),
-                interval(&next.effect).map(|ends| format!(" ({ends})")).unwrap_or_default(),
+                Quantity::Factor.write(next.difference.centre.ratio()),
+                interval(&next.difference).map(|ends| format!(" ({ends})")).unwrap_or_default(),
             ),
         },
     })
@@ -81,7 +81,9 @@ pub(crate) fn of_cases<'c>(
         match (&lead.next, lead.level.as_slice()) {
             (None, _) => unopposed += 1,
             (Some(next), _) if next.verdict.is_none() => unjudged += 1,
-            (Some(next), []) => raise(&mut alone, &lead.first.label, Some(next.effect.ratio())),
+            (Some(next), []) => {
+                raise(&mut alone, &lead.first.label, Some(next.difference.centre.ratio()));
+            }
             (Some(_), level) => {
                 for label in [&lead.first.label].into_iter().chain(level) {
                     raise(&mut among, label, None);
@@ -184,9 +186,9 @@ pub(crate) fn table<'c>(
                 next.entrant.label.clone(),
                 verdict(next),
                 takes,
-                format!("{}{NBSP}×", Quantity::Factor.write(next.effect.ratio())),
-                ends(&next.effect).unwrap_or_else(|| NOTHING.to_owned()),
-                match next.pairing {
+                format!("{}{NBSP}×", Quantity::Factor.write(next.difference.centre.ratio())),
+                ends(&next.difference).unwrap_or_else(|| NOTHING.to_owned()),
+                match next.difference.pairing {
                     Pairing::Paired { blocks } => blocks.to_string(),
                     Pairing::Unpaired => "unpaired".to_owned(),
                 },
@@ -201,7 +203,7 @@ pub(crate) fn table<'c>(
         "Verdict",
         "First takes",
         "Over first",
-        "95 % interval",
+        "99 % interval",
         "Blocks",
     ];
     let caption = format!(
@@ -218,7 +220,7 @@ pub(crate) fn table<'c>(
 /// the difference that would have been.
 pub(crate) fn verdict(next: &Next<'_>) -> String {
     match next.verdict {
-        Verdict::NoDifference => match Rule::default().least_shown(&next.effect) {
+        Verdict::NoDifference => match next.difference.least_shown(Rule::default()) {
             Some(least) => format!("none beyond {:.1}{NBSP}% shown", least * 100.0),
             None => next.verdict.to_string(),
         },
@@ -234,11 +236,11 @@ pub(crate) fn sentence(parts: &[String]) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// The ends of an effect's interval as factors.
-pub(crate) fn ends(effect: &Effect) -> Option<String> {
-    effect.interval().map(write_factors)
+/// The ends of the interval that decides, as factors.
+pub(crate) fn ends(difference: &Difference) -> Option<String> {
+    difference.centre.deciding_interval().map(write_factors)
 }
 
-fn interval(effect: &Effect) -> Option<String> {
-    ends(effect).map(|ends| format!("95 % interval {ends}"))
+fn interval(difference: &Difference) -> Option<String> {
+    ends(difference).map(|ends| format!("99 % interval {ends}"))
 }

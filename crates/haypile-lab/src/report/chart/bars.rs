@@ -7,7 +7,7 @@ use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::{COLOURS, Mark, Marker};
 use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{Colour, GRID, HPos, INK, SOFT_INK};
+use haypile_sim::plot::drawing::{Colour, GRID, HPos, INK, SOFT_INK, WHITE};
 
 use super::legend::{Legend, SIGN_LENGTH_PX};
 use super::scale::Scale;
@@ -26,6 +26,10 @@ const WHISKER_PX: f64 = 6.0;
 /// Between the lines of a hatched bar.
 const HATCH_PX: f64 = 5.0;
 
+/// Width of the dot of a sample, and between the lines of dots.
+const DOT_PX: f64 = 2.2;
+const DOT_LINE_PX: f64 = 3.6;
+
 /// Values of subjects.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
@@ -42,6 +46,15 @@ pub(crate) struct Bar {
     pub(crate) label: String,
     /// By measure; `None` is written as a missing value.
     pub(crate) values: Vec<Option<Estimate>>,
+    /// By measure: the values of the samples, each of which is a dot; may be empty.
+    pub(crate) samples: Vec<Vec<f64>>,
+}
+
+impl Bar {
+    /// Returns a bar of values whose samples are not shown.
+    pub(crate) fn new(label: String, values: Vec<Option<Estimate>>) -> Self {
+        Self { label, values, samples: Vec::new() }
+    }
 }
 
 /// Where everything lies, in pixels.
@@ -153,6 +166,8 @@ impl Bars {
             } else if x > left {
                 canvas.line(&[(left, y), (x, y)], Stroke::solid(GRID, 1.0));
             }
+            let samples = bar.samples.get(measure).map_or(&[][..], Vec::as_slice);
+            draw_samples(canvas, layout, samples, y);
             if let Some(interval) = estimate.interval {
                 draw_whisker(canvas, layout, interval, y);
             }
@@ -212,6 +227,20 @@ fn draw_bar(canvas: &Canvas, measure: usize, (from, to): (f64, f64), top: f64) {
             canvas.line(&[(start, y(start)), (end, y(end))], stroke);
             x += HATCH_PX;
         }
+    }
+}
+
+/// A dot for each sample, in three lines so that equal ones are seen; those beyond the axis lie at its end.
+fn draw_samples(canvas: &Canvas, layout: &BarLayout, samples: &[f64], y: f64) {
+    let place = |(at, value): (u32, &f64)| {
+        let x = layout.left + layout.scale.at(*value) * (layout.right - layout.left);
+        (x, y + (f64::from(at % 3) - 1.0) * DOT_LINE_PX)
+    };
+    let places: Vec<Place> = (0..).zip(samples).map(place).collect();
+    if !places.is_empty() {
+        // On bars as on paper.
+        canvas.dots(&places, WHITE, DOT_PX + 1.6);
+        canvas.dots(&places, INK, DOT_PX);
     }
 }
 

@@ -135,6 +135,20 @@ impl Canvas {
         self.add(format_args!("<polygon{fill} points=\"{}\"/>", Points(corners)));
     }
 
+    /// Draws dots without a rim, this many pixels wide.
+    pub fn dots(&self, places: &[Place], paint: impl Into<Paint>, width_px: f64) {
+        let mut path = String::new();
+        for &(x, y) in places {
+            // A line without a length has round ends.
+            write!(path, "M{} {}h0", Px(x), Px(y)).expect("a string takes all");
+        }
+        self.add(format_args!(
+            "<path fill=\"none\"{} stroke-width=\"{}\" stroke-linecap=\"round\" d=\"{path}\"/>",
+            painted("stroke", paint.into()),
+            Px(width_px)
+        ));
+    }
+
     /// Draws the marker of a point, `size_px` from its middle to its rim, with a rim of white.
     pub fn marker(&self, centre: Place, mark: Mark, size_px: f64) {
         for (colour, size_px) in [(WHITE, size_px * (1.0 + RIM)), (mark.colour, size_px)] {

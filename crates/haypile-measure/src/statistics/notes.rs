@@ -1,0 +1,316 @@
+//! Notes on samples of which the centre does not tell all.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use super::effect::Effect;
+use super::summary::middle;
+
+/// The level of each kind of note: of 100 tables with 20 rows of equal and independent samples, about 1 has a
+/// note by chance.
+const LEVEL: f64 = 1e-4;
+/// The fewest samples that have notes.
+const FEWEST: usize = 4;
+/// The fewest samples that have two speeds or a trend.
+const FEWEST_OF_SHAPE: usize = 8;
+/// Slow samples take at least this many times the centre.
+const SLOW: f64 = 1.25;
+/// And are this many deviations of normal noise above it.
+const SLOW_DEVIATIONS: f64 = 8.0;
+/// The least deviation that noise is taken to have: of a few samples, it can be nearly nothing by luck.
+const LEAST_DEVIATION: f64 = 0.02;
+/// From a median absolute deviation to a standard deviation of normal noise.
+const NORMAL_MAD: f64 = 1.4826;
+/// Other speeds, trends and predecessors make at least this difference.
+const DIFFERENT: f64 = 1.1;
+/// The means of two speeds are this many deviations of the samples within each apart. The halves of normal noise
+/// are less than 3 apart, and of a few samples hardly ever 5.
+const APART: f64 = 6.0;
+/// A mean that is further above the centre than this has a note.
+const MEAN_ABOVE: f64 = 1.05;
+/// Most samples of which a trend takes notice: it needs all pairs.
+const MOST_OF_TREND: usize = 500;
+
+/// A sample within a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// The cost; finite and above 0.
+    pub cost: f64,
+    /// Which subject was measured before it, as a number; `None` of the first one of a run.
+    pub predecessor: Option<usize>,
+    /// Whether other work on the machine explains a cost that is far above the centre.
+    pub is_excused: bool,
+}
+
+/// Something about samples that their centre does not show. Each note has a least effect and a level: noise that
+/// is independent from sample to sample has hardly any.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Note {
+    /// The first sample took far longer than the others.
+    First {
+        /// Its cost over the centre of the others.
+        times: f64,
+    },
+    /// Some samples took far longer than the rest.
+    Slow {
+        /// Their number.
+        count: usize,
+        /// The number of those that other work on the machine explains.
+        excused: usize,
+        /// The largest over the centre.
+        times: f64,
+    },
+    /// The samples are of two kinds, with nothing between them.
+    TwoSpeeds {
+        /// The number of the slower ones.
+        slower: usize,
+        /// The mean of the slower ones over that of the others.
+        times: f64,
+    },
+    /// The cost grows or falls from sample to sample.
+    Trend {
+        /// The change over all samples, as a part: 0.3 is 30 % more.
+        change: f64,
+    },
+    /// The cost is higher after one of the subjects.
+    After {
+        /// The subject that was measured before.
+        predecessor: usize,
+        /// The cost after it over the cost after others.
+        times: f64,
+    },
+    /// The mean is far above the centre.
+    Mean {
+        /// The distance, as a part: 0.3 is 30 % more.
+        change: f64,
+    },
+}
+
+impl Note {
+    /// Returns the notes on samples in the order in which they were measured. Costs have to be finite and above 0;
+    /// fewer than four samples have no notes.
+    pub fn of(turns: &[Turn]) -> Vec<Self> {
+        if turns.len() < FEWEST || !turns.iter().all(|it| it.cost.is_finite() && it.cost > 0.0) {
+            return Vec::new();
+        }
+        let mut notes = Vec::new();
+        notes.extend(first(turns));
+        let turns = &turns[notes.len()..];
+        let logs = logs(turns);
+        notes.extend(trend(&logs));
+        let after = after(turns, &logs);
+        notes.extend(after);
+        // What the predecessor explains is told once.
+        let is_other = |turn: &&Turn| match after {
+            Some(Self::After { predecessor, .. }) => turn.predecessor != Some(predecessor),
+            _ => true,
+        };
+        let others: Vec<Turn> = turns.iter().filter(is_other).copied().collect();
+        notes.extend(two_speeds(&others).or_else(|| slow(&others)));
+        if notes.is_empty() {
+            notes.extend(mean(turns, &logs));
+        }
+        notes
+    }
+}
+
+/// The centre of logarithms, and above which logarithm a sample is slow.
+fn slow_above(logs: &[f64]) -> (f64, f64) {
+    let centre = median(logs);
+    let deviations: Vec<f64> = logs.iter().map(|log| (log - centre).abs()).collect();
+    let deviation = (NORMAL_MAD * median(&deviations)).max(LEAST_DEVIATION);
+    (centre, centre + SLOW.ln().max(SLOW_DEVIATIONS * deviation))
+}
+
+fn first(turns: &[Turn]) -> Option<Note> {
+    let (first, others) = turns.split_first()?;
+    let logs = logs(others);
+    let (centre, limit) = slow_above(&logs);
+    let log = first.cost.ln();
+    let is_slow = log > limit && !first.is_excused && others.len() >= FEWEST - 1;
+    // Where others are as slow, the first is nothing special.
+    let is_alone = logs.iter().all(|other| *other < limit);
+    (is_slow && is_alone).then(|| Note::First { times: (log - centre).exp() })
+}
+
+fn slow(turns: &[Turn]) -> Option<Note> {
+    let logs = logs(turns);
+    let (centre, limit) = slow_above(&logs);
+    let slow: Vec<_> = turns.iter().zip(&logs).filter(|(_, log)| **log > limit).collect();
+    let most = slow.iter().map(|(_, log)| **log).reduce(f64::max)?;
+    let excused = slow.iter().filter(|(turn, _)| turn.is_excused).count();
+    Some(Note::Slow { count: slow.len(), excused, times: (most - centre).exp() })
+}
+
+/// Parts the samples at their widest gap, among those that leave a fifth at each side.
+fn two_speeds(turns: &[Turn]) -> Option<Note> {
+    let count = turns.len();
+    if count < FEWEST_OF_SHAPE {
+        return None;
+    }
+    let sorted = sorted(&logs(turns));
+    let least = (count / 5).max(3);
+    let gap = |at: &usize| sorted[*at] - sorted[*at - 1];
+    let at = (least..=count - least).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let (fast, slow) = sorted.split_at(at);
+    let distance = average(slow) - average(fast);
+    let within = ((squares(fast) + squares(slow)) / (count - 2) as f64).sqrt();
+    let are_apart = distance > DIFFERENT.ln() && distance > APART * within;
+    are_apart.then(|| Note::TwoSpeeds { slower: slow.len(), times: distance.exp() })
+}
+
+/// Kendall's tau against the order of the samples, by its normal approximation with ties (Kendall 1975), and the
+/// change by the median of all slopes (Theil 1950, Sen 1968).
+fn trend(logs: &[f64]) -> Option<Note> {
+    if logs.len() < FEWEST_OF_SHAPE {
+        return None;
+    }
+    let step = logs.len().div_ceil(MOST_OF_TREND);
+    let logs: Vec<f64> = logs.iter().copied().step_by(step).collect();
+    let count = logs.len() as f64;
+    let mut score = 0.0;
+    let mut slopes = Vec::with_capacity(logs.len() * logs.len() / 2);
+    for (i, before) in logs.iter().enumerate() {
+        for (distance, after) in (1_u32..).zip(&logs[i + 1..]) {
+            let difference = after - before;
+            slopes.push(difference / f64::from(distance));
+            if difference != 0.0 {
+                score += difference.signum();
+            }
+        }
+    }
+    let pairs = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0) / 18.0;
+    let sorted = sorted(&logs);
+    let tied: f64 =
+        sorted.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|chunk| pairs(chunk.len() as f64)).sum();
+    let deviation = (pairs(count) - tied).sqrt();
+    let change = median(&slopes) * (count - 1.0);
+    let normal = Normal::standard();
+    let p_value = 2.0 * normal.cdf(-(score.abs() - 1.0).max(0.0) / deviation);
+    (p_value < LEVEL && change.abs() > DIFFERENT.ln())
+        .then(|| Note::Trend { change: change.exp_m1() })
+}
+
+/// The subject after which samples take longest, by Student's t with a shared variance.
+fn after(turns: &[Turn], logs: &[f64]) -> Option<Note> {
+    let mut subjects: Vec<usize> = turns.iter().filter_map(|turn| turn.predecessor).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let mut most: Option<(usize, f64)> = None;
+    for &subject in &subjects {
+        let of = |is_after: bool| -> Vec<f64> {
+            let known = turns.iter().zip(logs).filter(|(turn, _)| turn.predecessor.is_some());
+            let chosen = known.filter(|(turn, _)| (turn.predecessor == Some(subject)) == is_after);
+            chosen.map(|(_, log)| *log).collect()
+        };
+        let (own, others) = (of(true), of(false));
+        if own.len() < 2 || others.len() < FEWEST {
+            continue;
+        }
+        let difference = average(&own) - average(&others);
+        let freedom = (own.len() + others.len() - 2) as f64;
+        let parts = 1.0 / own.len() as f64 + 1.0 / others.len() as f64;
+        let error = ((squares(&own) + squares(&others)) / freedom * parts).sqrt();
+        let is_larger = most.is_none_or(|(_, largest)| difference > largest);
+        let least = own.iter().copied().reduce(f64::min).unwrap_or(f64::MIN);
+        // A few slow samples that happen to come after one subject do not count: all of its own have to be slow.
+        let others_upper = sorted(&others)[others.len() * 4 / 5];
+        let level = LEVEL / subjects.len() as f64;
+        if difference > DIFFERENT.ln()
+            && is_larger
+            && least > others_upper
+            && upper_tail(difference, error, freedom) < level
+        {
+            most = Some((subject, difference));
+        }
+    }
+    most.map(|(predecessor, difference)| Note::After { predecessor, times: difference.exp() })
+}
+
+/// The probability that noise alone lies so far above 0.
+fn upper_tail(difference: f64, error: f64, freedom: f64) -> f64 {
+    if error == 0.0 {
+        return if difference > 0.0 { 0.0 } else { 1.0 };
+    }
+    let student = StudentsT::new(0.0, 1.0, freedom).expect("the degrees of freedom are above 0");
+    student.cdf(-difference / error)
+}
+
+fn mean(turns: &[Turn], logs: &[f64]) -> Option<Note> {
+    let centre = median(logs).exp();
+    let costs: Vec<(f64, f64)> = turns.iter().map(|turn| (centre, turn.cost)).collect();
+    let above = Effect::of_sums(&costs).ok()?;
+    (above.ratio() > MEAN_ABOVE && above.p_value() < LEVEL)
+        .then(|| Note::Mean { change: above.change() })
+}
+
+fn logs(turns: &[Turn]) -> Vec<f64> {
+    turns.iter().map(|turn| turn.cost.ln()).collect()
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+fn median(values: &[f64]) -> f64 {
+    middle(&sorted(values))
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The sum of the squared distances from the average.
+fn squares(values: &[f64]) -> f64 {
+    let average = average(values);
+    values.iter().map(|value| (value - average).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(costs: &[f64]) -> Vec<Note> {
+        let turn = |cost: &f64| Turn { cost: *cost, predecessor: None, is_excused: false };
+        Note::of(&costs.iter().map(turn).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn few_samples_and_what_is_no_cost_have_no_notes() {
+        assert_eq!(notes(&[1.0, 1.0, 9.0]), []);
+        assert_eq!(notes(&[1.0, 1.0, 1.0, 1.0, 0.0]), []);
+        assert_eq!(notes(&[1.0, 1.0, 1.0, 1.0, f64::NAN]), []);
+        assert_eq!(notes(&[1.0; 40]), []);
+    }
+
+    #[test]
+    fn slow_samples_are_counted_with_those_that_are_excused() {
+        let mut turns = vec![Turn { cost: 100.0, predecessor: None, is_excused: false }; 20];
+        turns[3].cost = 500.0;
+        turns[9] = Turn { cost: 250.0, is_excused: true, ..turns[9] };
+        let [Note::Slow { count: 2, excused: 1, times }] = Note::of(&turns)[..] else {
+            panic!("{:?}", Note::of(&turns));
+        };
+        assert!((times - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_sample_alone_may_be_slow() {
+        let mut costs = [100.0; 10];
+        costs[0] = 2000.0;
+        let [Note::First { times }] = notes(&costs)[..] else { panic!("{:?}", notes(&costs)) };
+        assert!((times - 20.0).abs() < 1e-9);
+        costs[5] = 2000.0;
+        assert!(matches!(notes(&costs)[..], [Note::Slow { count: 2, .. }]), "{:?}", notes(&costs));
+    }
+
+    #[test]
+    fn a_trend_has_its_change_over_all_samples() {
+        let costs: Vec<f64> = (0..1_000).map(|at| f64::exp(f64::from(at) / 999.0)).collect();
+        let found = notes(&costs);
+        let [Note::Trend { change }] = found[..] else { panic!("{found:?}") };
+        assert!((change - (1_f64.exp() - 1.0)).abs() < 0.01, "{change}");
+    }
+}
