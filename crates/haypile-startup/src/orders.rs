@@ -96,6 +96,10 @@ pub struct StartReport {
     pub memory_bytes: u64,
     /// The origin of that.
     pub memory_source: MemorySource,
+    /// For how long some task of the control group waited for a processor, where its version tells; else for how
+    /// long the main thread of one process did, of several the longest, of those that the supervisor reaped and of
+    /// living ones; `None` where the system does not tell.
+    pub waited_ns: Option<u64>,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
     /// Page faults that read from a disk.

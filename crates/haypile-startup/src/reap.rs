@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
+use haypile_measure::meter::process_waited_ns;
+
 /// The usage of a process and of all its descendants that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
@@ -15,6 +17,9 @@ pub(super) struct Usage {
     pub(super) disk_read_bytes: u64,
     /// Of the largest process.
     pub(super) peak_bytes: u64,
+    /// For how long the main thread of one process waited for a processor: of several the longest; `None` where
+    /// the system does not tell. A process that its own parent waits for is not among them.
+    pub(super) waited_ns: Option<u64>,
 }
 
 impl Usage {
@@ -24,6 +29,7 @@ impl Usage {
         self.major_faults += other.major_faults;
         self.disk_read_bytes += other.disk_read_bytes;
         self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+        self.waited_ns = self.waited_ns.max(other.waited_ns);
     }
 }
 
@@ -40,6 +46,8 @@ pub(super) enum Reaped {
 
 /// Returns a child that ended, without waiting for one.
 pub(super) fn reap() -> Reaped {
+    // Once it is reaped, nothing is left to be read of it.
+    let waited_ns = ended_child().and_then(process_waited_ns);
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to writable memory of the right types.
@@ -51,9 +59,24 @@ pub(super) fn reap() -> Reaped {
         pid => {
             // SAFETY: it was zeroed, of which every field is a number, and filled by the call.
             let usage = unsafe { usage.assume_init() };
-            Reaped::Ended(pid, ExitStatus::from_raw(status), Usage::of(&usage))
+            let usage = Usage { waited_ns, ..Usage::of(&usage) };
+            Reaped::Ended(pid, ExitStatus::from_raw(status), usage)
         }
     }
+}
+
+/// Returns a child that has ended and is not reaped, which the next call reaps.
+fn ended_child() -> Option<i32> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is to writable memory of the right type.
+    if unsafe { libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), flags) } != 0 {
+        return None;
+    }
+    // SAFETY: it was zeroed, of which every field is a number, and filled by the call.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: the call fills the fields of an ended child; without one, they are zero.
+    Some(unsafe { info.si_pid() }).filter(|pid| *pid > 0)
 }
 
 impl Usage {
@@ -68,6 +91,7 @@ impl Usage {
             major_faults: whole(usage.ru_majflt),
             disk_read_bytes: whole(usage.ru_inblock) * 512,
             peak_bytes: whole(usage.ru_maxrss) * 1024,
+            waited_ns: None,
         }
     }
 }
@@ -86,8 +110,16 @@ mod tests {
     #[test]
     fn usage_adds_up_and_keeps_the_largest_memory() {
         let mut sum = Usage { cpu_ns: 1, peak_bytes: 7, ..Usage::default() };
-        sum.add(Usage { cpu_ns: 2, peak_bytes: 5, minor_faults: 3, ..Usage::default() });
-        let expected = Usage { cpu_ns: 3, peak_bytes: 7, minor_faults: 3, ..Usage::default() };
+        let other = Usage { cpu_ns: 2, peak_bytes: 5, minor_faults: 3, ..Usage::default() };
+        sum.add(Usage { waited_ns: Some(9), ..other });
+        sum.add(Usage { waited_ns: Some(4), ..Usage::default() });
+        let expected = Usage {
+            cpu_ns: 3,
+            peak_bytes: 7,
+            minor_faults: 3,
+            waited_ns: Some(9),
+            ..Usage::default()
+        };
         assert_eq!(sum, expected);
     }
 }

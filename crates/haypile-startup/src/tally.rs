@@ -1,6 +1,6 @@
 //! The usage of a tree of processes at a moment.
 
-use haypile_measure::meter::{Meter, SystemMeter, process_clock_ns};
+use haypile_measure::meter::{Meter, SystemMeter, process_clock_ns, process_waited_ns};
 use rustix::param::clock_ticks_per_second;
 
 use super::cgroup::ControlGroup;
@@ -15,6 +15,8 @@ pub(super) struct Tally<'a> {
     /// The group's and this process's processor time at the beginning.
     group_ns: u64,
     own_ns: u64,
+    /// For how long some task of the group had waited for a processor at the beginning.
+    group_waited_ns: u64,
     /// The group's memory at the beginning: this process's.
     memory_bytes: u64,
     /// Bytes that this process's ended children had read at the beginning.
@@ -40,6 +42,8 @@ pub(super) struct Moment {
     pub(super) disk_read_bytes: u64,
     pub(super) memory_bytes: u64,
     pub(super) memory_source: MemorySource,
+    /// For how long some task of the group waited for a processor, or else the main thread of one process.
+    pub(super) waited_ns: Option<u64>,
 }
 
 impl<'a> Tally<'a> {
@@ -47,6 +51,7 @@ impl<'a> Tally<'a> {
         Self {
             group,
             group_ns: group.and_then(ControlGroup::cpu_ns).unwrap_or(0),
+            group_waited_ns: group.and_then(ControlGroup::waited_ns).unwrap_or(0),
             own_ns: SystemMeter.cpu_ns(),
             memory_bytes: group.and_then(ControlGroup::memory_bytes).map_or(0, |(now, _)| now),
             read_bytes: read_by_ended(),
@@ -91,14 +96,19 @@ impl<'a> Tally<'a> {
             disk_read_bytes: self.ended.disk_read_bytes,
             memory_bytes: self.ended.peak_bytes,
             memory_source: MemorySource::LargestProcess,
+            waited_ns: self.ended.waited_ns,
         };
         for process in living {
+            moment.waited_ns = moment.waited_ns.max(process_waited_ns(process.pid));
             let reads = tree::reads(&format!("/proc/{}/io", process.pid));
             moment.minor_faults += process.minor_faults;
             moment.major_faults += process.major_faults;
             moment.read_bytes += reads.read_bytes;
             moment.disk_read_bytes += reads.disk_read_bytes;
             moment.memory_bytes = moment.memory_bytes.max(tree::peak_bytes(process.pid));
+        }
+        if let Some(waited) = self.group.and_then(ControlGroup::waited_ns) {
+            moment.waited_ns = Some(waited.saturating_sub(self.group_waited_ns));
         }
         if let Some((_, peak)) = self.group.and_then(ControlGroup::memory_bytes) {
             moment.memory_bytes = peak.saturating_sub(self.memory_bytes);
@@ -119,6 +129,7 @@ impl Moment {
         report.disk_read_bytes = self.disk_read_bytes;
         report.memory_bytes = self.memory_bytes;
         report.memory_source = self.memory_source;
+        report.waited_ns = self.waited_ns;
     }
 }
 

@@ -110,7 +110,7 @@ fn slow_samples_fail_the_gate_and_are_noted() {
             let cost = row["cpu_ns"].as_u64().unwrap();
             row["block"] = block.into();
             row["cpu_ns"] = if is_tailed && block % 6 == 5 { 5 * cost } else { cost }.into();
-            text += &format!("{row}\n");
+            text = text + &row.to_string() + "\n";
         }
         fs::write(&path, text).unwrap();
         path

@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub use load::LoadWatch;
-pub use process::process_clock_ns;
-pub(crate) use process::{group_clock_ns, process_cpu_ns, process_memory_bytes, process_waited_ns};
+pub use load::{LoadWatch, pressure_ns};
+pub(crate) use process::{group_clock_ns, process_cpu_ns, process_memory_bytes};
+pub use process::{process_clock_ns, process_waited_ns};
 pub use residency::{Residency, drop_from_memory};
 pub use status::Memory;
 pub(crate) use status::forget_peak;

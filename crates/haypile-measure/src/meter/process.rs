@@ -49,7 +49,7 @@ pub(crate) fn group_clock_ns(group: i32) -> u64 {
 
 /// For how long the first thread of a process has waited for a processor, in nanoseconds; `None` where
 /// the system does not tell.
-pub(crate) fn process_waited_ns(pid: i32) -> Option<u64> {
+pub fn process_waited_ns(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }

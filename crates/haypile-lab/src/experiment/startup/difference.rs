@@ -1,12 +1,12 @@
 //! The differences between conditions.
 
-use haypile_measure::figure::{Estimate, Figure, Finding, Findings};
+use haypile_measure::figure::{Estimate, Figure, Finding, Findings, notes};
 use haypile_measure::result::{Sample, Samples};
 use haypile_measure::statistics::{Interval, MedianInterval};
 use haypile_number::Quantity;
 
 use super::condition::Condition;
-use super::figures::{READY, SETTLED, START_FIGURES};
+use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
 
 /// One command, warm or cold, under its conditions.
 #[derive(Clone, Debug)]
@@ -24,6 +24,9 @@ pub(super) struct Difference {
     pub(super) figure: &'static Figure,
     /// The other's figure minus that of `with`, within blocks.
     pub(super) later: MedianInterval,
+    /// The mean of these differences, which a few slow starts move.
+    pub(super) mean: f64,
+    pub(super) verdict: StartVerdict,
     /// The difference as a part of the other's median: what the cache saves of it.
     pub(super) saved: Option<f64>,
 }
@@ -40,12 +43,58 @@ impl Difference {
     }
 }
 
-/// The verdict of an interval, in words.
-pub(super) fn verdict(difference: &MedianInterval) -> &'static str {
-    match difference.is_significant() {
-        Some(true) => "significant",
-        Some(false) => "not significant",
-        None => "too few blocks",
+/// The verdict on a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartVerdict {
+    /// The interval leaves 0 out, and nothing below speaks against it.
+    Significant,
+    /// The interval holds 0.
+    NotSignificant,
+    /// There are fewer blocks than an interval needs.
+    TooFew,
+    /// The difference is certain, and so small that it counts as none.
+    Small,
+    /// `with` differs from itself as much.
+    WithinControl,
+    /// In most blocks a start waited for a processor: wall time says nothing of the cache.
+    Disturbed,
+}
+
+impl StartVerdict {
+    /// Returns its name for people and for programs.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Significant => "significant",
+            Self::NotSignificant => "not significant",
+            Self::TooFew => "too few blocks",
+            Self::Small => "below the least size",
+            Self::WithinControl => "not larger than the control",
+            Self::Disturbed => "disturbed",
+        }
+    }
+
+    /// Returns whether a difference is shown; `None` where nothing is said.
+    pub(super) fn is_significant(self) -> Option<bool> {
+        match self {
+            Self::Significant => Some(true),
+            Self::NotSignificant | Self::Small | Self::WithinControl => Some(false),
+            Self::TooFew | Self::Disturbed => None,
+        }
+    }
+}
+
+/// A start that waited for a processor for more than this part of its time was disturbed.
+const DISTURBED: f64 = 0.05;
+
+/// A difference counts from this part of the larger of both medians on.
+const LEAST_SHARE: f64 = 0.01;
+
+/// And from this size on, in the unit of the quantity: the clocks and the kernel's counts are not finer.
+fn least_size(quantity: Quantity) -> f64 {
+    match quantity {
+        Quantity::Time => 100_000.0,
+        Quantity::Bytes => 65_536.0,
+        _ => 0.5,
     }
 }
 
@@ -148,13 +197,67 @@ impl<'a> StartCase<'a> {
         condition: Condition,
         figure: &'static Figure,
     ) -> Option<Difference> {
-        let value = |sample: &Sample| figure.in_sample(sample);
-        let pairs = self.samples(Condition::With).paired(self.samples(condition), value);
-        let differences: Vec<f64> = pairs.iter().map(|(with, other)| other - with).collect();
+        let differences = self.later(condition, figure);
         let later = MedianInterval::of(&differences)?;
+        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
         let median = self.estimate(condition, figure).map(|estimate| estimate.value);
         let saved = median.filter(|median| *median > 0.0).map(|median| later.median / median);
-        Some(Difference { condition, figure, later, saved })
+        let verdict = self.verdict(condition, figure, &later);
+        Some(Difference { condition, figure, later, mean, verdict, saved })
+    }
+
+    /// Returns how much larger than with the cache a figure is, in each block.
+    fn later(&self, condition: Condition, figure: &Figure) -> Vec<f64> {
+        let value = |sample: &Sample| figure.in_sample(sample);
+        let pairs = self.samples(Condition::With).paired(self.samples(condition), value);
+        pairs.iter().map(|(with, other)| other - with).collect()
+    }
+
+    fn verdict(
+        &self,
+        condition: Condition,
+        figure: &Figure,
+        later: &MedianInterval,
+    ) -> StartVerdict {
+        let Some((low, high)) = later.interval else { return StartVerdict::TooFew };
+        if WALL_FIGURES.contains(&figure) && self.is_disturbed(condition) {
+            return StartVerdict::Disturbed;
+        }
+        if low <= 0.0 && high >= 0.0 {
+            return StartVerdict::NotSignificant;
+        }
+        let both = [condition, Condition::With].map(|one| self.estimate(one, figure));
+        let larger = both.into_iter().flatten().map(|one| one.value).fold(0.0, f64::max);
+        let size = later.median.abs();
+        if size < least_size(figure.quantity).max(LEAST_SHARE * larger) {
+            return StartVerdict::Small;
+        }
+        if condition != Condition::Again && size <= self.control(figure) {
+            return StartVerdict::WithinControl;
+        }
+        StartVerdict::Significant
+    }
+
+    /// Returns the difference of `with` from itself: if it is certain that there is one, as large as it may be.
+    fn control(&self, figure: &Figure) -> f64 {
+        let Some(found) = MedianInterval::of(&self.later(Condition::Again, figure)) else {
+            return 0.0;
+        };
+        match found.interval {
+            Some((low, high)) if found.is_significant() == Some(true) => low.abs().max(high.abs()),
+            _ => found.median.abs(),
+        }
+    }
+
+    /// Whether in most blocks a start waited for a processor, under a condition or with the cache.
+    fn is_disturbed(&self, condition: Condition) -> bool {
+        let disturbance = |sample: &Sample| {
+            let kept = sample.kept_waiting_ns() as f64 / (sample.wall_ns as f64).max(1.0);
+            Some(if kept > DISTURBED { 1.0 } else { 0.0 })
+        };
+        let pairs = self.samples(Condition::With).paired(self.samples(condition), disturbance);
+        let disturbed = pairs.iter().filter(|(with, other)| with + other > 0.0).count();
+        2 * disturbed > pairs.len()
     }
 
     /// Compares each other condition with `with`, in each figure.
@@ -164,6 +267,17 @@ impl<'a> StartCase<'a> {
         others
             .flat_map(|it| figures.iter().filter_map(move |figure| self.difference(it, figure)))
             .collect()
+    }
+
+    /// Returns what the medians do not tell of the starts of each condition.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let all =
+            self.by_condition.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
+        let mut found = Vec::new();
+        for (condition, samples) in &self.by_condition {
+            found.extend(notes(&all, samples).iter().map(|note| format!("{condition}: {note}.")));
+        }
+        found
     }
 
     /// The sum of a count over all samples of a condition.
@@ -230,9 +344,9 @@ mod tests {
         let off = cases[0].difference(Condition::Off, &READY).unwrap();
         assert_eq!(off.later.count, 7);
         assert!((off.later.median - 30_004_000.0).abs() < 1e-9, "{off:?}");
-        assert_eq!(verdict(&off.later), "significant");
+        assert_eq!(off.verdict, StartVerdict::Significant);
         let again = cases[0].difference(Condition::Again, &READY).unwrap();
-        assert_eq!(verdict(&again.later), "not significant");
+        assert_eq!(again.verdict, StartVerdict::NotSignificant);
         assert_eq!(cases[0].difference(Condition::Fill, &READY), None);
         assert_eq!(cases[0].errors(), [(Condition::With, "late", 1)]);
         assert!((cases[0].resident_share().unwrap() - 0.07).abs() < 1e-9);
@@ -250,5 +364,44 @@ mod tests {
             (Some(50_000_000.0), 0),
             "nobody counts what was watched"
         );
+    }
+
+    /// Starts of 100 ms with the cache, others that differ from these, and their times of waiting.
+    fn verdicts(off_ns: i64, control_ns: i64, waited_ns: u64) -> [StartVerdict; 2] {
+        let mut samples = Vec::new();
+        for block in 0..8_u64 {
+            // No two differences are equal.
+            let at = |later: i64| {
+                100_000_000_u64
+                    .checked_add_signed(later + later / 100 * (block.cast_signed() % 3))
+                    .unwrap()
+            };
+            samples.push(sample(Condition::With, block, 100_000_000));
+            samples.push(sample(Condition::Again, block, at(control_ns)));
+            let mut off = sample(Condition::Off, block, at(off_ns));
+            let load = haypile_measure::result::Load {
+                seen_ns: 1,
+                waited_ns: Some(waited_ns),
+                ..Default::default()
+            };
+            off.load = Some(load);
+            samples.push(off);
+        }
+        let cases = cases(&samples);
+        [Condition::Off, Condition::Again]
+            .map(|it| cases[0].difference(it, &READY).unwrap().verdict)
+    }
+
+    #[test]
+    fn a_difference_is_larger_than_the_control_and_than_the_least_size() {
+        use StartVerdict::{Disturbed, NotSignificant, Significant, Small, WithinControl};
+        assert_eq!(verdicts(30_000_000, 0, 0), [Significant, NotSignificant]);
+        assert_eq!(verdicts(-30_000_000, 2_000_000, 0), [Significant, Significant]);
+        assert_eq!(verdicts(3_000_000, -3_100_000, 0), [WithinControl, Significant]);
+        // The control may be as large as the end of its interval.
+        assert_eq!(verdicts(3_020_000, 3_000_000, 0), [WithinControl, Significant]);
+        assert_eq!(verdicts(900_000, 0, 0), [Small, NotSignificant]);
+        assert_eq!(verdicts(30_000_000, 0, 7_000_000), [Disturbed, NotSignificant]);
+        assert_eq!(verdicts(30_000_000, 0, 6_000_000), [Significant, NotSignificant]);
     }
 }

@@ -57,6 +57,9 @@ static MAJOR_FAULTS: Figure = Figure::median(
     |sample| count(sample, "major_faults"),
 );
 
+/// Those of wall time, which other work on the machine changes.
+pub(super) static WALL_FIGURES: [&Figure; 3] = [&READY, &SETTLED, &SPAN];
+
 /// All of them, in the order of tables.
 pub(super) static START_FIGURES: [&Figure; 8] =
     [&READY, &CPU, &SETTLED, &SPAN, &MEMORY, &READ, &DISK_READ, &MAJOR_FAULTS];

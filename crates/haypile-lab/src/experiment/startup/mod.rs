@@ -210,7 +210,9 @@ fn differences(samples: &[Sample]) -> Map<String, Value> {
                 "pairs": found.later.count,
                 "median_difference": found.later.median / unit,
                 "interval": found.interval().map(|it| [it.low / unit, it.high / unit]),
-                "significant": found.later.is_significant(),
+                "mean_difference": found.mean / unit,
+                "verdict": found.verdict.name(),
+                "significant": found.verdict.is_significant(),
                 "saved": found.saved,
             })
         });

@@ -35,7 +35,7 @@ fn of_case(case: &StartCase<'_>) -> Printout {
         printout.text(format!("{}, {}, ready: {}\n", case.name, case.page_cache, case.ready));
     }
     printout.text("\n");
-    for note in notes(case) {
+    for note in notes(case).into_iter().chain(case.notes()) {
         printout.text(format!("{note}\n"));
     }
     for (condition, error, times) in case.errors() {

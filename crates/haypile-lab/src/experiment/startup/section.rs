@@ -5,7 +5,7 @@ use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::condition::Condition;
-use super::difference::{StartCase, cases as start_cases, verdict};
+use super::difference::{StartCase, cases as start_cases};
 use super::figures::READY;
 use super::printout::notes;
 use super::{tables, timelines};
@@ -60,7 +60,7 @@ fn answer(case: &StartCase<'_>) -> Option<String> {
     let certainty = match found.interval() {
         Some(ends) => {
             let range = tables::range(Quantity::Time, ends);
-            format!("95 % interval {range}: {}", verdict(&found.later))
+            format!("95 % interval {range}: {}", found.verdict.name())
         }
         None => "too few blocks for an interval".to_owned(),
     };

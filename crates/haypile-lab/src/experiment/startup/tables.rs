@@ -6,7 +6,7 @@ use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::drawing::text::printable;
 
 use super::condition::Condition;
-use super::difference::{Difference, StartCase, verdict};
+use super::difference::{Difference, StartCase};
 use super::figures::{CPU, READY};
 use crate::report::table::{NOTHING, Table};
 
@@ -56,9 +56,10 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
         vec![
             name(found.condition),
             found.figure.title.to_owned(),
-            verdict(&found.later).to_owned(),
+            found.verdict.name().to_owned(),
             quantity.write_signed(found.later.median),
             found.interval().map_or_else(|| NOTHING.to_owned(), |ends| range(quantity, ends)),
+            quantity.write_signed(found.mean),
             saved.map_or_else(|| NOTHING.to_owned(), |saved| Quantity::Share.write(saved)),
         ]
     };
@@ -67,7 +68,7 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
         return None;
     }
     let interval = format!("95{NBSP}% interval");
-    let names = ["Difference", "of", "Verdict", "Median", &interval, "Saved"];
+    let names = ["Difference", "of", "Verdict", "Median", &interval, "Mean", "Saved"];
     let caption =
         format!("{}, {}: differences within blocks", printable(case.name), case.page_cache);
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]))
