@@ -98,30 +98,6 @@ impl Effect {
         Ok(Self::new(new.mean - old.mean, squared_error, freedom, samples))
     }
 
-    /// Compares sums: each pair holds the old and the new sum of one cluster of samples that depend on each
-    /// other, such as the loads of one page. The ratio is that of the sum of all new ones to the sum of all
-    /// old ones, with nothing trimmed: a share of a total, such as time, says what the total became.
-    ///
-    /// The order of the clusters makes no difference. All sums have to be finite and above 0. A single
-    /// cluster has no interval.
-    pub fn of_sums(clusters: &[(f64, f64)]) -> Result<Self, EffectError> {
-        for &(old, new) in clusters {
-            logarithm(old)?;
-            logarithm(new)?;
-        }
-        if clusters.is_empty() {
-            return Err(EffectError::Empty { old: 0, new: 0 });
-        }
-        // A sum of floats depends on the order of its parts.
-        let mut ordered = clusters.to_vec();
-        ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let (old, new) = sums(&ordered);
-        // Finite numbers may have a sum that is not.
-        let log_ratio = logarithm(new)? - logarithm(old)?;
-        let (squared_error, freedom) = jackknife(&ordered, (old, new));
-        Ok(Self::new(log_ratio, squared_error, freedom, clusters.len()))
-    }
-
     /// Compares the means of samples that were measured apart, with nothing trimmed: what a few slow samples cost
     /// is in them. The error is that of the logarithms of both means (Welch, by the delta method).
     ///
@@ -140,7 +116,13 @@ impl Effect {
         Ok(Self::new(log_ratio, squared_error, freedom, old.len().min(new.len())))
     }
 
-    fn new(log_ratio: f64, squared_error: Option<f64>, freedom: f64, samples: usize) -> Self {
+    /// The logarithm of a ratio with its squared error, the degrees of freedom of that, and the number of samples.
+    pub(super) fn new(
+        log_ratio: f64,
+        squared_error: Option<f64>,
+        freedom: f64,
+        samples: usize,
+    ) -> Self {
         let error = squared_error.map(|square| LogError::new(log_ratio, square.sqrt(), freedom));
         Self { log_ratio, error, samples }
     }
@@ -214,43 +196,6 @@ impl LogError {
     }
 }
 
-fn sums(clusters: &[(f64, f64)]) -> (f64, f64) {
-    clusters.iter().copied().fold((0.0, 0.0), add)
-}
-
-fn add(sum: (f64, f64), pair: (f64, f64)) -> (f64, f64) {
-    (sum.0 + pair.0, sum.1 + pair.1)
-}
-
-/// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
-/// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
-/// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
-fn jackknife(clusters: &[(f64, f64)], (old, new): (f64, f64)) -> (Option<f64>, f64) {
-    if clusters.len() < 2 {
-        return (None, 0.0);
-    }
-    // From the sums before each cluster and after it: the sum of all less a cluster that is nearly all of it
-    // would be rounding errors.
-    let mut before = vec![(0.0, 0.0); clusters.len()];
-    for i in 1..clusters.len() {
-        before[i] = add(before[i - 1], clusters[i - 1]);
-    }
-    let mut after = (0.0, 0.0);
-    let mut without = Vec::with_capacity(clusters.len());
-    for (&before, &cluster) in before.iter().zip(clusters).rev() {
-        let others = add(before, after);
-        without.push(f64::ln(others.1) - f64::ln(others.0));
-        after = add(after, cluster);
-    }
-    let count = clusters.len() as f64;
-    let mean = without.iter().sum::<f64>() / count;
-    let squares: f64 = without.iter().map(|ratio| (ratio - mean).powi(2)).sum();
-    // Of both sides alike: old and new can change places.
-    let weight = |one: &(f64, f64)| f64::midpoint(one.0 / old, one.1 / new);
-    let weights: f64 = clusters.iter().map(|one| weight(one).powi(2)).sum();
-    (Some(squares * (count - 1.0) / count), (1.0 / weights - 1.0).max(1.0))
-}
-
 /// The mean of samples, and the squared error of its logarithm.
 struct Mean {
     mean: f64,
@@ -281,7 +226,8 @@ fn shared_freedom(old: (Option<f64>, f64), new: (Option<f64>, f64)) -> f64 {
     }
 }
 
-fn logarithm(sample: f64) -> Result<f64, EffectError> {
+/// The logarithm of a sample that has one.
+pub(super) fn logarithm(sample: f64) -> Result<f64, EffectError> {
     if sample.is_finite() && sample > 0.0 {
         Ok(sample.ln())
     } else {

@@ -24,7 +24,8 @@
 //!
 //! A total, such as the time of all page loads, is compared as a total: [`Effect::of_sums`] takes the
 //! ratio of the sums, because "less time" is a sum of times and no mean of ratios is. Nothing is trimmed
-//! from it. Its interval comes from leaving each page out in turn.
+//! from it. The interval of what such pages save comes from leaving each page out in turn; that of what these pages save,
+//! with [`Effect::of_strata`], from the loads of the same page.
 //!
 //! # Why a verdict asks for more than its interval
 //!
@@ -37,6 +38,7 @@ mod effect;
 mod notes;
 mod order;
 mod summary;
+mod sums;
 mod trimmed;
 mod verdict;
 

@@ -183,7 +183,7 @@ fn intervals_of_sums_hold_the_truth() {
     for (weights, parts) in [(0.3, 0.3), (0.8, 0.5), (1.2, 0.5)] {
         // The mean of a log-normal part.
         let truth = 0.3 * (f64::powi(parts, 2) / 2.0).exp() - 1.0;
-        for pages in [2, 4, 12, 100] {
+        for pages in [2, 4, 12, 20, 100] {
             let held = (0..COMPARISONS)
                 .filter(|_| {
                     let effect = Effect::of_sums(&site(pages, weights, parts, &mut random));
@@ -193,7 +193,35 @@ fn intervals_of_sums_hold_the_truth() {
                 .count();
             let held = 100.0 * held as f64 / COMPARISONS as f64;
             println!("{weights}, {parts}, {pages} pages: the interval holds the truth in {held}");
-            assert!(held >= 92.0, "{weights}, {parts}, {pages} pages: {held} of 100");
+            assert!(held >= 93.0, "{weights}, {parts}, {pages} pages: {held} of 100");
         }
+    }
+}
+
+/// Loads of the pages of one site, each several times: what these pages save is known, however different they are.
+#[test]
+fn intervals_of_strata_hold_the_truth() {
+    let mut random = ChaCha8Rng::seed_from_u64(37);
+    for (noise, pages, loads) in
+        [(0.05, 1, 2), (0.05, 12, 2), (0.2, 1, 4), (0.2, 4, 3), (0.2, 12, 3), (0.2, 100, 2)]
+    {
+        let held = (0..COMPARISONS)
+            .filter(|_| {
+                let site = site(pages, 0.8, 0.5, &mut random);
+                let total = site.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+                let mut load = |time: f64| time * (noise * normal(&mut random)).exp();
+                let strata: Vec<Vec<(f64, f64)>> = site
+                    .iter()
+                    .map(|page| (0..loads).map(|_| (load(page.0), load(page.1))).collect())
+                    .collect();
+                let interval = Effect::of_strata(&strata).unwrap().interval().unwrap();
+                (interval.low..interval.high).contains(&(total.1 / total.0 - 1.0))
+            })
+            .count();
+        let held = 100.0 * held as f64 / COMPARISONS as f64;
+        println!(
+            "noise of {noise}, {pages} pages, {loads} loads: the interval holds the truth in {held}"
+        );
+        assert!(held >= 93.0, "{noise}, {pages} pages, {loads} loads: {held} of 100");
     }
 }

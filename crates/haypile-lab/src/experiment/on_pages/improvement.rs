@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use haypile::ByteSize;
-use haypile_measure::figure::Estimate;
 use haypile_measure::result::{Sample, Samples};
-use haypile_measure::statistics::{Effect, Interval};
 use haypile_number::Quantity;
 
+use super::saved::Saved;
 use crate::report::table::NOTHING;
 
 /// Name of the rows of loads.
@@ -279,66 +278,12 @@ impl ColumnLoads {
     }
 
     /// Returns how much less time the visits of a view take than in another column: 1 - sum/sum, of the visits
-    /// that both columns have. The interval is over pages.
+    /// that both columns have.
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
-        self.effect(from, view).map(Saved)
-    }
-
-    /// Returns the change of the total time of the visits of a view, from the other column to this one.
-    fn effect(&self, from: &Self, view: View) -> Option<Effect> {
-        let visits: Vec<(&VisitKey, f64, f64)> = self
-            .wall_ns
-            .iter()
-            .filter(|(key, _)| view.has(key))
-            .filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)))
-            .collect();
-        let unit = Unit::of(&visits.iter().map(|(key, ..)| *key), view);
-        let mut sums: BTreeMap<(&str, &str, u64), (f64, f64)> = BTreeMap::new();
-        for (key, old, new) in visits {
-            let sum = sums.entry(unit.of_visit(key)).or_default();
-            *sum = (sum.0 + old, sum.1 + new);
-        }
-        Effect::of_sums(&sums.into_values().collect::<Vec<_>>()).ok()
-    }
-}
-
-/// The loads that an interval takes as one, because they depend on each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// All loads of a page.
-    Page,
-    /// All loads of a block, where there is a single page.
-    Block,
-    /// Each load, where there is a single page and block, and all visits are alike.
-    Visit,
-    /// Everything: a first view and its repetitions are a whole.
-    Whole,
-}
-
-impl Unit {
-    fn of<'a>(visits: &(impl Iterator<Item = &'a VisitKey> + Clone), view: View) -> Self {
-        let Some(first) = visits.clone().next() else { return Self::Whole };
-        let differ = |is_other: fn(&VisitKey, &VisitKey) -> bool| {
-            visits.clone().any(|visit| is_other(visit, first))
-        };
-        if differ(|visit, first| visit.page != first.page) {
-            Self::Page
-        } else if differ(|visit, first| (&visit.run, visit.block) != (&first.run, first.block)) {
-            Self::Block
-        } else if view == View::All {
-            Self::Whole
-        } else {
-            Self::Visit
-        }
-    }
-
-    fn of_visit(self, visit: &VisitKey) -> (&str, &str, u64) {
-        match self {
-            Self::Page => (&visit.page, "", 0),
-            Self::Block => ("", &visit.run, visit.block),
-            Self::Visit => ("", "", visit.visit),
-            Self::Whole => ("", "", 0),
-        }
+        let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
+        let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
+        // First views are not like repeat ones.
+        Saved::of(both.map(|(key, old, new)| ((&*key.page, key.visit == 1), (old, new))))
     }
 }
 
@@ -394,47 +339,6 @@ impl LinkLoads {
     }
 }
 
-/// An interval whose ends differ by more than this factor of the time says nothing.
-const MAX_INTERVAL_FACTOR: f64 = 5.0;
-
-/// The part of the time that a cache saves.
-#[derive(Clone, Debug)]
-pub(crate) struct Saved(Effect);
-
-impl Saved {
-    /// Returns the part, with its 95 % interval where that says something.
-    pub(crate) fn estimate(&self) -> Estimate {
-        let interval = self.0.interval().filter(|_| !self.is_of_too_few());
-        let turned = |ends: Interval| Interval { low: -ends.high, high: -ends.low };
-        Estimate::exact(-self.0.change()).within(interval.map(turned))
-    }
-
-    /// Returns whether the interval leaves open that nothing is saved, one of too few loads included.
-    pub(crate) fn may_be_nothing(&self) -> bool {
-        self.0.interval().is_some_and(|ends| ends.high >= 0.0)
-    }
-
-    fn is_of_too_few(&self) -> bool {
-        let is_wide = |ends: Interval| 1.0 + ends.high > MAX_INTERVAL_FACTOR * (1.0 + ends.low);
-        self.0.interval().is_some_and(is_wide)
-    }
-}
-
-/// In whole per cent: the intervals of page loads are wider than that.
-impl fmt::Display for Saved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Nothing is neither more nor less.
-        let percent = |part: f64| if part.abs() < 0.005 { 0.0 } else { part * 100.0 };
-        let Estimate { value, interval, .. } = self.estimate();
-        write!(f, "{:.0} %", percent(value))?;
-        match interval {
-            Some(ends) => write!(f, " ({:.0} to {:.0})", percent(ends.low), percent(ends.high)),
-            None if self.is_of_too_few() => f.write_str(" (no interval: too few loads)"),
-            None => f.write_str(" (no interval)"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,9 +359,9 @@ mod tests {
     fn less_time_is_what_a_person_gets_from_the_sums() {
         let none = column(&[("p", 1, 0, 1601.6), ("p", 2, 0, 1508.6), ("p", 3, 0, 1505.0)]);
         let disk = column(&[("p", 1, 0, 1593.9), ("p", 2, 0, 113.7), ("p", 3, 0, 114.4)]);
-        let change = |view| disk.effect(&none, view).unwrap().change();
-        let (saved, of): (f64, f64) = (1593.9 + 113.7 + 114.4, 1601.6 + 1508.6 + 1505.0);
-        assert!((-change(View::All) - (1.0 - saved / of)).abs() < 1e-9);
+        let saved = |view| disk.saved(&none, view).unwrap().estimate().value;
+        let (with, of): (f64, f64) = (1593.9 + 113.7 + 114.4, 1601.6 + 1508.6 + 1505.0);
+        assert!((saved(View::All) - (1.0 - with / of)).abs() < 1e-9);
         let shown = |view| disk.saved(&none, view).unwrap().to_string();
         assert_eq!(shown(View::All), "61 % (no interval)");
         assert_eq!(shown(View::First), "0 % (no interval)");
@@ -473,43 +377,8 @@ mod tests {
             let names = pages.iter().map(String::as_str);
             column(&names.enumerate().map(of).collect::<Vec<_>>())
         };
-        let effect = loads(10.0, 890.0).effect(&loads(100.0, 900.0), View::All).unwrap();
-        assert!((effect.change() - (1000.0 / 2000.0 - 1.0)).abs() < 1e-9);
-        assert_eq!(effect.samples(), 12);
-    }
-
-    #[test]
-    fn an_interval_is_over_what_differs() {
-        let none = |loads: &[(&'static str, u64, u64)]| {
-            column(
-                &loads
-                    .iter()
-                    .map(|&(page, visit, block)| (page, visit, block, 100.0))
-                    .collect::<Vec<_>>(),
-            )
-        };
-        let units = |loads: &[(&'static str, u64, u64)], view| {
-            let loads = none(loads);
-            loads.effect(&loads, view).unwrap().samples()
-        };
-        let visits = [("p", 1, 0), ("p", 2, 0), ("p", 3, 0)];
-        assert_eq!(units(&visits, View::All), 1, "a first view and its repetitions are a whole");
-        assert_eq!((units(&visits, View::First), units(&visits, View::Repeat)), (1, 2));
-        let blocks = [("p", 1, 0), ("p", 2, 0), ("p", 1, 1), ("p", 2, 1), ("p", 1, 2)];
-        assert_eq!((units(&blocks, View::All), units(&blocks, View::Repeat)), (3, 2));
-        let pages = [("p", 1, 0), ("p", 2, 0), ("q", 1, 0), ("q", 2, 0), ("q", 2, 1)];
-        assert_eq!((units(&pages, View::All), units(&pages, View::Repeat)), (2, 2));
-    }
-
-    #[test]
-    fn an_improvement_without_an_interval_says_so() {
-        let saved = |sums: &[(f64, f64)]| Saved(Effect::of_sums(sums).unwrap()).to_string();
-        assert_eq!(saved(&[(100.0, 50.0)]), "50 % (no interval)");
-        assert_eq!(saved(&[(100.0, 100.4)]), "0 % (no interval)");
-        let many: Vec<(f64, f64)> = (0..20).map(|n| (100.0, 49.0 + f64::from(n % 3))).collect();
-        assert_eq!(saved(&many), "50 % (50 to 50)");
-        let few = [(100.0, 5.0), (100.0, 505.0)];
-        assert_eq!(saved(&few), "-155 % (no interval: too few loads)");
+        let saved = loads(10.0, 890.0).saved(&loads(100.0, 900.0), View::All).unwrap();
+        assert!((saved.estimate().value - 0.5).abs() < 1e-9);
     }
 
     #[test]

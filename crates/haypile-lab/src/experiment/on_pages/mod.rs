@@ -7,3 +7,4 @@ pub(crate) mod links;
 pub(crate) mod matrix;
 pub(crate) mod measure;
 pub mod options;
+pub(crate) mod saved;
