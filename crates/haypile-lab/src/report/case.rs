@@ -115,9 +115,8 @@ impl<'a> Entrant<'a> {
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
         let (old, new) = (cost.values(&other.samples), cost.values(&self.samples));
         let difference = Difference::of(&old, &new).ok()?;
-        let block_ns = [self.samples.median_wall_ns(), other.samples.median_wall_ns()];
-        let block_ns = block_ns.into_iter().flatten().min();
-        let verdict = difference.verdict(Rule::default(), block_ns);
+        let timing = self.samples.timing().and(other.samples.timing());
+        let verdict = difference.verdict(Rule::default(), timing);
         Some(Next { entrant: self, difference, verdict })
     }
 

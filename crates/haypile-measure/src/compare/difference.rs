@@ -2,7 +2,7 @@
 
 use super::comparison::Pairing;
 use crate::result::Values;
-use crate::statistics::{Effect, EffectError, Rule, Verdict};
+use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
 
 /// New over old, by what most blocks show and by what all of them cost together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,9 +33,9 @@ impl Difference {
         Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
 
-    /// Returns the verdict on the centre. `block_ns` is how long a block took, where the cost is a time.
-    pub fn verdict(&self, rule: Rule, block_ns: Option<u64>) -> Verdict {
-        rule.judge_timed(&self.centre, block_ns)
+    /// Returns the verdict on the centre, with the timing of the blocks of both sides.
+    pub fn verdict(&self, rule: Rule, timing: Timing) -> Verdict {
+        rule.judge_timed(&self.centre, timing)
     }
 
     /// Returns the smallest change that would have been shown both of the centre and of the mean, as a part: below

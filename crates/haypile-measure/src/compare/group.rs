@@ -6,6 +6,7 @@ use super::metric::Metric;
 use super::select::Selector;
 use crate::figure::notes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
+use crate::statistics::Timing;
 
 /// Samples of the same experiment, case and parameters, and of what counts as the same subject,
 /// are compared with each other.
@@ -42,8 +43,8 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
-    /// The median wall time of a sample, where the metric is a time.
-    pub(super) block_ns: Option<u64>,
+    /// The timing of its samples, where the metric is a time.
+    pub(super) timing: Timing,
     /// Notes on its times, where the metric is a time.
     pub(super) notes: Vec<String>,
 }
@@ -74,7 +75,7 @@ impl<'a> Group<'a> {
             unmeasured: 0,
             errors: 0,
             first_error: None,
-            block_ns: metric.is_time().then(|| samples.median_wall_ns()).flatten(),
+            timing: if metric.is_time() { samples.timing() } else { Timing::default() },
             notes: if metric.is_time() { notes(case, samples) } else { Vec::new() },
         };
         for sample in samples.iter() {

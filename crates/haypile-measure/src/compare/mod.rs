@@ -140,8 +140,8 @@ fn side(group: &Group<'_>) -> Side {
 fn outcome(old: &Group<'_>, new: &Group<'_>, rule: Rule) -> Outcome {
     match Difference::of(&old.values, &new.values) {
         Ok(difference) => {
-            let block_ns = old.block_ns.into_iter().chain(new.block_ns).min();
-            Outcome::Judged { difference, verdict: difference.verdict(rule, block_ns) }
+            let timing = old.timing.and(new.timing);
+            Outcome::Judged { difference, verdict: difference.verdict(rule, timing) }
         }
         Err(_) if !old.values.is_empty() && new.errors == new.samples => Outcome::Failed,
         Err(_) => Outcome::NotMeasured,

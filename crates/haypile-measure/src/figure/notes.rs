@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use haypile_number::Quantity;
 
 use super::{CPU, Figure, WALL, of_good};
-use crate::result::{Identity, Sample, Samples};
+use crate::result::{Identity, MEMORY_FOUND, MEMORY_SAID, Sample, Samples};
 use crate::statistics::{Note, Turn};
 
 /// A share of a sample's delay that other work has to explain.
@@ -28,7 +28,20 @@ pub fn notes(case: &Samples<'_>, own: &Samples<'_>) -> Vec<String> {
     let count = own.iter().filter(|sample| sample.error.is_none()).count();
     let text = |note: &Note| written(note, count, |subject| label(subjects[subject]));
     let on_cpu = cpu.iter().map(text);
-    on_cpu.chain(wall.map(|note| format!("wall time: {}", text(&note)))).collect()
+    let on_wall = wall.map(|note| format!("wall time: {}", text(&note)));
+    on_cpu.chain(on_wall).chain(left_out(own)).collect()
+}
+
+/// Returns the reason why the memory of samples is left out.
+fn left_out(own: &Samples<'_>) -> Option<String> {
+    let sample = own.iter().find(|sample| sample.counts.contains_key(MEMORY_SAID))?;
+    let bytes =
+        |name: &str| Quantity::Bytes.write(sample.counts.get(name).copied().unwrap_or(0) as f64);
+    Some(format!(
+        "memory is not comparable and left out: {} by its runner, and the values that were found have {}",
+        bytes(MEMORY_SAID),
+        bytes(MEMORY_FOUND)
+    ))
 }
 
 /// Returns the notes on a figure of one subject's samples.

@@ -85,6 +85,12 @@ impl SeenClocks {
         Some(self.taken?.waited_ns)
     }
 
+    /// Returns the processor time of the process, by the kernel.
+    pub(super) fn cpu_ns(&self) -> Option<u64> {
+        self.cpu_ns?;
+        Some(self.taken?.cpu_ns)
+    }
+
     /// Compares what the runner says of itself, and of a server that it has started.
     pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64, server_ns: u64) -> Result<(), String> {
         let Some(taken) = self.taken else { return Ok(()) };

@@ -93,6 +93,8 @@ pub(super) struct Evidence {
     /// The keys that only the timed part wrote, if it can be seen that it did.
     new_keys: NewKeys,
     most_hits: Option<MostHits>,
+    /// The bytes of the smallest value; 0 where nobody has looked.
+    pub(super) least_value_bytes: u64,
 }
 
 /// Jobs of more operations than this are not read a second time.
@@ -126,6 +128,7 @@ impl Evidence {
             sums: (expected.reads > 0).then(sums),
             new_keys: if is_verified { NewKeys::of(&jobs) } else { NewKeys::None },
             most_hits: MostHits::of(&jobs).filter(|_| !is_filled),
+            least_value_bytes: jobs.first().map_or(0, least_value_bytes),
         })
     }
 
@@ -154,6 +157,11 @@ impl Evidence {
             sample.hits
         ))
     }
+}
+
+fn least_value_bytes(job: &Job) -> u64 {
+    let sizes = (0..job.keys()).map(|key| job.entry(key).value_bytes() as u64);
+    sizes.min().unwrap_or(0)
 }
 
 /// Whether a cache that keeps something has none of the keys that only the timed part writes.

@@ -8,6 +8,7 @@
 mod child;
 mod clocks;
 mod expected;
+mod memory;
 mod optimum;
 mod places;
 mod plan;
@@ -126,9 +127,18 @@ impl MeasureSlot<'_> {
         let work = protocol::Work { job, place: place.as_deref(), processes: self.case.processes };
         let done = protocol::run(contender, work, &plan.limits, is_interrupted);
         let judged = match done {
-            Ok(protocol::Ran { done, load }) => sample::fill(&mut sample, &done, expected)
-                .inspect(|_| sample.load = Some(load))
-                .and_then(|reported| expected.judge(&sample, reported, evidence)),
+            Ok(ran) => {
+                let memory = match &ran.done[..] {
+                    // Of several, none has the whole cache.
+                    [one] => one.memory,
+                    _ => None,
+                };
+                let filled = sample::fill(&mut sample, ran, expected);
+                if let Some(memory) = memory.filter(|_| !sample.counts.contains_key("pretends")) {
+                    memory.leave_out(&mut sample, evidence.least_value_bytes);
+                }
+                filled.and_then(|reported| expected.judge(&sample, reported, evidence))
+            }
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),
         };

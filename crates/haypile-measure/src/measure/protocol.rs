@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::child::{Child, Deadline, Failure};
 use super::clocks::SeenClocks;
+use super::memory::SeenMemory;
 use super::plan::{Contender, RunnerLimits};
 use crate::meter::LoadWatch;
 use crate::result::Load;
@@ -29,6 +30,7 @@ pub(super) struct Work<'a> {
 pub(super) struct Done {
     pub(super) results: BTreeMap<String, String>,
     pub(super) seen: SeenClocks,
+    pub(super) memory: Option<SeenMemory>,
 }
 
 /// The outcome of a job.
@@ -68,10 +70,14 @@ pub(super) fn run(
     let seen: Vec<_> = processes.iter_mut().map(Process::seen).collect();
     let load = watch.end(seen.iter().map(SeenClocks::waited_ns).max().flatten());
     let seen: Vec<_> = seen.into_iter().map(SeenClocks::with_group).collect();
-    let results = processes.iter_mut().zip(seen).map(|(process, seen)| {
-        process.child.say("verify\n");
-        Ok(Done { results: process.results(deadline, is_interrupted)?, seen })
-    });
+    let memories: Vec<_> =
+        processes.iter().map(|it| SeenMemory::of(it.child.pid(), work.job)).collect();
+    let results = processes.iter_mut().zip(seen.into_iter().zip(memories)).map(
+        |(process, (seen, memory))| {
+            process.child.say("verify\n");
+            Ok(Done { results: process.results(deadline, is_interrupted)?, seen, memory })
+        },
+    );
     Ok(Ran { done: results.collect::<Result<_, _>>()?, load })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::MeasureSlot;
 use super::expected::{Expected, Reported};
 use super::plan::Contender;
-use super::protocol::Done;
+use super::protocol::{Done, Ran};
 use crate::job::Op;
 use crate::result::{Latency, Sample, SubjectId};
 use crate::subject::SubjectSpec;
@@ -70,14 +70,14 @@ const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 /// loads the cache, its outcome becomes counts of its own.
 pub(super) fn fill(
     sample: &mut Sample,
-    done: &[Done],
+    Ran { done, mut load }: Ran,
     expected: &Expected,
 ) -> Result<Reported, String> {
-    let (writer, measured) = match done {
+    let (writer, measured) = match &done[..] {
         [measured @ .., writer] if expected.last_is_beside => (Some(writer), measured),
         all => (None, all),
     };
-    for Done { results, .. } in done {
+    for Done { results, .. } in &done {
         let warm_up = optional(results, "warm_up")?.unwrap_or(0);
         if warm_up != expected.warm_up {
             return Err(format!(
@@ -89,7 +89,7 @@ pub(super) fn fill(
     let subject: SubjectSpec = sample.subject.name.parse()?;
     let kind = subject.inner_name();
     let mut reported = Reported::default();
-    for (process, Done { results, seen }) in measured.iter().enumerate() {
+    for (process, Done { results, seen, memory }) in measured.iter().enumerate() {
         let is_first = process == 0;
         if is_first {
             let text = |name: &str| results.get(name).cloned().unwrap_or_default();
@@ -110,14 +110,23 @@ pub(super) fn fill(
             return Err("the runner said that it pretends, and only noop does".to_owned());
         }
         // The one does nothing, and the other has a clock of its own.
-        if !["noop", "mock"].contains(&kind) {
-            let server_ns = optional(results, "server_cpu_ns")?.unwrap_or(0);
+        let has_clock_of_its_own = ["noop", "mock"].contains(&kind);
+        let server_ns = optional(results, "server_cpu_ns")?;
+        if !has_clock_of_its_own {
+            if writer.is_none() {
+                // Of a writer as well, the laboratory sees the time of the longer of the two.
+                load.seen_cpu_ns = seen.cpu_ns().map(|ns| ns + load.seen_cpu_ns.unwrap_or(0));
+            }
+            let server_ns = server_ns.unwrap_or(0);
             seen.judge(needed(results, "wall_ns")?, needed(results, "cpu_ns")?, server_ns)?;
         }
         reported.add_words(optional(results, "read_words")?);
         reported.add_crc32(optional(results, "read_crc32")?);
         if results.contains_key("memory_bytes") {
             let bytes = needed(results, "memory_bytes")?;
+            if let Some(memory) = memory.filter(|_| !has_clock_of_its_own && server_ns.is_none()) {
+                memory.judge(bytes)?;
+            }
             sample.memory_bytes = Some(sum(sample.memory_bytes.unwrap_or(0), bytes)?);
         }
         for name in results.keys() {
@@ -142,6 +151,7 @@ pub(super) fn fill(
     } else {
         sample.server_cpu_ns = sample.counts.remove("server_cpu_ns");
     }
+    sample.load = Some(load);
     Ok(reported)
 }
 

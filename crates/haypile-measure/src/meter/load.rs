@@ -33,6 +33,7 @@ impl LoadWatch {
         Load {
             seen_ns,
             waited_ns,
+            seen_cpu_ns: None,
             steal_ns: since(|it| it.steal_ns),
             cpu_pressure_ns: since(|it| it.cpu_pressure_ns),
             io_pressure_ns: since(|it| it.io_pressure_ns),

@@ -16,7 +16,7 @@ pub(crate) use process::{group_clock_ns, process_cpu_ns, process_memory_bytes};
 pub use process::{process_clock_ns, process_waited_ns};
 pub use residency::{Residency, drop_from_memory};
 pub use status::Memory;
-pub(crate) use status::forget_peak;
+pub(crate) use status::{ResidentMemory, forget_peak};
 
 /// Reads the clocks and the memory of this process. Another than the system's is for tests.
 pub trait Meter: fmt::Debug + Send + Sync {

@@ -11,6 +11,24 @@ pub struct Memory {
     pub peak_bytes: u64,
 }
 
+/// The memory of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResidentMemory {
+    /// The most that was resident, in bytes.
+    pub(crate) peak_bytes: u64,
+    /// Resident memory that is not of files, in bytes.
+    pub(crate) own_bytes: u64,
+}
+
+impl ResidentMemory {
+    /// Returns the memory of a process; `None` where there is none of this number.
+    pub(crate) fn of(pid: i32) -> Option<Self> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let own = [bytes(&status, "RssAnon:")?, bytes(&status, "RssShmem:")?];
+        Some(Self { peak_bytes: bytes(&status, "VmHWM:")?, own_bytes: own.iter().sum() })
+    }
+}
+
 /// Lets the peak begin at what is resident now. Where the system refuses, the peak stays.
 pub(crate) fn forget_peak() {
     // 5 resets the high-water mark: proc_pid_clear_refs(5).
@@ -22,12 +40,14 @@ pub(super) fn read() -> Option<Memory> {
 }
 
 pub(super) fn parse(status: &str) -> Option<Memory> {
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        kib.checked_mul(1024)
-    };
-    Some(Memory { resident_bytes: bytes("VmRSS:")?, peak_bytes: bytes("VmHWM:")? })
+    Some(Memory { resident_bytes: bytes(status, "VmRSS:")?, peak_bytes: bytes(status, "VmHWM:")? })
+}
+
+/// Returns the bytes of a line of `/proc/PID/status`.
+fn bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ pub struct Load {
     /// longest.
     #[serde(default)]
     pub waited_ns: Option<u64>,
+    /// The processor time of the runner's processes by the kernel, where the runner's own times are to be confirmed
+    /// by that; not of one that pretends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_cpu_ns: Option<u64>,
     /// Time of all processors that the host of a virtual machine gave to others, in ticks of some 10 ms.
     #[serde(default)]
     pub steal_ns: Option<u64>,
@@ -63,6 +67,16 @@ impl Sample {
             Some(_) => load.cpu_pressure_ns,
         };
         waited.unwrap_or(0).saturating_add(load.steal_ns.unwrap_or(0))
+    }
+
+    /// Returns which share of the time that the laboratory saw the runner's own times are, of wall and processor
+    /// time the smaller one; `None` where nothing confirms them.
+    pub(crate) fn confirmed_share(&self) -> Option<f64> {
+        let load = self.load.as_ref()?;
+        let seen_cpu_ns = load.seen_cpu_ns?;
+        let seen_ns = load.seen_ns.saturating_sub(load.waited_ns.unwrap_or(0));
+        let share = |said: u64, seen: u64| said as f64 / seen.max(1) as f64;
+        Some(share(self.wall_ns, seen_ns).min(share(self.cpu_ns, seen_cpu_ns)))
     }
 
     /// The threads of all processes together, where the case says how many there are.

@@ -47,4 +47,4 @@ pub use effect::{Effect, EffectError, Interval};
 pub use notes::{Note, Turn};
 pub use order::MedianInterval;
 pub use summary::Summary;
-pub use verdict::{Rule, RuleError, Verdict};
+pub use verdict::{Rule, RuleError, Timing, Verdict};

@@ -38,6 +38,28 @@ pub enum Verdict {
     TooFew,
     /// The blocks are shorter than [`Rule::MIN_BLOCK_NS`]: what disturbs a block is as long as the block.
     TooShort,
+    /// Times are less than the laboratory saw, by more than a check of single samples is sure of.
+    Unconfirmed,
+}
+
+/// The blocks of a side, or of both, where the cost is a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// The median length of a block in nanoseconds; `None` where nothing is known of it, or the cost is not a time.
+    pub block_ns: Option<u64>,
+    /// Whether the laboratory saw much more time than what is said.
+    pub is_unconfirmed: bool,
+}
+
+impl Timing {
+    /// Returns the timing of both sides: the shorter blocks of the two.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            block_ns: self.block_ns.into_iter().chain(other.block_ns).min(),
+            is_unconfirmed: self.is_unconfirmed || other.is_unconfirmed,
+        }
+    }
 }
 
 impl Rule {
@@ -68,16 +90,18 @@ impl Rule {
 
     /// Judges an effect on a cost that is not a time.
     pub fn judge(&self, effect: &Effect) -> Verdict {
-        self.judge_timed(effect, None)
+        self.judge_timed(effect, Timing::default())
     }
 
-    /// Judges an effect on a cost. `block_ns` is how long a block took, where the cost is a time.
-    pub fn judge_timed(&self, effect: &Effect, block_ns: Option<u64>) -> Verdict {
+    /// Judges an effect on a cost, with the timing of its blocks.
+    pub fn judge_timed(&self, effect: &Effect, timing: Timing) -> Verdict {
         let log_ratio = effect.log_ratio();
         if effect.samples() < Self::MIN_BLOCKS {
             Verdict::TooFew
-        } else if block_ns.is_some_and(|ns| ns < Self::MIN_BLOCK_NS) {
+        } else if timing.block_ns.is_some_and(|ns| ns < Self::MIN_BLOCK_NS) {
             Verdict::TooShort
+        } else if timing.is_unconfirmed {
+            Verdict::Unconfirmed
         } else if effect.p_value() >= Self::SIGNIFICANCE
             || log_ratio.abs() <= self.noise_floor.ln_1p()
         {
@@ -105,7 +129,7 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Its name for programs: `faster`, `slower`, `no-difference`, `too-few` or `too-short`.
+    /// Its name for programs: `faster`, `slower`, `no-difference`, `too-few`, `too-short` or `unconfirmed`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -113,12 +137,13 @@ impl Verdict {
             Self::NoDifference => "no-difference",
             Self::TooFew => "too-few",
             Self::TooShort => "too-short",
+            Self::Unconfirmed => "unconfirmed",
         }
     }
 
     /// Whether the samples say nothing either way.
     pub fn is_none(self) -> bool {
-        matches!(self, Self::TooFew | Self::TooShort)
+        matches!(self, Self::TooFew | Self::TooShort | Self::Unconfirmed)
     }
 
     /// The verdict with old and new in each other's place.
@@ -138,6 +163,7 @@ impl fmt::Display for Verdict {
             Self::NoDifference => "no difference shown",
             Self::TooFew => "too few blocks",
             Self::TooShort => "blocks too short",
+            Self::Unconfirmed => "times not confirmed",
             verdict => verdict.name(),
         })
     }

@@ -2,21 +2,26 @@
 
 use std::path::Path;
 
+use haypile_measure::figure::notes;
 use haypile_measure::job::{Ops, Population, Settings, write};
 use haypile_measure::measure::{Case, Expected};
-use haypile_measure::result::{Parameters, Sample};
+use haypile_measure::result::{Parameters, Sample, Samples};
 
 use crate::scripted::{contender, measured, plan};
 
 const KEYS: u32 = 8;
 const BYTES: u32 = 20;
 
-/// Reads of keys that are all there; then of one that is not, which is written.
 fn case(capacity_bytes: u64, timed: impl Fn(&mut Ops) + 'static) -> Case {
+    case_of(BYTES, capacity_bytes, timed)
+}
+
+/// A job on values of this size, of which the first four are prepared.
+fn case_of(value_bytes: u32, capacity_bytes: u64, timed: impl Fn(&mut Ops) + 'static) -> Case {
     let write = move |directory: &Path| {
         let mut population = Population::new();
         for number in 0..KEYS {
-            population.push(format!("key {number}").as_bytes(), BYTES).unwrap();
+            population.push(format!("key {number}").as_bytes(), value_bytes).unwrap();
         }
         let (mut prepare, mut ops) = (Ops::new(), Ops::new());
         (0..4).for_each(|key| prepare.set(key));
@@ -208,4 +213,59 @@ fn work_that_another_process_did() {
          ( exec 4<$d/g 3>&-; {WORK}; echo >$d/f; read over <&4 ) & read over <$d/f; rm -r $d"
     );
     assert_error(&timed(&living, "$w", "0"), "another process did its work");
+}
+
+/// About 25 ms of processor time, too short for the check of a single sample, of which `$c` is the exact number.
+const SHORT_WORK: &str = "read b rest < /proc/$$/schedstat; e=$b; \
+     while [ $((e-b)) -lt 25000000 ]; do read e rest < /proc/$$/schedstat; done; c=$((e-b))";
+
+/// Half of the times of short parts is told from all of them over several blocks.
+#[test]
+fn half_of_the_times_of_short_parts_has_no_verdict() {
+    let samples = |said: &str| {
+        let counts = COUNTS.replace("wall_ns 1000", &format!("wall_ns {said}"));
+        let counts = counts.replace("cpu_ns 900", &format!("cpu_ns {said}"));
+        let lines = format!("{counts}; read_words {}", words());
+        let mut plan = plan(vec![contender(&script(SHORT_WORK, &lines))]);
+        (plan.cases, plan.blocks) = (vec![hits()], 7);
+        measured(&plan).samples
+    };
+    let is_unconfirmed = |said: &str| {
+        let samples = samples(said);
+        assert!(samples.iter().all(|sample| sample.error.is_none()), "{samples:?}");
+        samples.iter().collect::<Samples<'_>>().timing().is_unconfirmed
+    };
+    assert!(!is_unconfirmed("$c"));
+    assert!(is_unconfirmed("$((c/2))"));
+}
+
+/// The sample of a runner that has four values of 2 MiB in memory, or does not, and says this memory.
+fn memory(has_values: bool, said: &str) -> Sample {
+    let big = case_of(2 << 20, 1 << 24, |ops| (0..4).for_each(|key| ops.get(key)));
+    let values = if has_values { "v=$(head -c 8388608 /dev/zero | tr '\\0' v)" } else { ":" };
+    let lines = format!("{COUNTS}; memory_bytes {said}");
+    // What it read is not in question here.
+    let lines = lines.replace("hits 4; misses 0", "hits 3; misses 1");
+    let mut plan = plan(vec![contender(&format!("{values}; {}", script(":", &lines)))]);
+    plan.cases = vec![big];
+    measured(&plan).samples.remove(0)
+}
+
+#[test]
+fn memory_that_is_more_than_was_resident_or_less_than_what_is_there() {
+    let honest = memory(true, "8388608");
+    assert_eq!((honest.error.as_deref(), honest.memory_bytes), (None, Some(8 << 20)));
+    assert_error(&memory(true, "$((1<<30))"), "a memory of 1073741824 bytes");
+    let little = memory(true, "1");
+    assert_eq!((little.error.as_deref(), little.memory_bytes), (None, None));
+    let notes = notes(&[&little].into_iter().collect(), &[&little].into_iter().collect());
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0]
+            .replace('\u{a0}', " ")
+            .ends_with("1 B by its runner, and the values that were found have 8 MiB"),
+        "{notes:?}"
+    );
+    // Where nothing is in memory, little is right: it may be on disk.
+    assert_eq!(memory(false, "1").memory_bytes, Some(1));
 }

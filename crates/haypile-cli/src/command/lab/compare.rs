@@ -211,6 +211,7 @@ fn tally(comparison: &Comparison) -> String {
         Verdict::NoDifference,
         Verdict::TooFew,
         Verdict::TooShort,
+        Verdict::Unconfirmed,
     ];
     let names = names.map(|verdict| (verdict.name(), verdict.to_string()));
     let others = ["failed", "not-measured"].map(|name| (name, name.replace('-', " ")));

@@ -7,10 +7,10 @@ const CELL: f64 = 1.1;
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Returns a strip of samples around their centre: each cell is 10 % wider than the one before, the first and the
-/// last hold all beyond, and what holds most is highest. Empty of fewer than two samples.
-pub(crate) fn strip(values: &[f64], centre: f64) -> String {
+/// last hold all beyond, and what holds most is highest. `None` of fewer than two samples.
+pub(crate) fn strip(values: &[f64], centre: f64) -> Option<String> {
     if values.len() < 2 || centre <= 0.0 {
-        return String::new();
+        return None;
     }
     let mut counts = [0_usize; CELLS];
     let middle = (CELLS / 2) as f64;
@@ -26,7 +26,7 @@ pub(crate) fn strip(values: &[f64], centre: f64) -> String {
         // However few there are, they are seen.
         count => HEIGHTS[(count * HEIGHTS.len()).div_ceil(most) - 1],
     };
-    counts.iter().map(height).collect()
+    Some(counts.iter().map(height).collect())
 }
 
 #[cfg(test)]
@@ -35,6 +35,7 @@ mod tests {
 
     #[test]
     fn strips_show_where_samples_lie() {
+        let strip = |values: &[f64], centre| super::strip(values, centre).unwrap_or_default();
         assert_eq!(strip(&[100.0; 20], 100.0), "······█······");
         let mut tail = vec![100.0; 17];
         tail.extend([500.0; 3]);

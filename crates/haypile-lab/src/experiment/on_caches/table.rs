@@ -100,7 +100,7 @@ fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     row.extend([relative, interval]);
     row.extend([written(&HIT_RATIO, figures.hit_ratio), written(&MEMORY, figures.memory)]);
     let centre = figures.cpu.map_or(0.0, |cpu| cpu.value);
-    row.push(strip(&figures.costs, centre));
+    row.push(strip(&figures.costs, centre).unwrap_or_else(|| NOTHING.to_owned()));
     row
 }
 
