@@ -100,6 +100,7 @@ run: build ## the main job: which cache would win on a trace, and what do ours c
 	$(HAYPILE) simulate $(TRACE) --policy $(POLICIES) --size $(SIZES)
 	$(HAYPILE) advise $(TRACE)
 	$(HAYPILE) lab all --quick --embedded --trace $(TRACE) --output $(TARGET)/results
+	$(HAYPILE) lab first
 
 build:
 	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."

@@ -9,6 +9,7 @@
 //! ```
 
 pub mod experiment;
+pub mod first;
 pub mod ranking;
 pub mod report;
 pub mod splice;

@@ -2,6 +2,7 @@
 
 mod all;
 mod experiment;
+mod first;
 mod report;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use haypile_measure::subject::SubjectSpec;
 
 pub(crate) use all::All;
 pub(crate) use experiment::ExperimentCommand;
+pub(crate) use first::First;
 use haypile_lab::experiment::value::percent;
 pub(crate) use report::Report;
 
@@ -19,6 +21,8 @@ pub(crate) use report::Report;
 pub(crate) enum LabCommand {
     #[command(flatten)]
     Experiment(ExperimentCommand),
+    /// Take a first look, in half a minute: what do caches cost here, and what survives?
+    First(First),
     /// Run every experiment and write a report
     All(All),
     /// List the experiments, or print the experiment file of one

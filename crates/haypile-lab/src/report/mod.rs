@@ -110,6 +110,11 @@ impl Report {
         Self { sections, machines, sources: input.sources.clone(), warnings }
     }
 
+    /// The answers of all experiments, as the summary has them.
+    pub fn answers(&self) -> impl Iterator<Item = String> {
+        self.sections.iter().map(|section| section.body.in_short())
+    }
+
     /// The page: HTML with everything in it, which is XML as well.
     ///
     /// # Errors

@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
-use haypile_lab::experiment::Known;
-use rustix::process::{Pid, Signal, kill_process};
+use haypile_lab::experiment::{Known, topics};
+use haypile_number::with_plain_spaces;
 
+use super::child::wait;
 use super::experiments::named;
 use super::report;
 use crate::args::lab::{All, Report};
@@ -21,9 +21,6 @@ use crate::{FAILURE, NEGATIVE, interrupt, output};
 
 /// Policies to simulate on a trace: all of the engine, and the optimum.
 const POLICIES: &str = "fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belady";
-
-/// Time between two looks at a running command.
-const POLL: Duration = Duration::from_millis(20);
 
 /// Command that this program runs in a separate process.
 struct Step {
@@ -109,7 +106,15 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Known>> {
 }
 
 impl Step {
-    /// Runs the command, prints a line with its outcome, and returns its exit status.
+    /// Returns the answers of its results, which has none if it failed before it had any.
+    fn answers(&self) -> Vec<String> {
+        let results = self.results.as_ref().unwrap_or(&self.printed);
+        let input = haypile_lab::report::read(std::slice::from_ref(results));
+        let report = input.map(|input| haypile_lab::report::Report::new(&input, &topics()));
+        report.map_or_else(|_| Vec::new(), |report| report.answers().collect())
+    }
+
+    /// Runs the command, prints a line with its outcome and its answers, and returns its exit status.
     fn run(&self, program: &Path) -> anyhow::Result<u8> {
         // Results are appended, and would be mixed with those of an earlier run.
         self.results.iter().try_for_each(|results| remove(results))?;
@@ -127,23 +132,10 @@ impl Step {
         };
         let seconds = begin.elapsed().as_secs_f64();
         output::text(&format!("{:<10} {seconds:>6.1} s  {outcome}: {printed}\n", self.name))?;
+        for answer in self.answers() {
+            output::text(&format!("  {}\n", with_plain_spaces(&answer)))?;
+        }
         Ok(code)
-    }
-}
-
-/// Waits for the end of a command. The first signal to this program asks the command to end as well: only Ctrl-C of a
-/// terminal reaches both.
-fn wait(mut child: Child) -> anyhow::Result<ExitStatus> {
-    let mut is_asked = false;
-    loop {
-        if let Some(ended) = child.try_wait()? {
-            return Ok(ended);
-        }
-        if interrupt::asked() && !is_asked {
-            kill_process(Pid::from_child(&child), Signal::TERM)?;
-            is_asked = true;
-        }
-        thread::sleep(POLL);
     }
 }
 

@@ -85,7 +85,7 @@ impl Host for Terminal {
 }
 
 /// Returns a printout with its tables as wide as the terminal allows.
-fn text(printout: &Printout) -> String {
+pub(super) fn text(printout: &Printout) -> String {
     let block = |block: &Block| match block {
         Block::Text(text) => text.clone(),
         Block::Table { header, text_columns, key_columns, rows, spare_columns } => {

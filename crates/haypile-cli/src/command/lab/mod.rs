@@ -1,9 +1,11 @@
 //! `haypile lab`: its commands, one file each.
 
 mod all;
+mod child;
 mod compare;
 pub(crate) mod experiment;
 mod experiments;
+mod first;
 mod report;
 mod run_job;
 mod splice;
@@ -27,6 +29,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::Report(arguments) => report::run(arguments),
         LabCommand::Experiment(arguments) => return experiment::run(arguments),
         LabCommand::All(arguments) => return all::run(arguments),
+        LabCommand::First(arguments) => return first::run(arguments),
         LabCommand::Compare(arguments) => return compare::run(arguments),
         LabCommand::Splice(arguments) => return splice::run(arguments),
     }?;

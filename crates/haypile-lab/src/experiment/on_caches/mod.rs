@@ -17,6 +17,7 @@ use haypile_measure::subject::SubjectSpec;
 
 pub use contenders::{LIST_LIMIT, Listing, listings};
 pub use http::OverHttp;
+pub(crate) use installed::Installed;
 pub use measuring::{Build, Measuring, SubjectList};
 
 use super::fill::Filled;

@@ -31,7 +31,6 @@ pub(crate) fn strip(values: &[f64], centre: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     #[test]
     fn strips_show_where_samples_lie() {

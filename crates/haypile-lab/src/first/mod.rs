@@ -1,0 +1,112 @@
+//! `first`: a first look at what caches cost and keep on a machine, from short runs of five experiments.
+
+mod printout;
+
+use haypile_measure::subject::SubjectSpec;
+
+use crate::experiment::on_caches::Installed;
+
+pub use printout::{line, machine, table};
+
+/// Caches of others that a first look measures where they are there.
+const OTHERS: [&str; 3] = ["memcached", "redis", "sqlite"];
+
+/// A short run of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Hits, misses and writes in this process and in a file.
+    Caches,
+    /// The same on caches of others, which take fewer operations for the same time.
+    Others,
+    /// Reads by one thread and by two.
+    Threads,
+    /// Opening a file again.
+    Restart,
+    /// Killing processes that write to a file.
+    Kills,
+}
+
+/// The cases of the table.
+const CASES: &str = "get-hit,get-miss,overwrite,set-evict";
+/// Those of caches whose bound is too coarse for so few keys, or that evict nothing.
+const CASES_OF_OTHERS: &str = "get-hit,get-miss,overwrite";
+/// So few that a server, which takes some microseconds for each, is filled and verified within a second.
+const KEYS: &str = "3000";
+
+impl Step {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] =
+        [Self::Caches, Self::Others, Self::Threads, Self::Restart, Self::Kills];
+
+    /// Returns the words of its command behind `haypile lab`; `None` where there is nothing to measure.
+    pub fn command(self, others: &[SubjectSpec]) -> Option<Vec<String>> {
+        let names: Vec<String> = others.iter().map(ToString::to_string).collect();
+        let names = names.join(",");
+        let words: &[&str] = match self {
+            Self::Caches => &[
+                "micro",
+                "--case",
+                CASES,
+                "--keys",
+                KEYS,
+                "--subject",
+                "memory,file",
+                "--operations",
+                "300000",
+                "--blocks",
+                "8",
+            ],
+            Self::Others if others.is_empty() => return None,
+            Self::Others => &[
+                "micro",
+                "--case",
+                CASES_OF_OTHERS,
+                "--keys",
+                KEYS,
+                "--subject",
+                &names,
+                "--operations",
+                "3000",
+                "--blocks",
+                "4",
+            ],
+            Self::Threads => &[
+                "micro",
+                "--case",
+                "get-hit",
+                "--keys",
+                KEYS,
+                "--subject",
+                "memory",
+                "--operations",
+                "300000",
+                "--threads",
+                "1,2",
+                "--blocks",
+                "8",
+            ],
+            Self::Restart => &["persist", "--subject", "file", "--total", "20MB", "--blocks", "4"],
+            Self::Kills => &["torture", "--quick", "--case", "keep", "--kills", "20"],
+        };
+        Some(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+}
+
+/// Returns the caches of others that can be measured here; and for each of the rest, why not and how to get it.
+pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
+    let mut installed = Installed::default();
+    let (mut here, mut notes) = (Vec::new(), Vec::new());
+    for name in OTHERS {
+        let subject: SubjectSpec = name.parse().expect("a name is a subject");
+        let why_not = if crate::subjects().has(&subject) {
+            crate::subjects().missing(&subject)
+        } else {
+            installed.runner(&subject).err()
+        };
+        match why_not {
+            None => here.push(subject),
+            Some(why_not) => notes.push(format!("skipped: {subject}: {why_not}")),
+        }
+    }
+    (here, notes)
+}
