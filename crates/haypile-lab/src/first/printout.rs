@@ -1,9 +1,9 @@
 //! The results of a first look, for people.
 
 use haypile_measure::compare::Difference;
-use haypile_measure::figure::{self, Estimate, Figure, WALL, count, notes};
+use haypile_measure::figure::{self, WALL, count, notes};
 use haypile_measure::result::{Machine, Sample, Samples, disturbance};
-use haypile_number::{NBSP, Quantity};
+use haypile_number::Quantity;
 
 use super::Step;
 use crate::experiment::Printout;
@@ -46,7 +46,7 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     }
     let cell = |case: &str, samples: &Samples<'_>| {
         let own = samples.iter().copied().filter(|sample| sample.case == case).collect();
-        WALL.of(&own).map_or_else(|| NOTHING.to_owned(), |cost| with_interval(&WALL, &cost))
+        WALL.of(&own).map_or_else(|| NOTHING.to_owned(), |cost| WALL.write_within(&cost))
     };
     let row = |(case, name): &(&str, &str)| {
         let cells = subjects.iter().map(|(_, samples)| cell(case, samples));
@@ -109,7 +109,7 @@ fn restart(all: &Samples<'_>) -> Option<String> {
     let size = file.map_or_else(String::new, |file| format!(" of {}", figure::FILE.write(&file)));
     Some(format!(
         "Restart: a new process opens a file{size} and has its first hit after {}; {} keys are there.",
-        with_interval(&figure::FIRST_HIT, &hit),
+        figure::FIRST_HIT.write_within(&hit),
         figure::KEYS_FOUND.write(&found)
     ))
 }
@@ -130,23 +130,6 @@ fn kills(all: &Samples<'_>) -> Option<String> {
         sum("lost")?,
         sum("wrong")?
     ))
-}
-
-/// Returns an estimate with its interval: `97.0 ns (93.0 to 101)`, where all have one unit.
-fn with_interval(figure: &Figure, estimate: &Estimate) -> String {
-    let value = figure.write(estimate);
-    match estimate.interval {
-        Some(ends) => {
-            let [low, high] = [ends.low, ends.high].map(|end| figure.quantity.write(end));
-            let unit = value.rfind(NBSP).map_or("", |at| &value[at..]);
-            let [short_low, short_high] = [&low, &high].map(|end| end.strip_suffix(unit));
-            match short_low.zip(short_high) {
-                Some((low, high)) => format!("{value} ({low} to {high})"),
-                None => format!("{value} ({low} to {high})"),
-            }
-        }
-        None => value,
-    }
 }
 
 #[cfg(test)]
@@ -175,10 +158,6 @@ mod tests {
         let printed = format!("{:?}", table(&samples, 2));
         assert!(printed.contains("\"99.0 ns (94.1 to 104)\", \"100 µs\""), "{printed}");
         assert!(printed.contains("\"Miss\", \"-\", \"-\""), "{printed}");
-        let slow = figure::WALL.of(&samples[..1].iter().collect()).unwrap();
-        let ends = haypile_measure::statistics::Interval { low: 97.0, high: 2_000.0 };
-        let text = with_interval(&WALL, &slow.within(ends));
-        assert_eq!(text.replace(NBSP, " "), "97.0 ns (97.0 ns to 2.00 µs)");
     }
 
     #[test]

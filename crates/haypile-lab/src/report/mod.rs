@@ -112,7 +112,7 @@ impl Report {
 
     /// The answers of all experiments, as the summary has them.
     pub fn answers(&self) -> impl Iterator<Item = String> {
-        self.sections.iter().map(|section| section.body.in_short())
+        self.sections.iter().map(Section::in_short)
     }
 
     /// The page: HTML with everything in it, which is XML as well.

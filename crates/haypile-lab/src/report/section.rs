@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haypile_measure::parameters;
-use haypile_measure::result::Sample;
+use haypile_measure::result::{Run, Sample, disturbance};
 use haypile_number::grouped;
 use haypile_sim::plot::drawing::text::{one_line, printable};
 
@@ -22,8 +22,8 @@ const MAX_FAILURES: usize = 40;
 /// Most experiment files that are named.
 const MAX_EXPERIMENT_FILES: usize = 4;
 /// Most parts of an answer that the summary has, and its longest text, in characters.
-const MAX_PARTS: usize = 4;
-const MAX_SHORT_CHARS: usize = 1_000;
+const MAX_PARTS: usize = 12;
+const MAX_SHORT_CHARS: usize = 2_500;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
@@ -39,6 +39,8 @@ pub(crate) struct Section {
     /// Its address within the page.
     pub(crate) anchor: String,
     pub(crate) about: About,
+    /// A warning that stands before the answer: other work disturbed what it rests on.
+    pub(crate) disturbed: Option<String>,
     pub(crate) body: Body,
     /// Times of single operations, where rows have them.
     pub(crate) latencies: Option<Latencies>,
@@ -100,6 +102,15 @@ impl Body {
 }
 
 impl Section {
+    /// The answer as one sentence for the summary, behind what disturbs it.
+    pub(crate) fn in_short(&self) -> String {
+        let answer = self.body.in_short();
+        match &self.disturbed {
+            Some(disturbed) => format!("(Disturbed: {disturbed}.) {answer}"),
+            None => answer,
+        }
+    }
+
     /// The section of samples, of which there is at least one. The file is named where several have
     /// this experiment. Its machines are added to those of the report.
     pub(crate) fn of(
@@ -136,6 +147,7 @@ impl Section {
             anchor: anchor(name, file, experiment_files.first().map(String::as_str)),
             experiment_files,
             about,
+            disturbed: disturbed(&runs, samples),
             body,
             latencies,
             extent: extent(samples, runs.len()),
@@ -143,6 +155,12 @@ impl Section {
             hosts,
         }
     }
+}
+
+/// Returns the warning about the samples of all runs together; builds for tests have times that mean nothing.
+fn disturbed(runs: &[&Run], samples: &[&Sample]) -> Option<String> {
+    let cores = runs.iter().filter(|run| !run.program.debug).map(|run| run.machine.cores).min()?;
+    disturbance(samples.iter().copied(), cores)
 }
 
 /// An address within the page: letters, digits and hyphens.

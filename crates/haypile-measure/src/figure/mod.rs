@@ -10,7 +10,7 @@ mod known;
 mod notes;
 mod operations;
 
-use haypile_number::Quantity;
+use haypile_number::{NBSP, Quantity};
 
 use crate::result::{Sample, Samples, Values};
 use crate::statistics::{Centre, Interval, Summary};
@@ -143,6 +143,17 @@ impl Figure {
     /// Returns an estimate for people.
     pub fn write(&self, estimate: &Estimate) -> String {
         self.quantity.write(estimate.value)
+    }
+
+    /// Returns an estimate with its interval for people: `97.0 ns (93.0 to 101)`, where all have one unit.
+    pub fn write_within(&self, estimate: &Estimate) -> String {
+        let value = self.write(estimate);
+        let Some(ends) = estimate.interval else { return value };
+        let [low, high] = [ends.low, ends.high].map(|end| self.quantity.write(end));
+        let unit = value.rfind(NBSP).map_or("", |at| &value[at..]);
+        let short = low.strip_suffix(unit).zip(high.strip_suffix(unit));
+        let (low, high) = short.unwrap_or((&low, &high));
+        format!("{value} ({low} to {high})")
     }
 
     /// Returns the mean of the blocks for people.

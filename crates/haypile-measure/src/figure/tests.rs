@@ -200,3 +200,16 @@ fn stalls_for_which_other_work_is_the_reason_say_so() {
     stalled.load = Some(load(3_900));
     assert_eq!(noted(&samples), ["1 of 20 samples took 5.00 times the centre"]);
 }
+
+#[test]
+fn an_interval_has_a_unit_of_its_own_only_where_it_differs() {
+    let within = |low, high| {
+        let estimate = Estimate::exact(97.0).within(Interval { low, high });
+        CPU.write_within(&estimate).replace(NBSP, " ")
+    };
+    assert_eq!(within(93.0, 101.0), "97.0 ns (93.0 to 101)");
+    assert_eq!(within(93.0, 2_000.0), "97.0 ns (93.0 ns to 2.00 µs)");
+    assert_eq!(CPU.write_within(&Estimate::exact(97.0)).replace(NBSP, " "), "97.0 ns");
+    let ratio = Estimate::exact(0.5).within(Interval { low: 0.25, high: 0.75 });
+    assert_eq!(HIT_RATIO.write_within(&ratio), "0.500 (0.250 to 0.750)");
+}

@@ -72,8 +72,12 @@ fn file_bytes(pid: i32, job: &Path) -> u64 {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    // Address, permissions, offset, device, inode, path.
-    let mapped = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
+    // Address, permissions, offset, device, inode, path. Programs and their libraries are mapped privately.
+    let mapped = maps.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let is_shared = fields.next()?.ends_with('s');
+        fields.nth(3).filter(|_| is_shared)
+    });
     paths.extend(mapped.filter(|path| path.starts_with('/')).map(Into::into));
     let mut known = BTreeSet::new();
     let mut sum = 0_u64;

@@ -14,7 +14,8 @@ const RATES: [&Figure; 2] = [&figure::CPU_RATE, &figure::WALL_RATE];
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);
     let mut body = Body {
-        answer: front::of_cases(cases.iter(), &figure::CPU, figure::CPU.what),
+        answer: "Processor time per operation:".to_owned(),
+        answers: front::of_cases(cases.iter(), &varying, &figure::CPU, &figure::CPU),
         tables: vec![front::table(cases.iter(), &varying, &figure::CPU)],
         ..Body::default()
     };

@@ -43,11 +43,11 @@ fn part(name: &str) -> &str {
 
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);
-    let answer = "By wall time, the least is taken by:".to_owned();
+    let answer = "Wall time:".to_owned();
     let mut body = Body { answer, ..Body::default() };
     let mut parts: Vec<String> = Vec::new();
     for case in cases.iter().take(MAX_MULTIPLES) {
-        let found = front::of_case(case, &figure::PART_WALL);
+        let found = front::of_case(case, &figure::PART_WALL, &figure::PART_WALL);
         parts.extend(found.map(|found| format!("{}: {found}", part(&case.name))));
         let opens =
             case.entrants.iter().any(|entrant| entrant.estimate(&figure::FIRST_HIT).is_some());

@@ -13,14 +13,16 @@ use crate::report::table::Table;
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying: Vec<String> = Vec::new();
     let has_server = has_server(cases);
-    let mut answer = front::of_cases(cases.iter(), &figure::CPU, "processor time of the client");
+    let mut answers = front::of_cases(cases.iter(), &varying, &figure::CPU, &figure::CPU_RATE);
     if has_server {
-        let both = front::of_cases(cases.iter(), &figure::TOGETHER, figure::TOGETHER.what);
-        answer = format!("{answer} {both}");
+        let (cost, rate) = (&figure::TOGETHER, &figure::TOGETHER_RATE);
+        let both = front::of_cases(cases.iter(), &varying, cost, rate).into_iter();
+        answers.extend(both.map(|both| format!("with the server's processor time, {both}")));
     }
+    let answer = "Operations per second of the client's processor time:".to_owned();
     let rates = [&figure::CPU_RATE, &figure::TOGETHER_RATE];
     let rates = if has_server { &rates[..] } else { &rates[..1] };
-    let mut body = Body { answer, ..Body::default() };
+    let mut body = Body { answer, answers, ..Body::default() };
     for case in cases.iter().take(MAX_MULTIPLES) {
         let title = format!("Operations per second: {}", case.title(&varying));
         let (figure, left_out) = bars(case, title, rates, &figure::CPU);

@@ -20,10 +20,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let varying = varying(cases);
     let timed: Vec<&Case<'_>> = cases.iter().filter(|case| case.name != PROOF).collect();
     let mut parts: Vec<String> = Vec::new();
-    let answer = "By processor time per operation of the source, the least is taken by:".to_owned();
+    let answer = "Processor time per operation of the source:".to_owned();
     let mut body = Body { answer, ..Body::default() };
     for case in timed.iter().take(MAX_MULTIPLES) {
-        let found = front::of_case(case, TIMES[0]);
+        let found = front::of_case(case, TIMES[0], TIMES[0]);
         parts.extend(found.map(|found| format!("{}: {found}", case.title(&varying))));
         let (figure, left_out) = bars(case, case.title(&varying), &TIMES, TIMES[0]);
         body.multiples.extend(figure);

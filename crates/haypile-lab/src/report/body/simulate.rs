@@ -48,6 +48,7 @@ pub(crate) fn section(simulations: &[Simulations]) -> Section {
         experiment_files: Vec::new(),
         anchor: anchor(NAME, None, None),
         about: about_simulations(),
+        disturbed: None,
         body,
         latencies: None,
         extent: format!("{} of {}.", count(simulated, "simulation"), count(traces.len(), "trace")),

@@ -32,6 +32,7 @@ pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
             h2 id=(title) { (about.title) " " (parts::name(section)) }
             p.question { (about.question) }
             div.answer {
+                @if let Some(disturbed) = &section.disturbed { p.disturbed { "Disturbed: " (disturbed) "." } }
                 p { (body.answer) }
                 @if !body.answers.is_empty() {
                     ul { @for answer in &body.answers { li { (answer) } } }

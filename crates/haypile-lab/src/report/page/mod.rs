@@ -73,7 +73,7 @@ fn summary(report: &Report) -> Markup {
                             " " (parts::name(section))
                         }
                         p.asked { (bounded(&section.about.question, MAX_QUESTION_CHARS)) }
-                        p.found { (section.body.in_short()) }
+                        p.found { (section.in_short()) }
                     }
                 }
             }
