@@ -250,7 +250,7 @@ fn a_shaped_link_takes_its_time_and_equal_columns_go_over_it_once() {
 
 #[test]
 fn requests_over_http_are_counted_by_their_origin() {
-    let arguments = ["lab", "loop", "--http", "--sizes", "50", "-n", "20", "-b", "1", "--json"];
+    let arguments = ["lab", "loop", "--sizes", "50", "-n", "20", "-b", "1", "--json"];
     let json = json(&arguments);
     let samples = samples(&json);
     assert!(samples.iter().all(|sample| sample["error"].is_null()), "{json}");
@@ -319,7 +319,7 @@ fn wrong_arguments_name_what_is_allowed() {
         (&["pages", "--disk-at", "x=/nowhere/at/all"], "/nowhere/at/all"),
         (&["pages", "no-such.har"], "no-such.har"),
         (&["pages", "--manifest", "none.txt"], "none.txt"),
-        (&["loop", "--origin-delay", "27ms"], "add --http"),
+        (&["loop", "--http=false", "--origin-delay", "27ms"], "write --http"),
         (&["loop", "--http", "-s", "moka"], "moka"),
         (&["resources", "nothing.txt"], "nothing.txt"),
     ] {

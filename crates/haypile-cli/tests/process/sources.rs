@@ -170,7 +170,8 @@ fn rates_are_shown_as_the_source_shows_them() {
 #[test]
 fn a_loop_is_of_each_size_and_cache() {
     let subjects = "none,memory:size=1MiB,file:size=4MiB,memory:size=1MiB+file:size=4MiB";
-    let arguments = ["loop", "--sizes", "50,1024", "--runs", "300", "--subjects", subjects];
+    let arguments =
+        ["loop", "--http=false", "--sizes", "50,1024", "--runs", "300", "--subjects", subjects];
     let mut counts = BTreeMap::<_, u32>::new();
     for sample in measured(&arguments) {
         *counts.entry(sample["case"].as_str().unwrap().to_owned()).or_default() += 1;

@@ -77,7 +77,7 @@ fn setup_over_http(
 /// Checks that the options of an origin come with `--http`.
 fn check_delay(http: OverHttp, delay: Option<OriginDelay>) -> anyhow::Result<()> {
     if delay.is_some() && !http.http {
-        bail!("--origin-delay is the time of an HTTP origin; add --http");
+        bail!("--origin-delay is the time of an HTTP origin; write --http");
     }
     Ok(())
 }

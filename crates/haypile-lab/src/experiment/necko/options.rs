@@ -13,32 +13,31 @@ use crate::experiment::on_caches::OverHttp;
 #[derive(Clone, Debug, Args)]
 #[command(about = "Repeat one operation: calls, clears, misses and hits, by size")]
 #[command(after_help = "\
-test_timing_cache of the Necko benchmarks, on caches: one operation, repeated on one key.
+test_timing_cache of the Necko benchmarks: one operation, repeated on one key. Each is a request, as in
+the source: an HTTP cache stands on each cache, and an origin server on the loopback device has what it lacks.
   call             a lookup in an empty cache
   call + clear     the same after clearing the cache
   miss (clear)     clearing, a lookup, and a write of the value
   miss (no-store)  a lookup, and computing the value without writing it
   hit              a lookup of an existing entry
-The command measures the first three with the first size only. Nothing comes over a network: a
-result is the cost of the cache, not its savings.
+  miss (query)     a new URL each time, which the source could not measure
+The command measures the first three with the first size only. The source's origin took some 27 ms to
+answer: only --origin-delay 27ms makes its ratios of misses to hits comparable.
 
-With --http each is a request, as in the source. An HTTP cache stands on each cache, and an origin
-server on the loopback device has what it lacks. miss (query), which the source could not measure,
-asks for a new URL each time. The source's origin took some 27 ms to answer: only --origin-delay
-27ms makes its ratios of misses to hits comparable.
+With --http=false caches are measured themselves, those of others as well, and nothing comes over a
+network: a result is the cost of the cache, not its savings.
 
 Examples:
   haypile lab loop
-  haypile lab loop --sizes 50,1024 --subjects memory,file,memcached
-  haypile lab loop --http
-  haypile lab loop --http --origin-delay 27ms --against main=/tmp/main/haypile")]
+  haypile lab loop --origin-delay 27ms --against main=/tmp/main/haypile
+  haypile lab loop --http=false --sizes 50,1024 --subjects memory,file,memcached")]
 pub struct LoopOptions {
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
-    /// Number of repetitions of an operation; fewer with large values [default: 100000; with --http
-    /// 2000, and 50000 calls]
+    /// Number of repetitions of an operation; fewer with large values [default: 2000, and 50000 calls;
+    /// 100000 with --http=false]
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub runs: Option<u32>,

@@ -1,7 +1,7 @@
 //! Caches of the engine as HTTP caches.
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use haypile_measure::subject::SubjectSpec;
 
@@ -9,8 +9,10 @@ use haypile_measure::subject::SubjectSpec;
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct OverHttp {
     /// Put an HTTP cache on each of our caches, and use it by requests: entries are responses, and
-    /// keys their URLs
-    #[arg(long)]
+    /// keys their URLs; --http=false measures the caches themselves
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     pub http: bool,
 }
 
@@ -19,7 +21,7 @@ impl OverHttp {
     ///
     /// # Errors
     ///
-    /// A name that cannot be one.
+    /// A name that cannot be one, or a cache of another program.
     pub(crate) fn subjects(self, subjects: Vec<SubjectSpec>) -> anyhow::Result<Vec<SubjectSpec>> {
         if !self.http {
             return Ok(subjects);
@@ -27,7 +29,16 @@ impl OverHttp {
         let over = |subject: &SubjectSpec| {
             let text = subject.as_str();
             let is_over_http = text.starts_with("http:");
-            if is_over_http { Ok(subject.clone()) } else { format!("http:{text}").parse() }
+            if is_over_http {
+                return Ok(subject.clone());
+            }
+            if !crate::subjects().has(subject) {
+                return Err(format!(
+                    "an HTTP cache stands on a cache of this program, and '{text}' is of another; --http=false \
+                     measures caches themselves"
+                ));
+            }
+            format!("http:{text}").parse()
         };
         let subjects: Result<_, String> = subjects.iter().map(over).collect();
         subjects.map_err(|error| anyhow!(error))
