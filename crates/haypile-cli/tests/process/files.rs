@@ -253,6 +253,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-lab-compare.1",
             "haypile-lab-crossover.1",
             "haypile-lab-experiments.1",
+            "haypile-lab-first.1",
             "haypile-lab-icons.1",
             "haypile-lab-loop.1",
             "haypile-lab-micro.1",

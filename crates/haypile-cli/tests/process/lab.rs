@@ -365,3 +365,29 @@ fn a_second_signal_ends_a_command_that_cannot_end_in_order() {
     kill_process(stopped, Signal::KILL).unwrap();
     assert_eq!(status.code(), Some(128 + 15));
 }
+
+/// It says what the machine is before it measures, and passes an interruption on to what it runs.
+#[test]
+fn a_first_look_that_is_interrupted_ends_at_once() {
+    let directory = TempDir::new().unwrap();
+    let out = directory.path().join("first.jsonl");
+    let mut child = haypile(&["lab", "first", "--out", out.to_str().unwrap()]).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("processors, Linux"), "{line}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(INTERRUPTED));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("interrupted; what was measured is above"), "{error}");
+}
+
+#[test]
+fn a_first_look_that_cannot_be_kept_is_not_begun() {
+    let output = haypile(&["lab", "first", "--out", "/nowhere/at/all.jsonl"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILURE));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("/nowhere/at/all.jsonl"), "{error}");
+}
