@@ -391,3 +391,19 @@ fn a_first_look_that_cannot_be_kept_is_not_begun() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("/nowhere/at/all.jsonl"), "{error}");
 }
+
+/// What never holds anything is the baseline of hits as well: it is what looking costs.
+#[test]
+fn none_is_a_baseline_of_every_case() {
+    let cases = "get-hit,get-miss,set,overwrite,set-evict,aside,mix:1:1";
+    let directory = TempDir::new().unwrap();
+    let out = path_in(&directory, "none.jsonl");
+    measured(&[cases, "--subject", "none,memory", "--out", &out]);
+    let rows = rows(&out);
+    let samples = rows.iter().filter(|row| row["type"] == "sample");
+    for row in samples.clone() {
+        assert!(row["error"].is_null(), "{row}");
+        assert!(row["subject"]["name"] != "none" || row["hits"] == 0, "{row}");
+    }
+    assert_eq!(samples.count(), 2 * 2 * cases.split(',').count());
+}
