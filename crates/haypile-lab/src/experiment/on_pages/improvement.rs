@@ -287,7 +287,23 @@ impl ColumnLoads {
     }
 }
 
+/// The beginning of the names of sites that were generated.
+pub(crate) const GENERATED: &str = "generated:";
+
+/// Returns the links of which a reader wants to know what a cache saves: without a network nothing is saved that a user
+/// would notice.
+pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
+    let has_network = links.iter().any(|link| link.link != UNSHAPED);
+    links.iter().filter(move |link| !has_network || link.link != UNSHAPED)
+}
+
 impl LinkLoads {
+    /// Whether its pages are those that were generated, whose question is the source's; the devices of 2011 say nothing
+    /// of somebody's own site.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.site.starts_with(GENERATED)
+    }
+
     /// Returns how much of the loads are waits of the recording, for people; `None` if that is less than a
     /// hundredth.
     pub(crate) fn waits(&self) -> Option<String> {

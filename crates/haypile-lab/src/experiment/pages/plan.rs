@@ -6,6 +6,7 @@ use haypile::ByteSize;
 
 use super::options::PagesOptions;
 use crate::experiment::Host;
+use crate::experiment::on_pages::improvement::GENERATED;
 use haypile_pages::site::generate::Generator;
 use haypile_pages::site::manifest::{Manifest, Visits};
 use haypile_pages::site::{Site, har};
@@ -20,7 +21,7 @@ pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(S
             None => Generator::at_percentile(seed, pages, options.percentile),
         };
         let size = options.weight.map_or_else(|| options.percentile.to_string(), |w| w.to_string());
-        return Ok((generator.generate(now)?, format!("generated:{pages}x{size}")));
+        return Ok((generator.generate(now)?, format!("{GENERATED}{pages}x{size}")));
     }
     let (mut site, mut names) = (Site::default(), Vec::new());
     for path in &options.hars {

@@ -11,7 +11,7 @@ use super::source;
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::written;
 use crate::experiment::on_pages::improvement::{
-    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links,
+    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, noticed,
 };
 
 const NOTHING: &str = "-";
@@ -21,20 +21,21 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
     let mut printout = Printout::default();
-    // Without a network nothing is saved that a user would notice: that comes last.
-    let (unshaped, shaped): (Vec<&LinkLoads>, Vec<&LinkLoads>) =
-        links.iter().partition(|link| link.link == UNSHAPED);
-    for link in shaped.into_iter().chain(unshaped) {
+    for link in noticed(&links) {
         printout.gap().append(matrix(link, counted));
     }
+    let is_generated = links.iter().any(LinkLoads::is_generated);
     if !links.is_empty() {
         printout.gap().append(explanation(memory_bytes));
+    }
+    if is_generated {
+        printout.gap().append(of_source());
     }
     let shaped: Vec<&LinkLoads> = links.iter().filter(|link| link.link != UNSHAPED).collect();
     if !shaped.is_empty() {
         printout.gap().append(times(&shaped, counted));
     }
-    for link in links.iter().filter(|link| links.len() == 1 || link.link != UNSHAPED) {
+    for link in noticed(&links).filter(|link| link.is_generated()) {
         printout.append(round_2(link, counted));
     }
     if let Some(counted) = counted {
@@ -101,7 +102,7 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Printout {
     printout
 }
 
-/// The meaning of the rows, and the tables of the source.
+/// The meaning of the rows.
 fn explanation(memory_bytes: u64) -> Printout {
     let mut printout = Printout::default();
     printout.text(format!(
@@ -114,12 +115,18 @@ fn explanation(memory_bytes: u64) -> Printout {
          machine takes, without a network.\n",
         ByteSize(memory_bytes)
     ));
+    printout
+}
+
+/// The tables of the source.
+fn of_source() -> Printout {
+    let mut printout = Printout::default();
     let row = |label: &str, cells: [&str; 5]| {
         std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
     };
     let header = row("Source, 100 MB", source::DEVICES);
     let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
-    printout.gap().table(header, 1, 1, rows);
+    printout.table(header, 1, 1, rows);
     printout.text("* The source takes this number for an error of its own.\n");
     printout
 }

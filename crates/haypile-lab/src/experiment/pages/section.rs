@@ -10,7 +10,7 @@ use haypile_sim::plot::drawing::text::printable;
 use super::browser;
 use super::source;
 use crate::experiment::on_pages::improvement::{
-    ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders,
+    ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders, noticed,
 };
 use crate::experiment::on_pages::saved::Saved;
 use crate::report::body::curves::{Over, picture};
@@ -29,7 +29,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());
     let counted = |site: &str| links.iter().find(|link| link.link == UNSHAPED && link.site == site);
     let mut body = Body { answer: answer(&links), ..Body::default() };
-    for link in &links {
+    for link in noticed(&links) {
         let counted = counted(&link.site);
         body.multiples.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
@@ -38,7 +38,9 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     for browser in browsers(samples) {
         body.tables.extend(browser_tables(browser, samples));
     }
-    body.tables.push(of_source());
+    if links.iter().any(LinkLoads::is_generated) {
+        body.tables.push(of_source());
+    }
     body.notes.push(
         "Less time is 1 − (sum of times with the cache) / (sum of times without it), over the same visits to \
          the same pages: disk alone over no cache, both over memory alone. Its 95 % interval is of these pages, by how \
@@ -101,9 +103,7 @@ fn answer(links: &[LinkLoads]) -> String {
             format!("over {link} a disk cache of {size} saves {saved}")
         })
     };
-    // Without a network nothing is saved that a user would notice.
-    let shaped = links.iter().filter(|link| link.link != UNSHAPED || links.len() == 1);
-    let found: Vec<String> = shaped.filter_map(of_link).collect();
+    let found: Vec<String> = noticed(links).filter_map(of_link).collect();
     match found.as_slice() {
         [] => "No cache on disk was measured.".to_owned(),
         found => {
