@@ -227,6 +227,7 @@ scripts:
 	scripts/instructions self-test
 	scripts/stress --help >/dev/null
 	scripts/prove-verdicts --self-test
+	scripts/check-hars --self-test
 	scripts/startup-overhead --help >/dev/null
 	traces/record-build --self-test
 	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report scripts/stress \

@@ -392,7 +392,7 @@ fn a_first_look_that_cannot_be_kept_is_not_begun() {
     assert!(error.contains("/nowhere/at/all.jsonl"), "{error}");
 }
 
-/// What never holds anything is the baseline of hits as well: it is what looking costs.
+/// A subject that never holds anything is the baseline of hits as well: it is the cost of looking.
 #[test]
 fn none_is_a_baseline_of_every_case() {
     let cases = "get-hit,get-miss,set,overwrite,set-evict,aside,mix:1:1";

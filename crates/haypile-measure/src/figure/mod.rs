@@ -124,7 +124,7 @@ impl Figure {
         }
     }
 
-    /// Returns the costs of blocks, which [`difference`](crate::compare::difference) compares. A ratio or a
+    /// Returns the costs of blocks, which [`Difference`](crate::compare::Difference) compares. A ratio or a
     /// median has none.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
         samples.values(|sample| self.of_sample(sample))
