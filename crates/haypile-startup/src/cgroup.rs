@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile_measure::meter::pressure_ns;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -116,11 +115,6 @@ impl ControlGroup {
             }
             GroupKind::V1 => number(&self.cpu.join("cpuacct.usage")),
         }
-    }
-
-    /// For how long some task of the group waited for a processor so far, in nanoseconds: version 2 tells.
-    pub(super) fn waited_ns(&self) -> Option<u64> {
-        pressure_ns(&self.cpu.join("cpu.pressure")).filter(|_| self.kind == GroupKind::V2)
     }
 
     /// The memory that the group has now, and the most that it had, in bytes. Both count pages of

@@ -96,9 +96,9 @@ pub struct StartReport {
     pub memory_bytes: u64,
     /// The origin of that.
     pub memory_source: MemorySource,
-    /// For how long some task of the control group waited for a processor, where its version tells; else for how
-    /// long the main thread of one process did, of several the longest, of those that the supervisor reaped and of
-    /// living ones; `None` where the system does not tell.
+    /// For how long the main thread of one process waited for a processor: of several the longest, of those that the
+    /// supervisor reaped and of living ones; `None` where the system does not tell. (A control group's pressure counts
+    /// processes of the group that wait for each other.)
     pub waited_ns: Option<u64>,
     /// Page faults that needed no disk.
     pub minor_faults: u64,

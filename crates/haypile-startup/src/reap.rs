@@ -46,12 +46,15 @@ pub(super) enum Reaped {
 
 /// Returns a child that ended, without waiting for one.
 pub(super) fn reap() -> Reaped {
+    let ended = ended_child();
     // Once it is reaped, nothing is left to be read of it.
-    let waited_ns = ended_child().and_then(process_waited_ns);
+    let waited_ns = ended.and_then(process_waited_ns);
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // Without one, any: whether there are children at all.
+    let pid = ended.unwrap_or(-1);
     // SAFETY: both pointers are to writable memory of the right types.
-    let pid = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    let pid = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
     match pid {
         0 => Reaped::NotYet,
         // Without the flag to wait, nothing interrupts the call.
@@ -65,7 +68,7 @@ pub(super) fn reap() -> Reaped {
     }
 }
 
-/// Returns a child that has ended and is not reaped, which the next call reaps.
+/// Returns a child that has ended and is not reaped.
 fn ended_child() -> Option<i32> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

@@ -15,8 +15,6 @@ pub(super) struct Tally<'a> {
     /// The group's and this process's processor time at the beginning.
     group_ns: u64,
     own_ns: u64,
-    /// For how long some task of the group had waited for a processor at the beginning.
-    group_waited_ns: u64,
     /// The group's memory at the beginning: this process's.
     memory_bytes: u64,
     /// Bytes that this process's ended children had read at the beginning.
@@ -42,7 +40,7 @@ pub(super) struct Moment {
     pub(super) disk_read_bytes: u64,
     pub(super) memory_bytes: u64,
     pub(super) memory_source: MemorySource,
-    /// For how long some task of the group waited for a processor, or else the main thread of one process.
+    /// For how long the main thread of one process waited for a processor.
     pub(super) waited_ns: Option<u64>,
 }
 
@@ -51,7 +49,6 @@ impl<'a> Tally<'a> {
         Self {
             group,
             group_ns: group.and_then(ControlGroup::cpu_ns).unwrap_or(0),
-            group_waited_ns: group.and_then(ControlGroup::waited_ns).unwrap_or(0),
             own_ns: SystemMeter.cpu_ns(),
             memory_bytes: group.and_then(ControlGroup::memory_bytes).map_or(0, |(now, _)| now),
             read_bytes: read_by_ended(),
@@ -106,9 +103,6 @@ impl<'a> Tally<'a> {
             moment.read_bytes += reads.read_bytes;
             moment.disk_read_bytes += reads.disk_read_bytes;
             moment.memory_bytes = moment.memory_bytes.max(tree::peak_bytes(process.pid));
-        }
-        if let Some(waited) = self.group.and_then(ControlGroup::waited_ns) {
-            moment.waited_ns = Some(waited.saturating_sub(self.group_waited_ns));
         }
         if let Some((_, peak)) = self.group.and_then(ControlGroup::memory_bytes) {
             moment.memory_bytes = peak.saturating_sub(self.memory_bytes);

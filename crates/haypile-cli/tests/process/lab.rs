@@ -1,7 +1,7 @@
 //! `haypile lab`: its files, its JSON, its runners, and Ctrl-C.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::thread;
@@ -381,6 +381,12 @@ fn a_first_look_that_is_interrupted_ends_at_once() {
     assert_eq!(output.status.code(), Some(INTERRUPTED));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("interrupted; what was measured is above"), "{error}");
+    // The first step would have 64 samples.
+    let kept = fs::read_to_string(&out).unwrap();
+    assert!(kept.lines().count() < 64, "{kept}");
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
 }
 
 #[test]

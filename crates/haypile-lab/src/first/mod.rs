@@ -28,9 +28,9 @@ pub enum Step {
 
 /// The cases of the table.
 const CASES: &str = "get-hit,get-miss,overwrite,set-evict";
-/// Those of caches whose bound is too coarse for this number of keys, or that evict nothing.
+/// The cases of caches whose bound is too coarse for this number of keys, or that evict nothing.
 const CASES_OF_OTHERS: &str = "get-hit,get-miss,overwrite";
-/// So few that a server, which takes some microseconds for each, is filled and verified within a second.
+/// Few enough that a server, which takes some microseconds for each, is filled and verified within a second.
 const KEYS: &str = "3000";
 
 impl Step {

@@ -1,5 +1,7 @@
 //! Values of two sides, by where they were measured.
 
+use haypile_number::NBSP;
+
 use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
@@ -33,9 +35,27 @@ impl Difference {
         Ok(Self { centre, mean, pairing: Pairing::Paired { blocks: pairs.len() } })
     }
 
-    /// Returns the verdict on the centre, with the timing of the blocks of both sides.
+    /// Returns the verdict, with the timing of the blocks of both sides: on the centre, or on the mean where the
+    /// centre shows no difference.
     pub fn verdict(&self, rule: Rule, timing: Timing) -> Verdict {
-        rule.judge_timed(&self.centre, timing)
+        match rule.judge_timed(&self.centre, timing) {
+            Verdict::NoDifference => match rule.judge_timed(&self.mean, timing) {
+                Verdict::Slower => Verdict::SlowerOnAverage,
+                Verdict::Faster => Verdict::FasterOnAverage,
+                _ => Verdict::NoDifference,
+            },
+            verdict => verdict,
+        }
+    }
+
+    /// Returns a verdict for people. A difference that is not shown may be there: up to the one that would have been
+    /// shown of the centre and of the mean.
+    pub fn write(&self, rule: Rule, verdict: Verdict) -> String {
+        let least = self.least_shown(rule).filter(|_| verdict == Verdict::NoDifference);
+        least.map_or_else(
+            || verdict.to_string(),
+            |least| format!("none beyond {:.1}{NBSP}% shown", least * 100.0),
+        )
     }
 
     /// Returns the smallest change that would have been shown both of the centre and of the mean, as a part: below

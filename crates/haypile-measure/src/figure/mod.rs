@@ -12,7 +12,7 @@ mod operations;
 
 use haypile_number::{NBSP, Quantity};
 
-use crate::result::{Sample, Samples, Values};
+use crate::result::{MEMORY_FOUND, Sample, Samples, Values};
 use crate::statistics::{Centre, Interval, Summary};
 
 pub use findings::{Finding, Findings};
@@ -126,7 +126,13 @@ impl Figure {
 
     /// Returns the costs of blocks, which [`Difference`](crate::compare::Difference) compares. A ratio or a
     /// median has none.
+    ///
+    /// Memory that one of the samples says too little of is left out of all: what is left would be the larger part.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
+        let is_marked = |sample: &&Sample| sample.counts.contains_key(MEMORY_FOUND);
+        if *self == MEMORY && samples.iter().any(is_marked) {
+            return Values::default();
+        }
         samples.values(|sample| self.of_sample(sample))
     }
 

@@ -5,53 +5,45 @@ use std::collections::BTreeMap;
 use haypile_number::Quantity;
 
 use super::{CPU, Figure, WALL, of_good};
-use crate::result::{Identity, MEMORY_FOUND, MEMORY_SAID, Sample, Samples};
+use crate::result::{Identity, MEMORY_FOUND, Sample, Samples};
 use crate::statistics::{Note, Turn};
 
 /// A share of a sample's delay that other work has to explain.
 const EXPLAINED: f64 = 0.5;
 
-/// Returns the notes on the samples of one subject among all samples of its case: those on processor time, and
-/// those on wall time that processor time does not have.
+/// Returns the notes on the samples of one subject among all samples of its case: on processor time, on wall time where
+/// that differs, and on memory that is left out.
 pub fn notes(case: &Samples<'_>, own: &Samples<'_>) -> Vec<String> {
-    let label = |subject: Identity<'_>| {
-        let all = case.by_subject();
-        subject.label(all.iter().map(|(other, _)| *other))
-    };
     let subjects: Vec<Identity<'_>> = case.by_subject().into_iter().map(|it| it.0).collect();
-    let cpu = of_figure(&CPU, case, own, &subjects);
-    let is_new = |note: &Note| {
-        let kind = std::mem::discriminant(note);
-        !cpu.iter().any(|other| std::mem::discriminant(other) == kind)
-    };
-    let wall = of_figure(&WALL, case, own, &subjects).into_iter().filter(is_new);
-    let count = own.iter().filter(|sample| sample.error.is_none()).count();
-    let text = |note: &Note| written(note, count, |subject| label(subjects[subject]));
-    let on_cpu = cpu.iter().map(text);
-    let on_wall = wall.map(|note| format!("wall time: {}", text(&note)));
+    let [cpu, wall] = [&CPU, &WALL].map(|figure| of_figure(figure, case, own, &subjects));
+    let label = |subject: usize| subjects[subject].label(subjects.iter().copied());
+    let text =
+        |what: &str, (note, of): &(Note, usize)| format!("{what}: {}", written(note, *of, label));
+    let is_new = |(note, _): &&(Note, usize)| !cpu.iter().any(|(other, _)| note.is_like(other));
+    let on_cpu = cpu.iter().map(|note| text("processor time", note));
+    let on_wall = wall.iter().filter(is_new).map(|note| text("wall time", note));
     on_cpu.chain(on_wall).chain(left_out(own)).collect()
 }
 
 /// Returns the reason why the memory of samples is left out.
 fn left_out(own: &Samples<'_>) -> Option<String> {
-    let sample = own.iter().find(|sample| sample.counts.contains_key(MEMORY_SAID))?;
-    let bytes =
-        |name: &str| Quantity::Bytes.write(sample.counts.get(name).copied().unwrap_or(0) as f64);
+    let marked = own.iter().find(|sample| sample.counts.contains_key(MEMORY_FOUND))?;
+    let bytes = |bytes: Option<u64>| Quantity::Bytes.write(bytes.unwrap_or(0) as f64);
     Some(format!(
         "memory is not comparable and left out: {} by its runner, and the values that were found have {}",
-        bytes(MEMORY_SAID),
-        bytes(MEMORY_FOUND)
+        bytes(marked.memory_bytes),
+        bytes(marked.counts.get(MEMORY_FOUND).copied())
     ))
 }
 
-/// Returns the notes on a figure of one subject's samples.
+/// Returns the notes on a figure of one subject's samples, with the number of samples that each is about. Runs are
+/// told of apart, the first that has a kind of note: a change between them is not a trend.
 fn of_figure(
     figure: &Figure,
     case: &Samples<'_>,
     own: &Samples<'_>,
     subjects: &[Identity<'_>],
-) -> Vec<Note> {
-    let usual_ns = own.median_wall_ns().unwrap_or(0);
+) -> Vec<(Note, usize)> {
     let places: BTreeMap<_, usize> = in_order(case)
         .into_iter()
         .map(|sample| {
@@ -59,16 +51,27 @@ fn of_figure(
             (place(sample), number.expect("a subject of the case"))
         })
         .collect();
-    let turn = |sample: &Sample| {
-        let before = places.range(..place(sample)).next_back();
-        let is_same_run = |(other, _): &(&(&str, u64, u64), &usize)| other.0 == sample.run;
-        Some(Turn {
-            cost: figure.of_sample(sample)?,
-            predecessor: before.filter(is_same_run).map(|(_, number)| *number),
-            is_excused: is_excused(sample, usual_ns),
-        })
-    };
-    Note::of(&in_order(own).into_iter().filter_map(turn).collect::<Vec<_>>())
+    let mut found: Vec<(Note, usize)> = Vec::new();
+    for (_, own) in own.grouped(|sample| &sample.run) {
+        let usual_ns = own.median_wall_ns().unwrap_or(0);
+        let turn = |sample: &Sample| {
+            let before = places.range(..place(sample)).next_back();
+            let is_same_run = |(other, _): &(&(&str, u64, u64), &usize)| other.0 == sample.run;
+            Some(Turn {
+                cost: figure.of_sample(sample)?,
+                predecessor: before.filter(is_same_run).map(|(_, number)| *number),
+                // Waiting takes no processor time.
+                is_excused: *figure == WALL && is_excused(sample, usual_ns),
+            })
+        };
+        let turns: Vec<Turn> = in_order(&own).into_iter().filter_map(turn).collect();
+        for note in Note::of(&turns) {
+            if !found.iter().any(|(other, _)| note.is_of_kind(other)) {
+                found.push((note, turns.len()));
+            }
+        }
+    }
+    found
 }
 
 /// The run, the block and the position within it.

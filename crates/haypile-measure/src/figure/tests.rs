@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::result::{Load, Sample};
+use crate::result::{Load, MEMORY_FOUND, Sample};
 
 /// A sample of 10 operations that take `ns` nanoseconds each.
 fn sample(run: &str, block: u64, ns: u64) -> Sample {
@@ -161,14 +161,23 @@ fn noted(samples: &[Sample]) -> Vec<String> {
 fn notes_say_what_centres_hide() {
     assert_eq!(noted(&measured(|_| 100)), [""; 0]);
     let slow = |block| if [3, 9, 11].contains(&block) { 500 } else { 100 };
-    let text = "3 of 20 samples took up to 5.00 times the centre";
+    let text = "processor time: 3 of 20 samples took up to 5.00 times the centre";
     assert_eq!(noted(&measured(slow)), [text]);
     let first = |block| if block == 0 { 2000 } else { 100 };
-    assert_eq!(noted(&measured(first)), ["the first sample took 20.0 times the centre"]);
-    assert_eq!(noted(&measured(|block| 100 + 2 * block)), ["grew by 37.7\u{a0}% over the blocks"]);
+    assert_eq!(
+        noted(&measured(first)),
+        ["processor time: the first sample took 20.0 times the centre"]
+    );
+    assert_eq!(
+        noted(&measured(|block| 100 + 2 * block)),
+        ["processor time: grew by 37.7\u{a0}% over the blocks"]
+    );
     let halves = |block| if block % 4 < 2 { 150 } else { 100 };
     let both = noted(&measured(halves));
-    assert_eq!(both[0], "two speeds: 10 of 20 samples took 1.50 times as long as the others");
+    assert_eq!(
+        both[0],
+        "processor time: two speeds: 10 of 20 samples took 1.50 times as long as the others"
+    );
 }
 
 #[test]
@@ -182,23 +191,69 @@ fn a_subject_after_which_all_is_slow_is_named() {
             sample.cpu_ns = 1300;
         }
     }
-    assert_eq!(noted(&samples), ["took 1.30 times as long after memory"]);
+    assert_eq!(noted(&samples), ["processor time: took 1.30 times as long after memory"]);
 }
 
-/// A stall of the machine is not the subject's fault, and is told all the same.
+/// A stall of the machine is not the subject's fault, and is told all the same. Waiting takes no processor time.
 #[test]
 fn stalls_for_which_other_work_is_the_reason_say_so() {
-    let mut samples = measured(|block| if block == 7 { 500 } else { 100 });
-    let stalled = samples.iter_mut().find(|sample| sample.block == 7 && sample.cpu_ns == 5000);
-    let load = |waited_ns| Load { seen_ns: 20_000, waited_ns: Some(waited_ns), ..Load::default() };
-    // The sample took 8,000 ns more than the others.
-    let stalled = stalled.unwrap();
-    stalled.load = Some(load(4_000));
-    let text = "1 of 20 samples took 5.00 times the centre, while other work had the processor";
-    assert_eq!(noted(&samples), [text]);
-    let stalled = samples.iter_mut().find(|sample| sample.cpu_ns == 5000).unwrap();
-    stalled.load = Some(load(3_900));
-    assert_eq!(noted(&samples), ["1 of 20 samples took 5.00 times the centre"]);
+    let noted = |waited_ns: u64, threads: u64| {
+        let mut samples = measured(|_| 100);
+        let stalled = samples.iter_mut().find(|sample| sample.block == 7).unwrap();
+        // 8,000 ns more than the others.
+        stalled.wall_ns = 10_000;
+        stalled.parameters.insert("threads".to_owned(), threads.into());
+        let pressure = Some(10_000);
+        stalled.load =
+            Some(Load { waited_ns: Some(waited_ns), cpu_pressure_ns: pressure, ..Load::default() });
+        let case: Samples<'_> = samples.iter().collect();
+        let own = case.by_subject();
+        own.iter().flat_map(|(_, own)| notes(&case, own)).collect::<Vec<_>>()
+    };
+    let text = "wall time: 1 of 20 samples took 5.00 times the centre";
+    assert_eq!(noted(4_000, 1), [format!("{text}, while other work had the processor")]);
+    assert_eq!(noted(3_900, 1), [text]);
+    // Threads wait for each other.
+    assert_eq!(noted(4_000, 8), [text]);
+}
+
+/// A small note on one clock does not hide a large one on the other.
+#[test]
+fn stalls_are_told_next_to_what_processor_time_shows() {
+    let mut samples = measured(|block| if block == 3 { 131 } else { 100 });
+    for sample in samples.iter_mut().filter(|sample| sample.subject.name == "memory") {
+        sample.wall_ns = if [5, 9, 14].contains(&sample.block) { 100_000 } else { 2_000 };
+    }
+    let slow = "processor time: 1 of 20 samples took 1.31 times the centre";
+    assert_eq!(
+        noted(&samples),
+        [slow, "wall time: 3 of 20 samples took up to 50.0 times the centre"]
+    );
+}
+
+/// A second run on another day is slower as a whole, which is not a trend.
+#[test]
+fn runs_are_noted_apart() {
+    let mut samples = measured(|block| if block == 0 { 900 } else { 100 });
+    for sample in measured(|block| if block == 0 { 900 } else { 120 }) {
+        samples.push(Sample { run: "b".to_owned(), ..sample });
+    }
+    assert_eq!(noted(&samples), ["processor time: the first sample took 9.00 times the centre"]);
+}
+
+/// Where one sample says too little, those that say a little more are no better.
+#[test]
+fn memory_of_which_one_sample_says_too_little_is_left_out() {
+    let mut samples = measured(|_| 100);
+    let case: Samples<'_> = samples.iter().collect();
+    assert!(MEMORY.of(&case.by_subject()[0].1).is_some());
+    let own = samples.iter_mut().find(|sample| sample.subject.name == "memory").unwrap();
+    own.counts.insert(MEMORY_FOUND.to_owned(), 4 << 20);
+    let case: Samples<'_> = samples.iter().collect();
+    assert_eq!(MEMORY.of(&case.by_subject()[0].1), None);
+    let text = "memory is not comparable and left out: 1 MiB by its runner, and the values that were found have 4 MiB";
+    let noted: Vec<String> = noted(&samples).iter().map(|note| note.replace(NBSP, " ")).collect();
+    assert_eq!(noted, [text]);
 }
 
 #[test]

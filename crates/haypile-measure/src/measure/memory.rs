@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::process::Pid;
 
 use crate::meter::ResidentMemory;
-use crate::result::{MEMORY_FOUND, MEMORY_SAID, Sample};
+use crate::result::{MEMORY_FOUND, Sample};
 
 /// The kernel counts resident pages in batches for each thread.
 const SLACK_DIVISOR: u64 = 20;
@@ -21,7 +21,8 @@ const FEWEST_BYTES: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenMemory {
     resident: ResidentMemory,
-    /// Bytes of the regular files that it has open or mapped, those of the job aside.
+    /// Bytes of the regular files that it has open or mapped, those of the job aside, or that it has written: files may
+    /// be closed.
     file_bytes: u64,
 }
 
@@ -30,7 +31,8 @@ impl SeenMemory {
     pub(super) fn of(pid: Pid, job: &Path) -> Option<Self> {
         let number = pid.as_raw_nonzero().get();
         let resident = ResidentMemory::of(number)?;
-        Some(Self { resident, file_bytes: file_bytes(number, job) })
+        let file_bytes = file_bytes(number, job).max(written_bytes(number));
+        Some(Self { resident, file_bytes })
     }
 
     /// Compares the memory that a runner says that its cache takes, without that of a server.
@@ -44,11 +46,10 @@ impl SeenMemory {
         ))
     }
 
-    /// Leaves the memory of a sample out where it is less than half of the values that were found, which are
-    /// neither in a file nor of a server: a cache that keeps references to objects of the job shows little, and one that
-    /// lies says little.
-    /// A value has at least `value_bytes`.
-    pub(super) fn leave_out(&self, sample: &mut Sample, value_bytes: u64) {
+    /// Marks a sample whose memory is less than half of the values that were found, which are neither in a file nor of
+    /// a server: a cache that keeps references to objects of the job shows little, and one that lies says little. A value
+    /// has at least `value_bytes`.
+    pub(super) fn mark(&self, sample: &mut Sample, value_bytes: u64) {
         let count = |name: &str| sample.counts.get(name).copied();
         let found = count("verified_after").or_else(|| count("verified_before")).unwrap_or(0);
         let values = found.saturating_mul(value_bytes);
@@ -59,10 +60,15 @@ impl SeenMemory {
         if values < FEWEST_BYTES || said_bytes >= values / 2 || is_elsewhere {
             return;
         }
-        sample.memory_bytes = None;
-        sample.counts.insert(MEMORY_SAID.to_owned(), said_bytes);
         sample.counts.insert(MEMORY_FOUND.to_owned(), values);
     }
+}
+
+/// Returns the bytes that a process has written by calls, to files or sockets.
+fn written_bytes(pid: i32) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let written = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+    written.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
 }
 
 fn file_bytes(pid: i32, job: &Path) -> u64 {

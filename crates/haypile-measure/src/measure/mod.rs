@@ -133,11 +133,14 @@ impl MeasureSlot<'_> {
                     [one] => one.memory,
                     _ => None,
                 };
-                let filled = sample::fill(&mut sample, ran, expected);
-                if let Some(memory) = memory.filter(|_| !sample.counts.contains_key("pretends")) {
-                    memory.leave_out(&mut sample, evidence.least_value_bytes);
-                }
-                filled.and_then(|reported| expected.judge(&sample, reported, evidence))
+                let least_value_bytes = evidence.least_value_bytes;
+                sample::fill(&mut sample, ran, expected).and_then(|reported| {
+                    let memory = memory.filter(|_| !sample.counts.contains_key("pretends"));
+                    if let Some(memory) = memory {
+                        memory.mark(&mut sample, least_value_bytes);
+                    }
+                    expected.judge(&sample, reported, evidence)
+                })
             }
             Err(child::Failure::Interrupted) => return None,
             Err(child::Failure::Late(error) | child::Failure::Failed(error)) => Err(error),

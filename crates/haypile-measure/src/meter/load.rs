@@ -1,7 +1,6 @@
 //! Other work on the machine while something is measured.
 
 use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use rustix::param::clock_ticks_per_second;
@@ -55,7 +54,7 @@ struct MachineCounters {
 impl MachineCounters {
     fn read() -> Self {
         let read = |path: &str| fs::read_to_string(path).ok();
-        let pressure = |of: &str| pressure_ns(format!("/proc/pressure/{of}").as_ref());
+        let pressure = |of: &str| some_ns(&read(&format!("/proc/pressure/{of}"))?);
         Self {
             steal_ns: read("/proc/stat").as_deref().and_then(steal_ns),
             cpu_pressure_ns: pressure("cpu"),
@@ -73,13 +72,8 @@ fn steal_ns(stat: &str) -> Option<u64> {
     ticks.checked_mul(1_000_000_000 / clock_ticks_per_second().max(1))
 }
 
-/// For how long some task could not go on, by a file of `/proc/pressure` or of a control group, in nanoseconds;
-/// `None` where there is no such file.
-pub fn pressure_ns(path: &Path) -> Option<u64> {
-    some_ns(&fs::read_to_string(path).ok()?)
-}
-
-/// The total of `some`, which counts microseconds (the kernel's `Documentation/accounting/psi.rst`).
+/// For how long some task could not go on, in a file of `/proc/pressure`, which counts microseconds
+/// (the kernel's `Documentation/accounting/psi.rst`).
 fn some_ns(pressure: &str) -> Option<u64> {
     let some = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
     let total = some.split_ascii_whitespace().find_map(|field| field.strip_prefix("total="))?;

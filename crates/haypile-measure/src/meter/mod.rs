@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub use load::{LoadWatch, pressure_ns};
+pub use load::LoadWatch;
 pub(crate) use process::{group_clock_ns, process_cpu_ns, process_memory_bytes};
 pub use process::{process_clock_ns, process_waited_ns};
 pub use residency::{Residency, drop_from_memory};

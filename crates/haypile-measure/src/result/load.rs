@@ -7,6 +7,9 @@ use super::row::{Run, Sample};
 /// A share of the time above which other work has disturbed a sample.
 const DISTURBED: f64 = 0.05;
 
+/// The time that the laboratory may take to notice the end of a sample.
+const UNSEEN_NS: u64 = 5_000_000;
+
 /// A sample that is shorter than a slice of the scheduler was disturbed or was not: its share says nothing.
 const MIN_SEEN_NS: u64 = 5_000_000;
 
@@ -58,15 +61,11 @@ impl Sample {
         Some(most).filter(|most| *most > DISTURBED)
     }
 
-    /// Returns for how long other work kept the sample from a processor, in nanoseconds, as far as the system
-    /// tells: the first thread of the runner, or of several threads any task of the machine.
+    /// Returns for how long other work kept a sample of one thread from a processor, in nanoseconds, as far as the
+    /// system tells. Several threads wait for each other as well: of them nothing is known.
     pub fn kept_waiting_ns(&self) -> u64 {
-        let Some(load) = &self.load else { return 0 };
-        let waited = match self.threads() {
-            Some(1) | None => load.waited_ns,
-            Some(_) => load.cpu_pressure_ns,
-        };
-        waited.unwrap_or(0).saturating_add(load.steal_ns.unwrap_or(0))
+        let load = self.load.as_ref().filter(|_| matches!(self.threads(), Some(1) | None));
+        load.and_then(|load| load.waited_ns).unwrap_or(0)
     }
 
     /// Returns which share of the time that the laboratory saw the runner's own times are, of wall and processor
@@ -75,7 +74,8 @@ impl Sample {
         let load = self.load.as_ref()?;
         let seen_cpu_ns = load.seen_cpu_ns?;
         let seen_ns = load.seen_ns.saturating_sub(load.waited_ns.unwrap_or(0));
-        let share = |said: u64, seen: u64| said as f64 / seen.max(1) as f64;
+        let share =
+            |said: u64, seen: u64| said as f64 / seen.saturating_sub(UNSEEN_NS).max(1) as f64;
         Some(share(self.wall_ns, seen_ns).min(share(self.cpu_ns, seen_cpu_ns)))
     }
 

@@ -24,7 +24,7 @@ pub use load::disturbance;
 pub use load::disturbance_of;
 pub use machine::{Governor, Machine, Program};
 pub use read::{Results, read, read_from};
-pub use row::{Latency, MEMORY_FOUND, MEMORY_SAID, Parameters, Row, Run, Sample, SubjectId};
+pub use row::{Latency, MEMORY_FOUND, Parameters, Row, Run, Sample, SubjectId};
 pub use samples::{CaseKey, Place, Samples, Values};
 pub use timeline::{ProcessBar, Tick, Timeline};
 pub use write::ResultsWriter;

@@ -105,10 +105,8 @@ pub struct Sample {
     pub error: Option<String>,
 }
 
-/// Counts of a sample whose memory is left out, because it is less than what was found in memory: the bytes that the
-/// runner said.
-pub const MEMORY_SAID: &str = "memory_said_bytes";
-/// The bytes of the values that were found.
+/// The count of a sample whose memory is less than half of what was found in memory: the bytes of the values that were
+/// found.
 pub const MEMORY_FOUND: &str = "memory_found_bytes";
 
 impl Sample {

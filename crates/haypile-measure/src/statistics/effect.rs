@@ -203,7 +203,7 @@ struct Mean {
 }
 
 impl Mean {
-    /// Of samples that are above 0, of which there is at least one.
+    /// Returns the mean of samples that are above 0, of which there is at least one.
     fn of(samples: &[f64]) -> Self {
         let count = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / count;

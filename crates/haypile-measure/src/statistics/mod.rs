@@ -24,8 +24,8 @@
 //!
 //! A total, such as the time of all page loads, is compared as a total: [`Effect::of_sums`] takes the
 //! ratio of the sums, because "less time" is a sum of times and no mean of ratios is. Nothing is trimmed
-//! from it. The interval of what such pages save comes from leaving each page out in turn; that of what these pages save,
-//! with [`Effect::of_strata`], from the loads of the same page.
+//! from it. Its interval comes from leaving each cluster out in turn: each block, of what these pages save, and each
+//! page, of what such pages save.
 //!
 //! # Why a verdict asks for more than its interval
 //!

@@ -4,6 +4,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::effect::Effect;
 use super::summary::middle;
+use super::trimmed::TrimmedMean;
 
 /// The level of each kind of note: of 100 tables with 20 rows of equal and independent samples, about 1 has a
 /// note by chance.
@@ -14,7 +15,7 @@ const FEWEST: usize = 4;
 const FEWEST_OF_SHAPE: usize = 8;
 /// Slow samples take at least this many times the centre.
 const SLOW: f64 = 1.25;
-/// And are this many deviations of normal noise above it.
+/// Slow samples are this many deviations of normal noise above the middle.
 const SLOW_DEVIATIONS: f64 = 8.0;
 /// The least deviation that noise is taken to have: of a few samples, it can be nearly nothing by luck.
 const LEAST_DEVIATION: f64 = 0.02;
@@ -27,6 +28,8 @@ const DIFFERENT: f64 = 1.1;
 const APART: f64 = 6.0;
 /// A mean that is further above the centre than this has a note.
 const MEAN_ABOVE: f64 = 1.05;
+/// Notes on two clocks say the same up to this factor.
+const ALIKE: f64 = 1.25;
 /// Most samples of which a trend takes notice: it needs all pairs.
 const MOST_OF_TREND: usize = 500;
 
@@ -87,6 +90,27 @@ pub enum Note {
 }
 
 impl Note {
+    /// Whether both say the same of other samples.
+    pub fn is_of_kind(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// Whether both say about the same: the factors are within a quarter of each other.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_close = (self.factor() / other.factor()).ln().abs() < ALIKE.ln();
+        self.is_of_kind(other) && is_close
+    }
+
+    fn factor(&self) -> f64 {
+        match *self {
+            Self::First { times }
+            | Self::Slow { times, .. }
+            | Self::TwoSpeeds { times, .. }
+            | Self::After { times, .. } => times,
+            Self::Trend { change } | Self::Mean { change } => 1.0 + change,
+        }
+    }
+
     /// Returns the notes on samples in the order in which they were measured. Costs have to be finite and above 0;
     /// fewer than four samples have no notes.
     pub fn of(turns: &[Turn]) -> Vec<Self> {
@@ -114,12 +138,16 @@ impl Note {
     }
 }
 
-/// The centre of logarithms, and above which logarithm a sample is slow.
+/// The centre of samples with these logarithms, as tables have it, as a logarithm; and above which one a sample is slow.
 fn slow_above(logs: &[f64]) -> (f64, f64) {
-    let centre = median(logs);
-    let deviations: Vec<f64> = logs.iter().map(|log| (log - centre).abs()).collect();
+    let middle = median(logs);
+    let deviations: Vec<f64> = logs.iter().map(|log| (log - middle).abs()).collect();
     let deviation = (NORMAL_MAD * median(&deviations)).max(LEAST_DEVIATION);
-    (centre, centre + SLOW.ln().max(SLOW_DEVIATIONS * deviation))
+    (centre(logs), middle + SLOW.ln().max(SLOW_DEVIATIONS * deviation))
+}
+
+fn centre(logs: &[f64]) -> f64 {
+    TrimmedMean::of(logs).map_or(0.0, |trimmed| trimmed.mean)
 }
 
 fn first(turns: &[Turn]) -> Option<Note> {
@@ -127,7 +155,7 @@ fn first(turns: &[Turn]) -> Option<Note> {
     let logs = logs(others);
     let (centre, limit) = slow_above(&logs);
     let log = first.cost.ln();
-    let is_slow = log > limit && !first.is_excused && others.len() >= FEWEST - 1;
+    let is_slow = log > limit && !first.is_excused;
     // Where others are as slow, the first is nothing special.
     let is_alone = logs.iter().all(|other| *other < limit);
     (is_slow && is_alone).then(|| Note::First { times: (log - centre).exp() })
@@ -227,7 +255,7 @@ fn after(turns: &[Turn], logs: &[f64]) -> Option<Note> {
     most.map(|(predecessor, difference)| Note::After { predecessor, times: difference.exp() })
 }
 
-/// The probability that noise alone lies so far above 0.
+/// The probability that noise alone is as large as this difference or larger.
 fn upper_tail(difference: f64, error: f64, freedom: f64) -> f64 {
     if error == 0.0 {
         return if difference > 0.0 { 0.0 } else { 1.0 };
@@ -237,7 +265,7 @@ fn upper_tail(difference: f64, error: f64, freedom: f64) -> f64 {
 }
 
 fn mean(turns: &[Turn], logs: &[f64]) -> Option<Note> {
-    let centre = median(logs).exp();
+    let centre = centre(logs).exp();
     let costs: Vec<(f64, f64)> = turns.iter().map(|turn| (centre, turn.cost)).collect();
     let above = Effect::of_sums(&costs).ok()?;
     (above.ratio() > MEAN_ABOVE && above.p_value() < LEVEL)

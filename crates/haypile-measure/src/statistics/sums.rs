@@ -26,56 +26,6 @@ impl Effect {
         let (squared_error, freedom) = jackknife(&ordered, (old, new));
         Ok(Self::new(log_ratio, squared_error, freedom, clusters.len()))
     }
-
-    /// Compares sums over strata, such as the pages of a site: within a stratum, the pairs of old and new differ by
-    /// chance alone, and the strata themselves are all that there are. The ratio is that of the sum of all new ones to
-    /// the sum of all old ones; its error is that of the pairs within their strata (Cochran, Sampling Techniques,
-    /// 1977, chapter 6), with Satterthwaite's degrees of freedom.
-    ///
-    /// The order makes no difference. All numbers have to be finite and above 0. Without two pairs in each stratum
-    /// there is no interval.
-    pub fn of_strata(strata: &[Vec<(f64, f64)>]) -> Result<Self, EffectError> {
-        for &(old, new) in strata.iter().flatten() {
-            logarithm(old)?;
-            logarithm(new)?;
-        }
-        let mut ordered = strata.to_vec();
-        for stratum in &mut ordered {
-            sort(stratum);
-        }
-        let mut clusters: Vec<(f64, f64)> = ordered.iter().map(|stratum| sums(stratum)).collect();
-        sort(&mut clusters);
-        let samples = ordered.iter().map(Vec::len).sum();
-        if samples == 0 {
-            return Err(EffectError::Empty { old: 0, new: 0 });
-        }
-        let (old, new) = sums(&clusters);
-        let log_ratio = logarithm(new)? - logarithm(old)?;
-        let (mut squared_error, mut squares) = (Some(0.0), 0.0);
-        let mut errors: Vec<(f64, f64)> = Vec::new();
-        for stratum in ordered.iter().filter(|stratum| !stratum.is_empty()) {
-            let count = stratum.len() as f64;
-            if stratum.len() < 2 {
-                squared_error = None;
-                break;
-            }
-            // The part of the logarithm of the ratio that comes from a pair.
-            let parts: Vec<f64> = stratum.iter().map(|one| one.1 / new - one.0 / old).collect();
-            let mean = parts.iter().sum::<f64>() / count;
-            let deviations: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
-            errors.push((deviations * count / (count - 1.0), count - 1.0));
-        }
-        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (error, freedom) in &errors {
-            squared_error = squared_error.map(|sum| sum + error);
-            squares += error.powi(2) / freedom;
-        }
-        let freedom = match squared_error {
-            Some(sum) if squares > 0.0 => (sum.powi(2) / squares).max(1.0),
-            _ => 1.0,
-        };
-        Ok(Self::new(log_ratio, squared_error, freedom, samples))
-    }
 }
 
 fn sort(pairs: &mut [(f64, f64)]) {

@@ -34,6 +34,10 @@ pub enum Verdict {
     /// No difference is shown. There may be one that the samples are too few or too noisy for:
     /// [`Rule::least_shown`] says from which size on one would have been shown.
     NoDifference,
+    /// The centres are not shown to differ, and the mean of new is less: old has blocks that take long.
+    FasterOnAverage,
+    /// The centres are not shown to differ, and the mean of new is more: it has blocks that take long.
+    SlowerOnAverage,
     /// There are fewer than [`Rule::MIN_BLOCKS`] blocks, which show nothing.
     TooFew,
     /// The blocks are shorter than [`Rule::MIN_BLOCK_NS`]: what disturbs a block is as long as the block.
@@ -129,11 +133,14 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Its name for programs: `faster`, `slower`, `no-difference`, `too-few`, `too-short` or `unconfirmed`.
+    /// Its name for programs: `faster`, `slower`, `faster-on-average`, `slower-on-average`, `no-difference`,
+    /// `too-few`, `too-short` or `unconfirmed`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
+            Self::FasterOnAverage => "faster-on-average",
+            Self::SlowerOnAverage => "slower-on-average",
             Self::NoDifference => "no-difference",
             Self::TooFew => "too-few",
             Self::TooShort => "too-short",
@@ -152,6 +159,8 @@ impl Verdict {
         match self {
             Self::Faster => Self::Slower,
             Self::Slower => Self::Faster,
+            Self::FasterOnAverage => Self::SlowerOnAverage,
+            Self::SlowerOnAverage => Self::FasterOnAverage,
             other => other,
         }
     }
@@ -160,6 +169,8 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::FasterOnAverage => "faster on average",
+            Self::SlowerOnAverage => "slower on average",
             Self::NoDifference => "no difference shown",
             Self::TooFew => "too few blocks",
             Self::TooShort => "blocks too short",

@@ -77,6 +77,8 @@ proptest! {
         let inverse = |name| match name {
             "faster" => "slower",
             "slower" => "faster",
+            "faster-on-average" => "slower-on-average",
+            "slower-on-average" => "faster-on-average",
             // What fails is told of new alone.
             "failed" => "not-measured",
             name => name,

@@ -198,30 +198,37 @@ fn intervals_of_sums_hold_the_truth() {
     }
 }
 
-/// Loads of the pages of one site, each several times: what these pages save is known, however different they are.
+/// Blocks in which all pages of a site are loaded, without a cache and with it: within a block, the loads of a column
+/// share a disturbance, and each has noise of its own. The clusters are blocks, with the sums over all pages.
 #[test]
-fn intervals_of_strata_hold_the_truth() {
+fn intervals_of_blocks_hold_the_truth() {
     let mut random = ChaCha8Rng::seed_from_u64(37);
-    for (noise, pages, loads) in
-        [(0.05, 1, 2), (0.05, 12, 2), (0.2, 1, 4), (0.2, 4, 3), (0.2, 12, 3), (0.2, 100, 2)]
-    {
-        let held = (0..COMPARISONS)
-            .filter(|_| {
-                let site = site(pages, 0.8, 0.5, &mut random);
-                let total = site.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-                let mut load = |time: f64| time * (noise * normal(&mut random)).exp();
-                let strata: Vec<Vec<(f64, f64)>> = site
-                    .iter()
-                    .map(|page| (0..loads).map(|_| (load(page.0), load(page.1))).collect())
-                    .collect();
-                let interval = Effect::of_strata(&strata).unwrap().interval().unwrap();
-                (interval.low..interval.high).contains(&(total.1 / total.0 - 1.0))
-            })
-            .count();
-        let held = 100.0 * held as f64 / COMPARISONS as f64;
-        println!(
-            "noise of {noise}, {pages} pages, {loads} loads: the interval holds the truth in {held}"
-        );
-        assert!(held >= 93.0, "{noise}, {pages} pages, {loads} loads: {held} of 100");
+    for (shared, noise) in [(0.0, 0.03), (0.03, 0.03), (0.05, 0.2)] {
+        for (pages, blocks) in [(1, 2), (12, 2), (12, 5), (40, 3), (4, 20)] {
+            let held = (0..COMPARISONS)
+                .filter(|_| {
+                    let site = site(pages, 0.8, 0.5, &mut random);
+                    let sum = |sum: (f64, f64), it: &(f64, f64)| (sum.0 + it.0, sum.1 + it.1);
+                    let total = site.iter().fold((0.0, 0.0), sum);
+                    let mut block = || {
+                        let both = [0, 1].map(|_| (shared * normal(&mut random)).exp());
+                        let mut load = |time: f64| time * (noise * normal(&mut random)).exp();
+                        let loads: Vec<(f64, f64)> = site
+                            .iter()
+                            .map(|page| (both[0] * load(page.0), both[1] * load(page.1)))
+                            .collect();
+                        loads.iter().fold((0.0, 0.0), sum)
+                    };
+                    let clusters: Vec<(f64, f64)> = (0..blocks).map(|_| block()).collect();
+                    let interval = Effect::of_sums(&clusters).unwrap().interval().unwrap();
+                    (interval.low..interval.high).contains(&(total.1 / total.0 - 1.0))
+                })
+                .count();
+            let held = 100.0 * held as f64 / COMPARISONS as f64;
+            println!(
+                "{shared}, {noise}, {pages} pages, {blocks} blocks: holds the truth in {held}"
+            );
+            assert!(held >= 93.0, "{shared}, {noise}, {pages} pages, {blocks} blocks: {held}");
+        }
     }
 }

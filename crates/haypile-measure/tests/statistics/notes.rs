@@ -103,22 +103,21 @@ fn whatever_a_centre_hides_is_noted() {
     };
     let trend = |note: &Note| matches!(note, Note::Trend { .. });
     let first = |note: &Note| matches!(note, Note::First { .. });
-    let after = |note: &Note| match note {
-        Note::After { predecessor, .. } => *predecessor == TROUBLING,
-        note => slow(note),
-    };
+    let after = |note: &Note| matches!(note, Note::After { predecessor: TROUBLING, .. });
     let any = |_: &Note| true;
-    let wanted: [(Truth, Counts<'_>); 5] = [
+    let wanted: [(Truth, Counts<'_>, f64); 6] = [
         // 3.9 % of these have no slow sample at all.
-        (Truth::Tail15, &any),
-        (Truth::Bimodal50, &slow),
-        (Truth::Drift2, &trend),
-        (Truth::First20, &first),
-        (Truth::After, &after),
+        (Truth::Tail15, &any, 95.0),
+        (Truth::Bimodal50, &slow, 95.0),
+        (Truth::Drift2, &trend, 95.0),
+        (Truth::First20, &first, 95.0),
+        // It follows on the other one in a sixth of the blocks: in an eighth of the series once or never.
+        (Truth::After, &after, 80.0),
+        (Truth::After, &any, 95.0),
     ];
-    for (truth, counts) in wanted {
+    for (truth, counts, least) in wanted {
         let rate = rate(truth, counts);
         println!("{truth:?}: {rate} of 100 are noted");
-        assert!(rate >= 95.0, "{truth:?}: {rate}");
+        assert!(rate >= least, "{truth:?}: {rate}");
     }
 }

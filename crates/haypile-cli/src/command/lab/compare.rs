@@ -162,12 +162,7 @@ fn judgement(outcome: &Outcome, rule: Rule) -> [String; 5] {
     };
     let ends = |ends: Interval| format!("{} to {}", percent(ends.low), percent(ends.high));
     let interval = difference.centre.deciding_interval().map_or_else(nothing, ends);
-    // A difference that is not shown may be there: up to this one.
-    let least = difference.least_shown(rule).filter(|_| *verdict == Verdict::NoDifference);
-    let verdict = least.map_or_else(
-        || verdict.to_string(),
-        |least| format!("none beyond {:.1} % shown", least * 100.0),
-    );
+    let verdict = haypile_number::with_plain_spaces(&difference.write(rule, *verdict));
     let (change, mean) = (difference.centre.change(), difference.mean.change());
     [percent(change), interval, percent(mean), blocks, verdict]
 }
@@ -208,6 +203,8 @@ fn tally(comparison: &Comparison) -> String {
     let names = [
         Verdict::Slower,
         Verdict::Faster,
+        Verdict::SlowerOnAverage,
+        Verdict::FasterOnAverage,
         Verdict::NoDifference,
         Verdict::TooFew,
         Verdict::TooShort,

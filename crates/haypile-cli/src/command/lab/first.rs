@@ -60,7 +60,10 @@ pub(crate) fn run(arguments: &First) -> anyhow::Result<ExitCode> {
         append(&rows, out).with_context(|| out.display().to_string())?;
     }
     if interrupt::asked() {
-        bail!("interrupted; what was measured is above");
+        bail!(
+            "{}",
+            if arguments.json { "interrupted" } else { "interrupted; what was measured is above" }
+        );
     }
     if arguments.json {
         output::json(&report::read(&[rows])?.findings(&topics()).to_json())?;
@@ -101,7 +104,8 @@ fn samples(rows: &Path) -> anyhow::Result<Vec<Sample>> {
 }
 
 fn append(rows: &Path, out: &Path) -> anyhow::Result<()> {
-    let rows = fs::read(rows).unwrap_or_default();
+    // Without a row there is no file.
+    let rows = if rows.exists() { fs::read(rows)? } else { Vec::new() };
     OpenOptions::new().create(true).append(true).open(out)?.write_all(&rows)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use haypile::ByteSize;
 use haypile_measure::result::{Sample, Samples};
 use haypile_number::Quantity;
 
-use super::saved::Saved;
+use super::saved::{PairedLoad, Saved};
 use crate::report::table::NOTHING;
 
 /// Name of the rows of loads.
@@ -282,8 +282,12 @@ impl ColumnLoads {
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
-        // First views are not like repeat ones.
-        Saved::of(both.map(|(key, old, new)| ((&*key.page, key.visit == 1), (old, new))))
+        Saved::of(both.map(|(key, old, new)| PairedLoad {
+            block: (&key.run, key.block),
+            page: &key.page,
+            visit: key.visit,
+            times: (old, new),
+        }))
     }
 }
 
@@ -381,7 +385,7 @@ mod tests {
         let shown = |view| disk.saved(&none, view).unwrap().to_string();
         assert_eq!(shown(View::All), "61 % (no interval)");
         assert_eq!(shown(View::First), "0 % (no interval)");
-        assert_eq!(shown(View::Repeat), "92 % (92 to 93)");
+        assert_eq!(shown(View::Repeat), "92 % (no interval)");
     }
 
     /// A heavy page that gains nothing outweighs light ones that gain most of their time.

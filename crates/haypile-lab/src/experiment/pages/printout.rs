@@ -107,8 +107,8 @@ fn explanation(memory_bytes: u64) -> Printout {
     let mut printout = Printout::default();
     printout.text(format!(
         "An improvement is 1 - (sum of times with the cache) / (sum of times without it), over the same visits\n\
-         to the same pages. Its interval is of these pages, by how much loads of the same page differ (two of each:\n\
-         --blocks); 'like these' is that of pages like these, from 20 pages on. Disk Cache Only: over no cache. Both Caches:\n\
+         to the same pages. Its interval is of these pages, over blocks (--blocks, from two on); 'like these' is that\n\
+         of pages like these, from 20 pages on. Disk Cache Only: over no cache. Both Caches:\n\
          over the memory cache alone ({}). Both, memory unused: the disk cache over the memory cache, for in\n\
          the source's browser what was on disk was not written to memory. '=' marks a column that asked the\n\
          origin for the same as a smaller one, and went over the link once. Unshaped, a load takes what the\n\

@@ -86,10 +86,13 @@ impl StartVerdict {
 /// A start that waited for a processor for more than this part of its time was disturbed.
 const DISTURBED: f64 = 0.05;
 
+/// The least wait that disturbs: shorter ones are how a scheduler works.
+const LEAST_WAIT_NS: u64 = 5_000_000;
+
 /// A difference counts from this part of the larger of both medians on.
 const LEAST_SHARE: f64 = 0.01;
 
-/// And from this size on, in the unit of the quantity: the clocks and the kernel's counts are not finer.
+/// A difference counts from this size on, in the unit of the quantity: the clocks and the kernel's counts are not finer.
 fn least_size(quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Time => 100_000.0,
@@ -252,8 +255,9 @@ impl<'a> StartCase<'a> {
     /// Whether in most blocks a start waited for a processor, under a condition or with the cache.
     fn is_disturbed(&self, condition: Condition) -> bool {
         let disturbance = |sample: &Sample| {
-            let kept = sample.kept_waiting_ns() as f64 / (sample.wall_ns as f64).max(1.0);
-            Some(if kept > DISTURBED { 1.0 } else { 0.0 })
+            let waited_ns = sample.kept_waiting_ns();
+            let share = waited_ns as f64 / (sample.wall_ns as f64).max(1.0);
+            Some(if share > DISTURBED && waited_ns >= LEAST_WAIT_NS { 1.0 } else { 0.0 })
         };
         let pairs = self.samples(Condition::With).paired(self.samples(condition), disturbance);
         let disturbed = pairs.iter().filter(|(with, other)| with + other > 0.0).count();

@@ -57,7 +57,7 @@ static MAJOR_FAULTS: Figure = Figure::median(
     |sample| count(sample, "major_faults"),
 );
 
-/// Those of wall time, which other work on the machine changes.
+/// The figures of wall time, which other work on the machine changes.
 pub(super) static WALL_FIGURES: [&Figure; 3] = [&READY, &SETTLED, &SPAN];
 
 /// All of them, in the order of tables.

@@ -286,7 +286,7 @@ impl<'a, 's> Measuring<'a, 's> {
         let (busy, begin) = (machine_busy_ns(), Instant::now());
         let watch = LoadWatch::begin();
         let report = self.supervise(condition, observe_ms)?;
-        let load = Load { seen_ns: report.ready_ns.max(1), ..watch.end(report.waited_ns) };
+        let load = watch.end(report.waited_ns);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
         let window_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.conclude(condition)?;

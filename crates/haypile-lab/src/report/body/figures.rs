@@ -40,7 +40,7 @@ pub(crate) fn bars(
     let bar = |entrant: &&Entrant<'_>| Bar {
         label: entrant.label.clone(),
         values: measures.iter().map(|figure| entrant.estimate(figure)).collect(),
-        samples: measures.iter().map(|figure| figure.in_blocks(&entrant.samples)).collect(),
+        blocks: measures.iter().map(|figure| figure.in_blocks(&entrant.samples)).collect(),
     };
     let mut bars: Vec<Bar> = entrants.iter().map(bar).collect();
     let mut same = None;
@@ -50,7 +50,7 @@ pub(crate) fn bars(
         same = Some(format!("{} is the same within 2{NBSP}%.", capital(second.what)));
         for bar in &mut bars {
             bar.values.truncate(1);
-            bar.samples.truncate(1);
+            bar.blocks.truncate(1);
         }
     }
     let names = measures.iter().take(bars[0].values.len()).map(|one| one.what.to_owned());
@@ -100,8 +100,8 @@ pub(crate) fn picture(
     if intervals.any(|estimate| estimate.interval.is_some()) {
         caption.push("Lines across the ends are 95\u{A0}% intervals.");
     }
-    if chart.rows.iter().any(|bar| bar.samples.iter().any(|samples| !samples.is_empty())) {
-        caption.push("Each dot is a sample.");
+    if chart.rows.iter().any(|bar| bar.blocks.iter().any(|blocks| !blocks.is_empty())) {
+        caption.push("Each dot is a block; those beyond the axis lie at its end.");
     }
     Picture {
         slug: slug(&title),

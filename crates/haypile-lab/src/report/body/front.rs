@@ -45,33 +45,43 @@ pub(crate) fn of_case(case: &Case<'_>, cost: &Figure, shown: &Figure) -> Option<
     if let Some(more) = told.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
         parts.push(format!("{more} more"));
     }
-    Some(format!(
-        "{}{}",
-        parts.join(", "),
-        lead.next.map_or_else(String::new, |next| {
-            format!("; {}", of_next(&lead.first.label, &next, &lead.level))
-        })
-    ))
+    let mut text = parts.join(", ");
+    if let Some(next) = &lead.next {
+        text = format!("{text}; {}", of_next(&lead.first.label, next));
+    }
+    // Of the second it is said already.
+    let second = lead.next.as_ref().map(|next| next.entrant.label.as_str());
+    let level: Vec<String> =
+        lead.level.iter().filter(|label| Some(label.as_str()) != second).cloned().collect();
+    if !level.is_empty() {
+        let named = level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
+        let beyond = level.len() - named.len();
+        let more = if beyond > 0 { format!(" nor of {beyond} more") } else { String::new() };
+        text = format!("{text}; no difference is shown of {}{more}", list(&named));
+    }
+    Some(text)
 }
 
 /// Returns what the second of a case shows.
-fn of_next(first: &str, next: &Next<'_>, level: &[String]) -> String {
+fn of_next(first: &str, next: &Next<'_>) -> String {
     let times = Quantity::Factor.write(next.difference.centre.ratio());
     let second = &next.entrant.label;
     match next.verdict {
         verdict if verdict.is_none() => {
             format!("{second} took {times} times as much as {first} (no verdict: {verdict})")
         }
-        _ if !level.is_empty() => {
-            let named = level.iter().take(MOST_TOLD).cloned().collect::<Vec<_>>();
-            let beyond = level.len() - named.len();
-            let others = if beyond > 0 { format!(" nor {beyond} more") } else { String::new() };
-            // Of several, each has a limit of its own: the table has them.
+        Verdict::NoDifference => {
             let least = next.difference.least_shown(Rule::default());
-            let least = least.filter(|_| level.len() == 1).map_or_else(String::new, |least| {
+            let least = least.map_or_else(String::new, |least| {
                 format!(" (one of {:.1}{NBSP}% would have been)", least * 100.0)
             });
-            format!("no difference from {first} is shown of {}{others}{least}", list(&named))
+            format!("no difference from {first} is shown of {second}{least}")
+        }
+        Verdict::SlowerOnAverage | Verdict::FasterOnAverage => {
+            let mean = Quantity::Factor.write(next.difference.mean.ratio());
+            format!(
+                "{second} takes {mean} times as much as {first} on average, but not in most blocks"
+            )
         }
         _ => format!(
             "{second} takes {times} times as much as {first}{}",
@@ -138,16 +148,9 @@ pub(crate) fn table<'c>(
     Table::of_numbers(caption, &names, rows.collect()).with_text_in(&[1, 2, 3])
 }
 
-/// The verdict on a subject that is compared with the first one. What is not shown may be there: up to
-/// the difference that would have been.
+/// The verdict on a subject that is compared with the first one.
 pub(crate) fn verdict(next: &Next<'_>) -> String {
-    match next.verdict {
-        Verdict::NoDifference => match next.difference.least_shown(Rule::default()) {
-            Some(least) => format!("none beyond {:.1}{NBSP}% shown", least * 100.0),
-            None => next.verdict.to_string(),
-        },
-        verdict => verdict.to_string(),
-    }
+    next.difference.write(Rule::default(), next.verdict)
 }
 
 /// The ends of the interval that decides, as factors.

@@ -26,7 +26,9 @@ const WHISKER_PX: f64 = 6.0;
 /// Between the lines of a hatched bar.
 const HATCH_PX: f64 = 5.0;
 
-/// Width of the dot of a sample, and between the lines of dots.
+/// The axis holds blocks up to this factor of the largest value.
+const MOST_BEYOND: f64 = 3.0;
+/// Width of the dot of a block, and between the lines of dots.
 const DOT_PX: f64 = 2.2;
 const DOT_LINE_PX: f64 = 3.6;
 
@@ -46,14 +48,14 @@ pub(crate) struct Bar {
     pub(crate) label: String,
     /// By measure; `None` is written as a missing value.
     pub(crate) values: Vec<Option<Estimate>>,
-    /// By measure: the values of the samples, each of which is a dot; may be empty.
-    pub(crate) samples: Vec<Vec<f64>>,
+    /// By measure: the values of blocks, each of which is a dot; may be empty.
+    pub(crate) blocks: Vec<Vec<f64>>,
 }
 
 impl Bar {
-    /// Returns a bar of values whose samples are not shown.
+    /// Returns a bar of values whose blocks are not shown.
     pub(crate) fn new(label: String, values: Vec<Option<Estimate>>) -> Self {
-        Self { label, values, samples: Vec::new() }
+        Self { label, values, blocks: Vec::new() }
     }
 }
 
@@ -80,8 +82,14 @@ impl Bars {
         Scale::fitting(self.quantity, &self.estimates()).is_log
     }
 
+    /// Everything that the axis has to hold. A block far beyond all values would leave no room for them.
     fn estimates(&self) -> Vec<Estimate> {
-        self.rows.iter().flat_map(|bar| bar.values.iter().copied().flatten()).collect()
+        let mut all: Vec<Estimate> =
+            self.rows.iter().flat_map(|bar| bar.values.iter().copied().flatten()).collect();
+        let most = all.iter().map(|estimate| estimate.value).fold(0.0, f64::max) * MOST_BEYOND;
+        let blocks = self.rows.iter().flat_map(|bar| bar.blocks.iter().flatten().copied());
+        all.extend(blocks.filter(|value| *value <= most).map(Estimate::exact));
+        all
     }
 
     pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
@@ -166,8 +174,8 @@ impl Bars {
             } else if x > left {
                 canvas.line(&[(left, y), (x, y)], Stroke::solid(GRID, 1.0));
             }
-            let samples = bar.samples.get(measure).map_or(&[][..], Vec::as_slice);
-            draw_samples(canvas, layout, samples, y);
+            let blocks = bar.blocks.get(measure).map_or(&[][..], Vec::as_slice);
+            draw_blocks(canvas, layout, blocks, y);
             if let Some(interval) = estimate.interval {
                 draw_whisker(canvas, layout, interval, y);
             }
@@ -230,13 +238,13 @@ fn draw_bar(canvas: &Canvas, measure: usize, (from, to): (f64, f64), top: f64) {
     }
 }
 
-/// A dot for each sample, in three lines so that equal ones are seen; those beyond the axis lie at its end.
-fn draw_samples(canvas: &Canvas, layout: &BarLayout, samples: &[f64], y: f64) {
+/// A dot for each block, in three lines so that equal ones are seen; those beyond the axis lie at its end.
+fn draw_blocks(canvas: &Canvas, layout: &BarLayout, blocks: &[f64], y: f64) {
     let place = |(at, value): (u32, &f64)| {
         let x = layout.left + layout.scale.at(*value) * (layout.right - layout.left);
         (x, y + (f64::from(at % 3) - 1.0) * DOT_LINE_PX)
     };
-    let places: Vec<Place> = (0..).zip(samples).map(place).collect();
+    let places: Vec<Place> = (0..).zip(blocks).map(place).collect();
     if !places.is_empty() {
         // On bars as on paper.
         canvas.dots(&places, WHITE, DOT_PX + 1.6);
