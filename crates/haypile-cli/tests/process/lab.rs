@@ -386,7 +386,8 @@ fn a_first_look_that_is_interrupted_ends_at_once() {
     assert!(kept.lines().count() < 64, "{kept}");
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "");
+    // Nothing that was not measured is told, but the machine's state.
+    assert!(!rest.contains("Operation") && !rest.contains("Threads"), "{rest}");
 }
 
 #[test]
