@@ -30,8 +30,10 @@ pub enum Step {
 const CASES: &str = "get-hit,get-miss,overwrite,set-evict";
 /// The cases of caches whose bound is too coarse for this number of keys, or that evict nothing.
 const CASES_OF_OTHERS: &str = "get-hit,get-miss,overwrite";
+/// Enough that a file has room for no more than its part of them.
+const KEYS: &str = "10000";
 /// Few enough that a server, which takes some microseconds for each, is filled and verified within a second.
-const KEYS: &str = "3000";
+const KEYS_OF_OTHERS: &str = "3000";
 
 impl Step {
     /// All of them, in their order.
@@ -62,7 +64,7 @@ impl Step {
                 "--case",
                 CASES_OF_OTHERS,
                 "--keys",
-                KEYS,
+                KEYS_OF_OTHERS,
                 "--subject",
                 &names,
                 "--operations",
