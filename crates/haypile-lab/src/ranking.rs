@@ -1,6 +1,6 @@
 //! The ranking of the subjects of a run.
 
-use haypile_measure::figure::{CPU, Estimate, HIT_RATIO, MEMORY, SERVER, WALL, notes};
+use haypile_measure::figure::{CPU, CaseNotes, Estimate, HIT_RATIO, MEMORY, SERVER, WALL};
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
@@ -49,11 +49,12 @@ pub struct Figures {
 /// `subjects`, whose names are those of samples and of the programs that ran them.
 pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Ranking> {
     let ranking = |case: &Samples<'_>| {
+        let notes = CaseNotes::of(case);
         let mut figures = Vec::new();
         let mut first: Option<Samples<'_>> = None;
         for (name, program) in subjects {
             let own = case.of_subject(Identity { name, program });
-            figures.extend(self::figures(case, &own, first.as_ref()));
+            figures.extend(self::figures(&notes, &own, first.as_ref()));
             first.get_or_insert(own);
         }
         Ranking {
@@ -66,7 +67,7 @@ pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Rankin
 }
 
 fn figures(
-    case: &Samples<'_>,
+    notes: &CaseNotes<'_>,
     samples: &Samples<'_>,
     first: Option<&Samples<'_>>,
 ) -> Option<Figures> {
@@ -88,6 +89,6 @@ fn figures(
         errors: u64::from(first_error.is_some()) + errors.count() as u64,
         first_error,
         costs: CPU.values(samples).to_vec(),
-        notes: notes(case, samples),
+        notes: notes.on(samples),
     })
 }

@@ -100,12 +100,7 @@ pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
     let (mut here, mut notes) = (Vec::new(), Vec::new());
     for name in OTHERS {
         let subject: SubjectSpec = name.parse().expect("a name is a subject");
-        let why_not = if crate::subjects().has(&subject) {
-            crate::subjects().missing(&subject)
-        } else {
-            installed.runner(&subject).err()
-        };
-        match why_not {
+        match installed.why_not(&subject) {
             None => here.push(subject),
             Some(why_not) => notes.push(format!("skipped: {subject}: {why_not}")),
         }

@@ -1,7 +1,7 @@
 //! The results of a first look, for people.
 
 use haypile_measure::compare::Difference;
-use haypile_measure::figure::{self, WALL, count, notes};
+use haypile_measure::figure::{self, CaseNotes, WALL, count};
 use haypile_measure::result::{Machine, Sample, Samples, disturbance};
 use haypile_number::Quantity;
 
@@ -60,8 +60,9 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     );
     printout.table(header, 1, 1, ROWS.iter().map(row).collect());
     for case in all.cases() {
+        let notes = CaseNotes::of(&case);
         for (subject, own) in case.by_subject() {
-            for note in notes(&case, &own) {
+            for note in notes.on(&own) {
                 printout.text(format!("{}, {}: {note}\n", case[0].case, subject.name));
             }
         }

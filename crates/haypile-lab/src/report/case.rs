@@ -7,7 +7,7 @@ use haypile_measure::statistics::{Rule, Verdict};
 use haypile_number::{Quantity, grouped};
 use haypile_sim::plot::drawing::text::printable;
 
-use haypile_measure::figure::{Estimate, Figure, notes};
+use haypile_measure::figure::{CaseNotes, Estimate, Figure};
 
 /// A case with everybody who did it.
 pub(crate) struct Case<'a> {
@@ -77,6 +77,17 @@ impl<'a> Case<'a> {
         self.parameters.get(name)?.as_u64()
     }
 
+    /// Returns the notes on what centres do not show, each with the label of its subject.
+    pub(crate) fn notes(&self) -> Vec<(&str, String)> {
+        let all = self.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
+        let notes = CaseNotes::of(&all);
+        let of = |one: &'_ Entrant<'a>| {
+            notes.on(&one.samples).into_iter().map(|note| printable(&note)).collect::<Vec<_>>()
+        };
+        let labelled = |one| of(one).into_iter().map(move |note| (one.label.as_str(), note));
+        self.entrants.iter().flat_map(labelled).collect()
+    }
+
     pub(crate) fn entrant(&self, label: &str) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|entrant| entrant.label == label)
     }
@@ -123,12 +134,6 @@ impl<'a> Entrant<'a> {
     /// Samples that were measured.
     pub(crate) fn good(&self) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
-    }
-
-    /// Notes on what its centres do not show.
-    pub(crate) fn notes(&self, case: &Case<'_>) -> Vec<String> {
-        let all = case.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
-        notes(&all, &self.samples).iter().map(|note| printable(note)).collect()
     }
 
     /// The number of samples that are errors.

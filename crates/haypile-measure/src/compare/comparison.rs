@@ -140,7 +140,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Comparison {
-    /// The rows that are slower than this part allows (0.03 is 3 %) by a gate, and those whose new side failed
+    /// Returns the rows that are slower than this part allows (0.03 is 3 %) by a gate, and those whose new side failed
     /// or has no figures while the old one has.
     ///
     /// A row counts if it is significantly slower, beyond the noise floor, and its estimate lies beyond the part.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::metric::Metric;
 use super::select::Selector;
-use crate::figure::notes;
+use crate::figure::CaseNotes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 use crate::statistics::Timing;
 
@@ -43,9 +43,10 @@ pub(super) struct Group<'a> {
     pub(super) unmeasured: u64,
     pub(super) errors: u64,
     pub(super) first_error: Option<String>,
-    /// The timing of its samples, where the metric is a time.
+    /// The length of the group's blocks, and whether their times are confirmed; unknown where the metric is not a
+    /// time.
     pub(super) timing: Timing,
-    /// Notes on its times, where the metric is a time.
+    /// Notes on the group's times; none where the metric is not a time.
     pub(super) notes: Vec<String>,
 }
 
@@ -64,7 +65,7 @@ impl<'a> GroupKey<'a> {
 
 impl<'a> Group<'a> {
     /// The group of samples, of which there is at least one.
-    fn of(samples: &Samples<'a>, case: &Samples<'a>, metric: Metric) -> Self {
+    fn of(samples: &Samples<'a>, notes: Option<&CaseNotes<'_>>, metric: Metric) -> Self {
         let mut group = Self {
             parameters: &samples[0].parameters,
             subject: &samples[0].subject.name,
@@ -76,7 +77,7 @@ impl<'a> Group<'a> {
             errors: 0,
             first_error: None,
             timing: if metric.is_time() { samples.timing() } else { Timing::default() },
-            notes: if metric.is_time() { notes(case, samples) } else { Vec::new() },
+            notes: notes.map_or_else(Vec::new, |notes| notes.on(samples)),
         };
         for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {
@@ -103,12 +104,16 @@ pub(super) fn groups<'a>(
     naming: SubjectNaming,
     metric: Metric,
 ) -> Vec<(GroupKey<'a>, Group<'a>)> {
-    let cases: BTreeMap<_, _> =
-        samples.iter().collect::<Samples<'_>>().grouped(CaseKey::of).into_iter().collect();
+    let cases = || samples.iter().collect::<Samples<'_>>().grouped(CaseKey::of);
+    let notes: BTreeMap<_, _> = if metric.is_time() {
+        cases().into_iter().map(|(key, case)| (key, CaseNotes::of(&case))).collect()
+    } else {
+        BTreeMap::new()
+    };
     let chosen = samples.iter().filter(|sample| selector.takes(&sample.subject));
     let groups = chosen.collect::<Samples<'_>>().grouped(|sample| GroupKey::of(sample, naming));
     let group = |(key, samples): (GroupKey<'a>, _)| {
-        let group = Group::of(&samples, &cases[&key.case], metric);
+        let group = Group::of(&samples, notes.get(&key.case), metric);
         (key, group)
     };
     groups.into_iter().map(group).collect()

@@ -60,7 +60,7 @@ fn judgement(outcome: &Outcome, rule: Rule) -> Map<String, Value> {
     fields
 }
 
-/// An effect with the interval that decides.
+/// Returns an effect as JSON, with the interval that decides.
 fn effect(effect: &Effect) -> Value {
     let interval = effect.deciding_interval();
     json!({

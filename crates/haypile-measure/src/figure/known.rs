@@ -3,7 +3,7 @@
 use haypile_number::Quantity;
 
 use super::{Estimator, Figure};
-use crate::result::Sample;
+use crate::result::{MEMORY_FOUND, Sample};
 
 /// The parameter with the bytes of the values of all requests, of which the bytes of hits are a share.
 pub const REQUESTED_BYTES: &str = "requested_bytes";
@@ -30,7 +30,7 @@ macro_rules! figures {
     };
 }
 
-use Estimator::{Centre, Median, PerCentre, Ratio};
+use Estimator::{Centre, CentreUnless, Median, PerCentre, Ratio};
 
 figures! {
     /// Processor time of the subject's own processes per operation.
@@ -43,7 +43,8 @@ figures! {
     TOGETHER = "together", "CPU with server", "processor time of client and server together", Time,
         Centre(|sample| Some(cpu(sample)? + server(sample).unwrap_or(0.0)));
     /// Resident memory that the subject takes.
-    MEMORY = "memory", "Memory", "resident memory", Bytes, Centre(|sample| above_zero(sample.memory_bytes));
+    MEMORY = "memory", "Memory", "resident memory", Bytes,
+        CentreUnless(MEMORY_FOUND, |sample| above_zero(sample.memory_bytes));
     /// Operations per second of the client's processor.
     CPU_RATE = "cpu-rate", "Per CPU second", "operations per second of processor time", Rate,
         PerCentre(SECOND_NS, cpu);

@@ -12,12 +12,12 @@ mod operations;
 
 use haypile_number::{NBSP, Quantity};
 
-use crate::result::{MEMORY_FOUND, Sample, Samples, Values};
+use crate::result::{Sample, Samples, Values};
 use crate::statistics::{Centre, Interval, Summary};
 
 pub use findings::{Finding, Findings};
 pub use known::*;
-pub use notes::notes;
+pub use notes::CaseNotes;
 pub use operations::{Operations, PERCENTILES, Percentile};
 
 /// A quantity that is computed from samples.
@@ -48,6 +48,9 @@ pub type OfSample = fn(&Sample) -> Option<f64>;
 enum Estimator {
     /// The [`Centre`] of costs above 0 over blocks.
     Centre(OfSample),
+    /// The same, and nothing where one of the samples has a count that tells of a doubt: those without it would be the
+    /// larger part of the costs.
+    CentreUnless(&'static str, OfSample),
     /// A number divided by the centre of costs.
     PerCentre(f64, OfSample),
     /// The median over blocks, of counts that may be 0.
@@ -66,7 +69,7 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The median absolute deviation of the blocks' values from their median; `None` of a single block.
     pub mad: Option<f64>,
-    /// The mean of the blocks' values, which outliers move; `None` where the value is not a centre.
+    /// The arithmetic mean of the blocks' values; `None` where the value is not a centre.
     pub mean: Option<f64>,
 }
 
@@ -85,7 +88,9 @@ impl Figure {
     /// Returns the value of samples of one subject in one case; `None` where they have none.
     pub fn of(&self, samples: &Samples<'_>) -> Option<Estimate> {
         match self.estimator {
-            Estimator::Centre(_) => Some(Centre::of(&self.values(samples).to_vec())?.into()),
+            Estimator::Centre(_) | Estimator::CentreUnless(..) => {
+                Some(Centre::of(&self.values(samples).to_vec())?.into())
+            }
             Estimator::PerCentre(number, _) => {
                 let cost: Estimate = Centre::of(&self.values(samples).to_vec())?.into();
                 Some(cost.inverse(number))
@@ -107,7 +112,9 @@ impl Figure {
 
     /// Returns the cost of one sample; `None` where it has none above 0, or the figure is not a cost.
     pub fn of_sample(&self, sample: &Sample) -> Option<f64> {
-        let (Estimator::Centre(of) | Estimator::PerCentre(_, of)) = self.estimator else {
+        let (Estimator::Centre(of) | Estimator::CentreUnless(_, of) | Estimator::PerCentre(_, of)) =
+            self.estimator
+        else {
             return None;
         };
         let cost = of_good(sample, of)?;
@@ -118,7 +125,9 @@ impl Figure {
     /// is a ratio of sums.
     pub fn in_sample(&self, sample: &Sample) -> Option<f64> {
         match self.estimator {
-            Estimator::Centre(_) | Estimator::PerCentre(..) => self.of_sample(sample),
+            Estimator::Centre(_) | Estimator::CentreUnless(..) | Estimator::PerCentre(..) => {
+                self.of_sample(sample)
+            }
             Estimator::Median(of) => of_good(sample, of),
             Estimator::Ratio(_) => None,
         }
@@ -126,11 +135,10 @@ impl Figure {
 
     /// Returns the costs of blocks, which [`Difference`](crate::compare::Difference) compares. A ratio or a
     /// median has none.
-    ///
-    /// Memory that one of the samples says too little of is left out of all: what is left would be the larger part.
     pub fn values<'a>(&self, samples: &Samples<'a>) -> Values<'a> {
-        let is_marked = |sample: &&Sample| sample.counts.contains_key(MEMORY_FOUND);
-        if *self == MEMORY && samples.iter().any(is_marked) {
+        if let Estimator::CentreUnless(count, _) = self.estimator
+            && samples.iter().any(|sample| sample.counts.contains_key(count))
+        {
             return Values::default();
         }
         samples.values(|sample| self.of_sample(sample))

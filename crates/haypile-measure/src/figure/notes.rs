@@ -4,25 +4,75 @@ use std::collections::BTreeMap;
 
 use haypile_number::Quantity;
 
-use super::{CPU, Figure, WALL, of_good};
+use super::{CPU, Figure, WALL};
 use crate::result::{Identity, MEMORY_FOUND, Sample, Samples};
 use crate::statistics::{Note, Turn};
 
 /// A share of a sample's delay that other work has to explain.
 const EXPLAINED: f64 = 0.5;
 
-/// Returns the notes on the samples of one subject among all samples of its case: on processor time, on wall time where
-/// that differs, and on memory that is left out.
-pub fn notes(case: &Samples<'_>, own: &Samples<'_>) -> Vec<String> {
-    let subjects: Vec<Identity<'_>> = case.by_subject().into_iter().map(|it| it.0).collect();
-    let [cpu, wall] = [&CPU, &WALL].map(|figure| of_figure(figure, case, own, &subjects));
-    let label = |subject: usize| subjects[subject].label(subjects.iter().copied());
-    let text =
-        |what: &str, (note, of): &(Note, usize)| format!("{what}: {}", written(note, *of, label));
-    let is_new = |(note, _): &&(Note, usize)| !cpu.iter().any(|(other, _)| note.is_like(other));
-    let on_cpu = cpu.iter().map(|note| text("processor time", note));
-    let on_wall = wall.iter().filter(is_new).map(|note| text("wall time", note));
-    on_cpu.chain(on_wall).chain(left_out(own)).collect()
+/// The samples of a case in the order in which they were measured, for the notes on each subject.
+#[derive(Clone, Debug)]
+pub struct CaseNotes<'a> {
+    subjects: Vec<Identity<'a>>,
+    /// The number of the subject at each place.
+    places: BTreeMap<Turned<'a>, usize>,
+}
+
+/// The run, the block, and the position within the block.
+type Turned<'a> = (&'a str, u64, u64);
+
+impl<'a> CaseNotes<'a> {
+    /// Puts all samples of a case in their order.
+    pub fn of(case: &Samples<'a>) -> Self {
+        let by_subject = case.by_subject();
+        let of_subject = |(number, (_, samples)): (usize, &(Identity<'a>, Samples<'a>))| {
+            samples.iter().map(|sample| (place(sample), number)).collect::<Vec<_>>()
+        };
+        let places = by_subject.iter().enumerate().flat_map(of_subject).collect();
+        Self { subjects: by_subject.iter().map(|(subject, _)| *subject).collect(), places }
+    }
+
+    /// Returns the notes on the samples of one of the subjects: on processor time, on wall time where that differs,
+    /// and on memory that is left out.
+    pub fn on(&self, own: &Samples<'_>) -> Vec<String> {
+        let [cpu, wall] = [&CPU, &WALL].map(|figure| self.of_figure(figure, own));
+        let label = |subject: usize| self.subjects[subject].label(self.subjects.iter().copied());
+        let text = |what: &str, (note, of): &(Note, usize)| {
+            format!("{what}: {}", written(note, *of, label))
+        };
+        let is_new = |(note, _): &&(Note, usize)| !cpu.iter().any(|(other, _)| note.is_like(other));
+        let on_cpu = cpu.iter().map(|note| text("processor time", note));
+        let on_wall = wall.iter().filter(is_new).map(|note| text("wall time", note));
+        on_cpu.chain(on_wall).chain(left_out(own)).collect()
+    }
+
+    /// Returns the notes on a figure of one subject's samples, each with the number of samples that it is about. Runs
+    /// are told of apart, the first that has a kind of note: a change between them is not a trend.
+    fn of_figure(&self, figure: &Figure, own: &Samples<'_>) -> Vec<(Note, usize)> {
+        let mut found: Vec<(Note, usize)> = Vec::new();
+        for (run, own) in own.grouped(|sample| &sample.run) {
+            let usual_ns = own.median_wall_ns().unwrap_or(0);
+            let turn = |sample: &Sample| {
+                let before = self.places.range((run.as_str(), 0, 0)..place(sample)).next_back();
+                Some(Turn {
+                    cost: figure.of_sample(sample)?,
+                    predecessor: before.map(|(_, number)| *number),
+                    // Waiting takes no processor time.
+                    is_excused: *figure == WALL && is_excused(sample, usual_ns),
+                })
+            };
+            let mut ordered: Vec<&Sample> = own.iter().copied().collect();
+            ordered.sort_by_key(|sample| (sample.block, sample.position));
+            let turns: Vec<Turn> = ordered.into_iter().filter_map(turn).collect();
+            for note in Note::of(&turns) {
+                if !found.iter().any(|(other, _)| note.is_of_kind(other)) {
+                    found.push((note, turns.len()));
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Returns the reason why the memory of samples is left out.
@@ -36,63 +86,18 @@ fn left_out(own: &Samples<'_>) -> Option<String> {
     ))
 }
 
-/// Returns the notes on a figure of one subject's samples, with the number of samples that each is about. Runs are
-/// told of apart, the first that has a kind of note: a change between them is not a trend.
-fn of_figure(
-    figure: &Figure,
-    case: &Samples<'_>,
-    own: &Samples<'_>,
-    subjects: &[Identity<'_>],
-) -> Vec<(Note, usize)> {
-    let places: BTreeMap<_, usize> = in_order(case)
-        .into_iter()
-        .map(|sample| {
-            let number = subjects.iter().position(|it| *it == sample.subject.identity());
-            (place(sample), number.expect("a subject of the case"))
-        })
-        .collect();
-    let mut found: Vec<(Note, usize)> = Vec::new();
-    for (_, own) in own.grouped(|sample| &sample.run) {
-        let usual_ns = own.median_wall_ns().unwrap_or(0);
-        let turn = |sample: &Sample| {
-            let before = places.range(..place(sample)).next_back();
-            let is_same_run = |(other, _): &(&(&str, u64, u64), &usize)| other.0 == sample.run;
-            Some(Turn {
-                cost: figure.of_sample(sample)?,
-                predecessor: before.filter(is_same_run).map(|(_, number)| *number),
-                // Waiting takes no processor time.
-                is_excused: *figure == WALL && is_excused(sample, usual_ns),
-            })
-        };
-        let turns: Vec<Turn> = in_order(&own).into_iter().filter_map(turn).collect();
-        for note in Note::of(&turns) {
-            if !found.iter().any(|(other, _)| note.is_of_kind(other)) {
-                found.push((note, turns.len()));
-            }
-        }
-    }
-    found
-}
-
-/// The run, the block and the position within it.
-fn place(sample: &Sample) -> (&str, u64, u64) {
+/// Returns where a sample was measured.
+fn place(sample: &Sample) -> Turned<'_> {
     (&sample.run, sample.block, sample.position)
 }
 
-/// Returns samples in the order in which they were measured.
-fn in_order<'a>(samples: &Samples<'a>) -> Vec<&'a Sample> {
-    let mut ordered: Vec<&Sample> = samples.iter().copied().collect();
-    ordered.sort_by(|a, b| place(a).cmp(&place(b)));
-    ordered
-}
-
-/// Whether other work took at least half of what the sample's wall time is above the usual.
+/// Whether other work took at least half of what a measured sample's wall time is above the usual.
 fn is_excused(sample: &Sample, usual_ns: u64) -> bool {
-    let delay =
-        of_good(sample, |sample| Some(sample.wall_ns as f64)).unwrap_or(0.0) - usual_ns as f64;
-    delay > 0.0 && sample.kept_waiting_ns() as f64 >= EXPLAINED * delay
+    let delay_ns = sample.wall_ns.saturating_sub(usual_ns);
+    delay_ns > 0 && sample.kept_waiting_ns() as f64 >= EXPLAINED * delay_ns as f64
 }
 
+/// Returns a note for people: on this number of samples, with the labels of subjects.
 fn written(note: &Note, samples: usize, label: impl Fn(usize) -> String) -> String {
     let factor = |times: f64| Quantity::Factor.write(times);
     let share = |change: f64| Quantity::Share.write(change.abs());

@@ -154,7 +154,7 @@ fn measured(cost: impl Fn(u64) -> u64) -> Vec<Sample> {
 
 fn noted(samples: &[Sample]) -> Vec<String> {
     let case: Samples<'_> = samples.iter().collect();
-    notes(&case, &case.by_subject()[0].1)
+    CaseNotes::of(&case).on(&case.by_subject()[0].1)
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn stalls_for_which_other_work_is_the_reason_say_so() {
             Some(Load { waited_ns: Some(waited_ns), cpu_pressure_ns: pressure, ..Load::default() });
         let case: Samples<'_> = samples.iter().collect();
         let own = case.by_subject();
-        own.iter().flat_map(|(_, own)| notes(&case, own)).collect::<Vec<_>>()
+        own.iter().flat_map(|(_, own)| CaseNotes::of(&case).on(own)).collect::<Vec<_>>()
     };
     let text = "wall time: 1 of 20 samples took 5.00 times the centre";
     assert_eq!(noted(4_000, 1), [format!("{text}, while other work had the processor")]);

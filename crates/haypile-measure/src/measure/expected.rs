@@ -160,6 +160,7 @@ impl Evidence {
     }
 }
 
+/// Returns the bytes of the smallest value of a job; 0 without keys.
 fn least_value_bytes(job: &Job) -> u64 {
     let sizes = (0..job.keys()).map(|key| job.entry(key).value_bytes() as u64);
     sizes.min().unwrap_or(0)
@@ -173,7 +174,7 @@ fn lacks_new_keys(sample: &Sample) -> bool {
 }
 
 impl Expected {
-    /// The counts of a subject that never holds anything: what hits elsewhere misses here.
+    /// Returns the counts that are right of a subject that never holds anything: what hits elsewhere misses there.
     fn of_none(&self) -> Self {
         let nothing = |count: Option<u64>| count.map(|_| 0);
         Self {

@@ -71,6 +71,7 @@ fn written_bytes(pid: i32) -> u64 {
     written.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
 }
 
+/// Returns the bytes of the regular files that a process has open or mapped shared, each once, those of the job aside.
 fn file_bytes(pid: i32, job: &Path) -> u64 {
     let mut paths: Vec<_> = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()

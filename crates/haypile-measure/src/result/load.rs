@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Run, Sample};
 
-/// A share of the time above which other work has disturbed a sample.
-const DISTURBED: f64 = 0.05;
+/// A share of the time above which other work has disturbed a sample, or a start.
+pub const DISTURBED: f64 = 0.05;
 
 /// The time that the laboratory may take to notice the end of a sample.
 const UNSEEN_NS: u64 = 5_000_000;
@@ -79,7 +79,7 @@ impl Sample {
         Some(share(self.wall_ns, seen_ns).min(share(self.cpu_ns, seen_cpu_ns)))
     }
 
-    /// The threads of all processes together, where the case says how many there are.
+    /// Returns the number of threads of all processes together; `None` where the case does not say it.
     fn threads(&self) -> Option<u64> {
         let number = |name: &str| self.parameters.get(name).and_then(serde_json::Value::as_u64);
         Some(number("threads")?.saturating_mul(number("processes").unwrap_or(1)))

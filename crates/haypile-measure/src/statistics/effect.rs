@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::trimmed::TrimmedMean;
+use super::mean::Mean;
 use super::verdict::Rule;
 
 /// Where the upper end of a two-sided 95 % interval lies.
@@ -78,8 +78,8 @@ impl Effect {
             ratios.push(logarithm(new)? - logarithm(old)?);
         }
         let empty = EffectError::Empty { old: pairs.len(), new: pairs.len() };
-        let ratio = TrimmedMean::of(&ratios).ok_or(empty)?;
-        Ok(Self::new(ratio.mean, ratio.squared_error, ratio.freedom, pairs.len()))
+        let ratio = Mean::trimmed(&ratios).ok_or(empty)?;
+        Ok(Self::new(ratio.value, ratio.squared_error, ratio.freedom, pairs.len()))
     }
 
     /// Compares samples that were measured apart, so that whatever else changed between old and
@@ -87,15 +87,8 @@ impl Effect {
     ///
     /// All samples have to be finite and above 0.
     pub fn unpaired(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
-        let (old_logs, new_logs) = (logarithms(old)?, logarithms(new)?);
-        let empty = EffectError::Empty { old: old.len(), new: new.len() };
-        let samples = old.len().min(new.len());
-        let old = TrimmedMean::of(&old_logs).ok_or_else(|| empty.clone())?;
-        let new = TrimmedMean::of(&new_logs).ok_or(empty)?;
-        let squared_error = old.squared_error.zip(new.squared_error).map(|(old, new)| old + new);
-        let freedom =
-            shared_freedom((old.squared_error, old.freedom), (new.squared_error, new.freedom));
-        Ok(Self::new(new.mean - old.mean, squared_error, freedom, samples))
+        let both = [logarithms(old)?, logarithms(new)?].map(|logs| Mean::trimmed(&logs));
+        Self::between(both, (old.len(), new.len()))
     }
 
     /// Compares the means of samples that were measured apart, with nothing trimmed: what a few slow samples cost
@@ -103,20 +96,27 @@ impl Effect {
     ///
     /// All samples have to be finite and above 0.
     pub fn of_means(old: &[f64], new: &[f64]) -> Result<Self, EffectError> {
-        // What cannot be compared is found there.
-        Self::unpaired(old, new)?;
-        let (old_mean, new_mean) = (Mean::of(old), Mean::of(new));
-        let log_ratio = logarithm(new_mean.mean)? - logarithm(old_mean.mean)?;
-        let errors = old_mean.squared_error.zip(new_mean.squared_error);
-        let freedom = shared_freedom(
-            (old_mean.squared_error, old.len() as f64 - 1.0),
-            (new_mean.squared_error, new.len() as f64 - 1.0),
-        );
-        let squared_error = errors.map(|(old, new)| old + new);
-        Ok(Self::new(log_ratio, squared_error, freedom, old.len().min(new.len())))
+        for &sample in old.iter().chain(new) {
+            logarithm(sample)?;
+        }
+        Self::between([old, new].map(Mean::log_of_all), (old.len(), new.len()))
     }
 
-    /// The logarithm of a ratio with its squared error, the degrees of freedom of that, and the number of samples.
+    /// Returns the effect between two means of logarithms, from these numbers of samples.
+    fn between(
+        means: [Option<Mean>; 2],
+        (old_count, new_count): (usize, usize),
+    ) -> Result<Self, EffectError> {
+        let [Some(old), Some(new)] = means else {
+            return Err(EffectError::Empty { old: old_count, new: new_count });
+        };
+        let squared_error = old.squared_error.zip(new.squared_error).map(|(old, new)| old + new);
+        let freedom = shared_freedom(&old, &new);
+        Ok(Self::new(new.value - old.value, squared_error, freedom, old_count.min(new_count)))
+    }
+
+    /// Returns the effect of a logarithm of a ratio: with its squared error, the degrees of freedom of that error, and
+    /// the number of samples.
     pub(super) fn new(
         log_ratio: f64,
         squared_error: Option<f64>,
@@ -151,8 +151,8 @@ impl Effect {
         })
     }
 
-    /// Where the change lies with the confidence with which a [`Rule`] decides, which is 99 %: it leaves 0 out
-    /// where a verdict, noise floor aside, says that there is a difference. `None` with a single sample on a side;
+    /// Returns where the change lies with the confidence with which a [`Rule`] decides, which is 99 %: the interval
+    /// leaves 0 out where a verdict, noise floor aside, says that there is a difference. `None` with a single sample on a side;
     /// the upper end can be infinite with very few.
     pub fn deciding_interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
@@ -196,37 +196,19 @@ impl LogError {
     }
 }
 
-/// The mean of samples, and the squared error of its logarithm.
-struct Mean {
-    mean: f64,
-    squared_error: Option<f64>,
-}
-
-impl Mean {
-    /// Returns the mean of samples that are above 0, of which there is at least one.
-    fn of(samples: &[f64]) -> Self {
-        let count = samples.len() as f64;
-        let mean = samples.iter().sum::<f64>() / count;
-        let squares: f64 = samples.iter().map(|sample| (sample / mean - 1.0).powi(2)).sum();
-        let squared_error = (samples.len() > 1).then(|| squares / (count * (count - 1.0)));
-        Self { mean, squared_error }
-    }
-}
-
-/// The degrees of freedom of a difference between two means (Welch), from the squared error and the degrees of
-/// freedom of each.
-fn shared_freedom(old: (Option<f64>, f64), new: (Option<f64>, f64)) -> f64 {
-    match (old.0, new.0) {
+/// Returns the degrees of freedom of a difference between two means (Welch).
+fn shared_freedom(old: &Mean, new: &Mean) -> f64 {
+    match (old.squared_error, new.squared_error) {
         (Some(a), Some(b)) if a + b > 0.0 => {
             // As parts of their sum: the squares of tiny numbers are zero.
             let part = a / (a + b);
-            1.0 / (part.powi(2) / old.1 + (1.0 - part).powi(2) / new.1)
+            1.0 / (part.powi(2) / old.freedom + (1.0 - part).powi(2) / new.freedom)
         }
         _ => 1.0,
     }
 }
 
-/// The logarithm of a sample that has one.
+/// Returns the logarithm of a sample; an error if it has none.
 pub(super) fn logarithm(sample: f64) -> Result<f64, EffectError> {
     if sample.is_finite() && sample > 0.0 {
         Ok(sample.ln())

@@ -35,11 +35,11 @@
 
 mod centre;
 mod effect;
+mod mean;
 mod notes;
 mod order;
 mod summary;
 mod sums;
-mod trimmed;
 mod verdict;
 
 pub use centre::Centre;

@@ -3,8 +3,8 @@
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::effect::Effect;
+use super::mean::Mean;
 use super::summary::middle;
-use super::trimmed::TrimmedMean;
 
 /// The level of each kind of note: of 100 tables with 20 rows of equal and independent samples, about 1 has a
 /// note by chance.
@@ -51,23 +51,23 @@ pub struct Turn {
 pub enum Note {
     /// The first sample took far longer than the others.
     First {
-        /// Its cost over the centre of the others.
+        /// The cost of the first sample over the centre of the others.
         times: f64,
     },
     /// Some samples took far longer than the rest.
     Slow {
-        /// Their number.
+        /// The number of slow samples.
         count: usize,
-        /// The number of those that other work on the machine explains.
+        /// The number of slow samples that other work on the machine explains.
         excused: usize,
-        /// The largest over the centre.
+        /// The cost of the slowest sample over the centre.
         times: f64,
     },
     /// The samples are of two kinds, with nothing between them.
     TwoSpeeds {
-        /// The number of the slower ones.
+        /// The number of samples of the slower kind.
         slower: usize,
-        /// The mean of the slower ones over that of the others.
+        /// The mean cost of the slower kind over that of the faster one.
         times: f64,
     },
     /// The cost grows or falls from sample to sample.
@@ -84,18 +84,18 @@ pub enum Note {
     },
     /// The mean is far above the centre.
     Mean {
-        /// The distance, as a part: 0.3 is 30 % more.
+        /// The mean over the centre less 1: 0.3 is 30 % above it.
         change: f64,
     },
 }
 
 impl Note {
-    /// Whether both say the same of other samples.
+    /// Returns whether both are notes of one kind, such as two trends.
     pub fn is_of_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Whether both say about the same: the factors are within a quarter of each other.
+    /// Returns whether both are of one kind, and their factors are within a quarter of each other.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_close = (self.factor() / other.factor()).ln().abs() < ALIKE.ln();
         self.is_of_kind(other) && is_close
@@ -138,7 +138,7 @@ impl Note {
     }
 }
 
-/// The centre of samples with these logarithms, as tables have it, as a logarithm; and above which one a sample is slow.
+/// Returns two logarithms: that of the centre of samples, as tables have it, and the one above which a sample is slow.
 fn slow_above(logs: &[f64]) -> (f64, f64) {
     let middle = median(logs);
     let deviations: Vec<f64> = logs.iter().map(|log| (log - middle).abs()).collect();
@@ -147,7 +147,7 @@ fn slow_above(logs: &[f64]) -> (f64, f64) {
 }
 
 fn centre(logs: &[f64]) -> f64 {
-    TrimmedMean::of(logs).map_or(0.0, |trimmed| trimmed.mean)
+    Mean::trimmed(logs).map_or(0.0, |trimmed| trimmed.value)
 }
 
 fn first(turns: &[Turn]) -> Option<Note> {
@@ -170,7 +170,7 @@ fn slow(turns: &[Turn]) -> Option<Note> {
     Some(Note::Slow { count: slow.len(), excused, times: (most - centre).exp() })
 }
 
-/// Parts the samples at their widest gap, among those that leave a fifth at each side.
+/// Returns the note on samples of two kinds: those on each side of the widest gap that leaves a fifth on each side.
 fn two_speeds(turns: &[Turn]) -> Option<Note> {
     let count = turns.len();
     if count < FEWEST_OF_SHAPE {
@@ -187,8 +187,8 @@ fn two_speeds(turns: &[Turn]) -> Option<Note> {
     are_apart.then(|| Note::TwoSpeeds { slower: slow.len(), times: distance.exp() })
 }
 
-/// Kendall's tau against the order of the samples, by its normal approximation with ties (Kendall 1975), and the
-/// change by the median of all slopes (Theil 1950, Sen 1968).
+/// Returns the note on a trend: by Kendall's tau against the order of the samples, in its normal approximation with
+/// ties (Kendall 1975), and with the change by the median of all slopes (Theil 1950, Sen 1968).
 fn trend(logs: &[f64]) -> Option<Note> {
     if logs.len() < FEWEST_OF_SHAPE {
         return None;
@@ -219,7 +219,7 @@ fn trend(logs: &[f64]) -> Option<Note> {
         .then(|| Note::Trend { change: change.exp_m1() })
 }
 
-/// The subject after which samples take longest, by Student's t with a shared variance.
+/// Returns the note on the subject after which samples take longest, by Student's t with a shared variance.
 fn after(turns: &[Turn], logs: &[f64]) -> Option<Note> {
     let mut subjects: Vec<usize> = turns.iter().filter_map(|turn| turn.predecessor).collect();
     subjects.sort_unstable();
@@ -255,7 +255,7 @@ fn after(turns: &[Turn], logs: &[f64]) -> Option<Note> {
     most.map(|(predecessor, difference)| Note::After { predecessor, times: difference.exp() })
 }
 
-/// The probability that noise alone is as large as this difference or larger.
+/// Returns the probability that noise alone is as large as this difference or larger.
 fn upper_tail(difference: f64, error: f64, freedom: f64) -> f64 {
     if error == 0.0 {
         return if difference > 0.0 { 0.0 } else { 1.0 };
@@ -290,7 +290,7 @@ fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The sum of the squared distances from the average.
+/// Returns the sum of the squared distances from the average.
 fn squares(values: &[f64]) -> f64 {
     let average = average(values);
     values.iter().map(|value| (value - average).powi(2)).sum()

@@ -4,8 +4,8 @@ use super::effect::{Effect, EffectError, logarithm};
 
 impl Effect {
     /// Compares sums: each pair holds the old and the new sum of one cluster of samples that depend on each
-    /// other, such as the loads of one page. The ratio is that of the sum of all new ones to the sum of all
-    /// old ones, with nothing trimmed: a share of a total, such as time, says what the total became.
+    /// other, such as the loads of one page. The effect is the sum of all new ones over the sum of all old ones.
+    /// Nothing is trimmed, so that it says by how much the total changed.
     ///
     /// The order of the clusters makes no difference. All sums have to be finite and above 0. A single
     /// cluster has no interval.
@@ -40,7 +40,7 @@ fn add(sum: (f64, f64), pair: (f64, f64)) -> (f64, f64) {
     (sum.0 + pair.0, sum.1 + pair.1)
 }
 
-/// The squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
+/// Returns the squared error of the logarithm of a ratio of sums, by the jackknife: from the ratios without each
 /// of the clusters (Efron and Stein 1981); and its degrees of freedom, which are those of as many equal
 /// clusters as weigh the same (Kish 1965): a single heavy cluster leaves few.
 fn jackknife(clusters: &[(f64, f64)], (old, new): (f64, f64)) -> (Option<f64>, f64) {

@@ -46,7 +46,7 @@ pub enum Verdict {
     Unconfirmed,
 }
 
-/// The blocks of a side, or of both, where the cost is a time.
+/// The length of the blocks of one side or of both, and whether the laboratory confirms their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// The median length of a block in nanoseconds; `None` where nothing is known of it, or the cost is not a time.

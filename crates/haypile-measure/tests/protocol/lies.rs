@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use haypile_measure::figure::{MEMORY, notes};
+use haypile_measure::figure::{CaseNotes, MEMORY};
 use haypile_measure::job::{Ops, Population, Settings, write};
 use haypile_measure::measure::{Case, Expected};
 use haypile_measure::result::{Parameters, Sample, Samples};
@@ -270,7 +270,8 @@ fn memory_that_is_more_than_was_resident_or_less_than_what_is_there() {
     let of = |sample: &Sample| MEMORY.of(&[sample].into_iter().collect());
     assert_eq!(of(&little), None);
     assert!(of(&honest).is_some());
-    let notes = notes(&[&little].into_iter().collect(), &[&little].into_iter().collect());
+    let own = [&little].into_iter().collect();
+    let notes = CaseNotes::of(&own).on(&own);
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
         notes[0]

@@ -106,7 +106,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Known>> {
 }
 
 impl Step {
-    /// Returns the answers of its results, which has none if it failed before it had any.
+    /// Returns the answers that a report of the step's results gives; none where there are no results.
     fn answers(&self) -> Vec<String> {
         let results = self.results.as_ref().unwrap_or(&self.printed);
         let input = haypile_lab::report::read(std::slice::from_ref(results));
@@ -123,8 +123,7 @@ impl Step {
         let begin = Instant::now();
         let child = Command::new(program).args(&self.arguments).stdout(file).spawn();
         let child = child.with_context(|| format!("cannot start {}", self.name))?;
-        let ended = wait(child)?;
-        let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
+        let code = wait(child)?;
         let outcome = match code {
             0 => "done",
             NEGATIVE => "done, with errors",

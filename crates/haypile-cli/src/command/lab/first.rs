@@ -90,8 +90,7 @@ fn measure(program: &Path, command: &[String], rows: &Path) -> anyhow::Result<u8
         .stderr(File::create(&said)?)
         .spawn()
         .with_context(|| format!("cannot start {}", program.display()))?;
-    let ended = wait(child)?;
-    let code = ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE);
+    let code = wait(child)?;
     if ![0, NEGATIVE].contains(&code) && !interrupt::asked() {
         let said = fs::read_to_string(&said).unwrap_or_default();
         eprintln!("haypile lab {} failed: {}", command.join(" "), said.trim());

@@ -82,15 +82,12 @@ fn available(
     let mut installed = Installed::default();
     let mut kept = Vec::new();
     for subject in subjects {
-        let why_not = if crate::subjects().has(&subject) {
-            crate::subjects().missing(&subject)
-        } else if measuring.embedded {
+        let is_ours = crate::subjects().has(&subject);
+        if measuring.embedded && !is_ours {
             continue;
-        } else if given.iter().any(|rival| rival.find(&subject).is_some()) {
-            None
-        } else {
-            installed.runner(&subject).err()
-        };
+        }
+        let is_given = !is_ours && given.iter().any(|rival| rival.find(&subject).is_some());
+        let why_not = if is_given { None } else { installed.why_not(&subject) };
         match why_not {
             None => kept.push(subject),
             Some(why_not) => host.note(&format!("skipped: {subject}: {why_not}")),

@@ -30,6 +30,16 @@ impl Installed {
         known.or_insert_with(|| runner(rival)).clone()
     }
 
+    /// Returns why a cache, of this program or of the checkout, cannot be measured here, and how to get it; `None` if it
+    /// can.
+    pub(crate) fn why_not(&mut self, subject: &SubjectSpec) -> Option<String> {
+        if crate::subjects().has(subject) {
+            crate::subjects().missing(subject)
+        } else {
+            self.runner(subject).err()
+        }
+    }
+
     /// Whether the checkout has a rival of the subject's name, installed or not.
     pub(crate) fn names(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));

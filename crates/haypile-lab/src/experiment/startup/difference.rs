@@ -1,7 +1,7 @@
 //! The differences between conditions.
 
-use haypile_measure::figure::{Estimate, Figure, Finding, Findings, notes};
-use haypile_measure::result::{Sample, Samples};
+use haypile_measure::figure::{CaseNotes, Estimate, Figure, Finding, Findings};
+use haypile_measure::result::{DISTURBED, Sample, Samples};
 use haypile_measure::statistics::{Interval, MedianInterval};
 use haypile_number::Quantity;
 
@@ -82,9 +82,6 @@ impl StartVerdict {
         }
     }
 }
-
-/// A start that waited for a processor for more than this part of its time was disturbed.
-const DISTURBED: f64 = 0.05;
 
 /// The least wait that disturbs: shorter ones are how a scheduler works.
 const LEAST_WAIT_NS: u64 = 5_000_000;
@@ -254,13 +251,12 @@ impl<'a> StartCase<'a> {
 
     /// Whether in most blocks a start waited for a processor, under a condition or with the cache.
     fn is_disturbed(&self, condition: Condition) -> bool {
-        let disturbance = |sample: &Sample| {
-            let waited_ns = sample.kept_waiting_ns();
-            let share = waited_ns as f64 / (sample.wall_ns as f64).max(1.0);
-            Some(if share > DISTURBED && waited_ns >= LEAST_WAIT_NS { 1.0 } else { 0.0 })
+        let share = |sample: &Sample| {
+            let waited_ns = Some(sample.kept_waiting_ns()).filter(|ns| *ns >= LEAST_WAIT_NS);
+            Some(waited_ns.unwrap_or(0) as f64 / (sample.wall_ns as f64).max(1.0))
         };
-        let pairs = self.samples(Condition::With).paired(self.samples(condition), disturbance);
-        let disturbed = pairs.iter().filter(|(with, other)| with + other > 0.0).count();
+        let pairs = self.samples(Condition::With).paired(self.samples(condition), share);
+        let disturbed = pairs.iter().filter(|(with, other)| with.max(*other) > DISTURBED).count();
         2 * disturbed > pairs.len()
     }
 
@@ -277,9 +273,10 @@ impl<'a> StartCase<'a> {
     pub(super) fn notes(&self) -> Vec<String> {
         let all =
             self.by_condition.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
+        let notes = CaseNotes::of(&all);
         let mut found = Vec::new();
         for (condition, samples) in &self.by_condition {
-            found.extend(notes(&all, samples).iter().map(|note| format!("{condition}: {note}.")));
+            found.extend(notes.on(samples).iter().map(|note| format!("{condition}: {note}.")));
         }
         found
     }

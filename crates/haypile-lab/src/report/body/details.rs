@@ -32,13 +32,12 @@ pub(crate) fn details_of(
     }
 }
 
+/// Adds a table of the notes on what centres do not show, if there are some.
 fn add_notes(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     let mut rows = Vec::new();
     for case in cases {
-        for entrant in &case.entrants {
-            let notes = entrant.notes(case).into_iter();
-            rows.extend(notes.map(|note| vec![case.title(varying), entrant.label.clone(), note]));
-        }
+        let row = |(label, note): (&str, String)| vec![case.title(varying), label.to_owned(), note];
+        rows.extend(case.notes().into_iter().map(row));
     }
     if let Some(beyond) = beyond(rows.len(), MAX_NOTES) {
         rows.truncate(MAX_NOTES);

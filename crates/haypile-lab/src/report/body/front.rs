@@ -148,12 +148,12 @@ pub(crate) fn table<'c>(
     Table::of_numbers(caption, &names, rows.collect()).with_text_in(&[1, 2, 3])
 }
 
-/// The verdict on a subject that is compared with the first one.
+/// Returns the verdict on a subject that is compared with the first one.
 pub(crate) fn verdict(next: &Next<'_>) -> String {
     next.difference.write(Rule::default(), next.verdict)
 }
 
-/// The ends of the interval that decides, as factors.
+/// Returns the ends of the interval that decides, as factors.
 pub(crate) fn ends(difference: &Difference) -> Option<String> {
     difference.centre.deciding_interval().map(write_factors)
 }

@@ -82,7 +82,7 @@ impl Bars {
         Scale::fitting(self.quantity, &self.estimates()).is_log
     }
 
-    /// Everything that the axis has to hold. A block far beyond all values would leave no room for them.
+    /// Returns all that the axis has to hold. A block far beyond all values would leave no room for them.
     fn estimates(&self) -> Vec<Estimate> {
         let mut all: Vec<Estimate> =
             self.rows.iter().flat_map(|bar| bar.values.iter().copied().flatten()).collect();
@@ -238,7 +238,7 @@ fn draw_bar(canvas: &Canvas, measure: usize, (from, to): (f64, f64), top: f64) {
     }
 }
 
-/// A dot for each block, in three lines so that equal ones are seen; those beyond the axis lie at its end.
+/// Draws a dot for each block, in three lines so that equal ones are seen; those beyond the axis lie at its end.
 fn draw_blocks(canvas: &Canvas, layout: &BarLayout, blocks: &[f64], y: f64) {
     let place = |(at, value): (u32, &f64)| {
         let x = layout.left + layout.scale.at(*value) * (layout.right - layout.left);

@@ -1,23 +1,24 @@
-//! The trimmed mean and its error.
+//! Means and their errors.
 
 /// Which part of the samples is left out at each end: the usual one, which keeps most of the power
 /// under normal noise and bears a fifth of disturbed samples on either side.
 const TRIM_PERCENT: usize = 20;
 
-/// The mean of what is left when a fifth is trimmed from each end, and how far it may be off.
+/// A mean, and how far it may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct TrimmedMean {
-    /// The mean.
-    pub(super) mean: f64,
+pub(super) struct Mean {
+    /// The mean, or its logarithm.
+    pub(super) value: f64,
     /// The square of its standard error; `None` of a single sample, which says nothing of it.
     pub(super) squared_error: Option<f64>,
     /// Degrees of freedom of that error.
     pub(super) freedom: f64,
 }
 
-impl TrimmedMean {
-    /// Of samples in any order, all finite. `None` if there are none.
-    pub(super) fn of(samples: &[f64]) -> Option<Self> {
+impl Mean {
+    /// Returns the mean of what is left of samples, in any order and all finite, when a fifth is trimmed from each
+    /// end. `None` if there are none.
+    pub(super) fn trimmed(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
@@ -34,7 +35,17 @@ impl TrimmedMean {
         // which makes it exactly Student's where nothing is cut.
         let kept = as_float(kept.len());
         let squared_error = (count > 1).then(|| squares / (kept * (kept - 1.0)));
-        Some(Self { mean, squared_error, freedom })
+        Some(Self { value: mean, squared_error, freedom })
+    }
+
+    /// Returns the logarithm of the mean of all samples, which are above 0, with the error of that logarithm by the
+    /// delta method. `None` if there are no samples, or if their sum is not finite.
+    pub(super) fn log_of_all(samples: &[f64]) -> Option<Self> {
+        let count = as_float(samples.len());
+        let all = mean(samples);
+        let squares: f64 = samples.iter().map(|sample| (sample / all - 1.0).powi(2)).sum();
+        let squared_error = (samples.len() > 1).then(|| squares / (count * (count - 1.0)));
+        all.is_finite().then(|| Self { value: all.ln(), squared_error, freedom: count - 1.0 })
     }
 }
 
@@ -54,8 +65,8 @@ mod tests {
     #[test]
     fn a_fifth_is_cut_from_each_end() {
         let samples = [1000.0, 1.0, 2.0, 3.0, -1000.0];
-        let trimmed = TrimmedMean::of(&samples).unwrap();
-        assert_eq!(trimmed.mean, 2.0);
+        let trimmed = Mean::trimmed(&samples).unwrap();
+        assert_eq!(trimmed.value, 2.0);
         assert_eq!(trimmed.freedom, 2.0);
         // Winsorised to 1 1 2 3 3: the squares are 4, over 3 * 2.
         assert_eq!(trimmed.squared_error, Some(4.0 / 6.0));
@@ -63,11 +74,11 @@ mod tests {
 
     #[test]
     fn few_samples_are_not_cut() {
-        assert_eq!(TrimmedMean::of(&[]), None);
-        let one = TrimmedMean::of(&[5.0]).unwrap();
-        assert_eq!((one.mean, one.squared_error), (5.0, None));
-        let four = TrimmedMean::of(&[1.0, 2.0, 3.0, 6.0]).unwrap();
-        assert_eq!((four.mean, four.freedom), (3.0, 3.0));
+        assert_eq!(Mean::trimmed(&[]), None);
+        let one = Mean::trimmed(&[5.0]).unwrap();
+        assert_eq!((one.value, one.squared_error), (5.0, None));
+        let four = Mean::trimmed(&[1.0, 2.0, 3.0, 6.0]).unwrap();
+        assert_eq!((four.value, four.freedom), (3.0, 3.0));
         // The variance of the mean: 14 / 3 / 4.
         assert_eq!(four.squared_error, Some(14.0 / 12.0));
     }
