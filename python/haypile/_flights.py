@@ -158,9 +158,11 @@ def _raise_within(frame: _Frame | None, place: _Place) -> None:
 def _table_of(loop: asyncio.AbstractEventLoop) -> _Table:
     table = _tables.get(loop)
     if table is None:
-        for other in list(_tables):
+        # Loops of other threads come and go meanwhile: an iteration over the table itself would fail.
+        for reference in _tables.keyrefs():
+            other = reference()
             # What is pending there refers to its loop, which would never be freed.
-            if other.is_closed():
+            if other is not None and other.is_closed():
                 _tables.pop(other, None)
         table = _tables[loop] = {}
     return table

@@ -138,6 +138,21 @@ class MemoizeTest(unittest.TestCase):
 
         hammer(self, run, seconds=SECONDS / 2)
 
+    def test_loops_that_begin_while_others_are_known(self):
+        @self.objects.memoize()
+        async def double(number):
+            return 2 * number
+
+        # Their tables are looked through by each loop that begins.
+        loops = [asyncio.new_event_loop() for _ in range(200)]
+        try:
+            for number, loop in enumerate(loops):
+                loop.run_until_complete(double(number))
+            hammer(self, lambda number: self.assertEqual(asyncio.run(double(number)), 2 * number))
+        finally:
+            for loop in loops:
+                loop.close()
+
 
 if __name__ == "__main__":
     unittest.main()
