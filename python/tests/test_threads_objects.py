@@ -143,12 +143,18 @@ class MemoizeTest(unittest.TestCase):
         async def double(number):
             return 2 * number
 
-        # Their tables are looked through by each loop that begins.
+        # Each call computes, for which it looks through the tables of all loops.
+        numbers = itertools.count()
+
+        def call(loop_of):
+            number = next(numbers)
+            self.assertEqual(loop_of(double(number)), 2 * number)
+
         loops = [asyncio.new_event_loop() for _ in range(200)]
         try:
-            for number, loop in enumerate(loops):
-                loop.run_until_complete(double(number))
-            hammer(self, lambda number: self.assertEqual(asyncio.run(double(number)), 2 * number))
+            for loop in loops:
+                call(loop.run_until_complete)
+            hammer(self, lambda _: call(asyncio.run))
         finally:
             for loop in loops:
                 loop.close()
