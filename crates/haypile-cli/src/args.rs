@@ -71,6 +71,8 @@ Examples:
         #[command(subcommand)]
         command: lab::LabCommand,
     },
+    /// Compare two commands: which is faster, and by how much?
+    Bench(lab::Bench),
     /// List, install and check the caches of others that can be measured
     #[command(after_help = "\
 Examples:

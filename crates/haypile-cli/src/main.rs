@@ -81,6 +81,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
         },
         Command::Lab { command } => return command::lab::run(&command),
+        Command::Bench(args::lab::Bench(arguments)) => {
+            return command::lab::experiment::run(&arguments);
+        }
         Command::Rivals { command } => return command::rivals::run(&command),
         Command::Proxy(arguments) => return command::proxy::run(&arguments),
         Command::Icons { command } => return command::icons::run(&command),

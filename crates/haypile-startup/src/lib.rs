@@ -36,6 +36,6 @@ mod tally;
 mod tree;
 
 pub use cgroup::{ControlGroup, GroupKind};
-pub use orders::{CpuSource, MemorySource, StartOrders, StartReport};
+pub use orders::{Accepted, CpuSource, MemorySource, StartOrders, StartReport};
 pub use process::{serve, start};
 pub use ready::{Ready, ReadyError};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use haypile_measure::result::Timeline;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,12 @@ pub struct StartOrders {
     pub environment: BTreeMap<String, String>,
     /// Its working directory.
     pub directory: PathBuf,
+    /// The file that it reads from its standard input, from the beginning; `None` for nothing to read.
+    pub input: Option<PathBuf>,
     /// The signal by which it is ready.
     pub ready: Ready,
+    /// The exit statuses that are not a failure.
+    pub accepted: Accepted,
     /// Milliseconds after which a start that is not ready is an error.
     pub timeout_ms: u64,
     /// Milliseconds for which the tree has to be quiet after it is ready; 0 ends it when it is ready.
@@ -45,6 +50,32 @@ impl StartOrders {
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
+    }
+}
+
+/// The exit statuses of a command that are not a failure. An end by a signal always is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accepted {
+    /// 0 alone.
+    #[default]
+    Success,
+    /// 0, and these.
+    Codes(Vec<i32>),
+    /// All.
+    Any,
+}
+
+impl Accepted {
+    /// Returns whether an end is not a failure.
+    pub(super) fn takes(&self, status: ExitStatus) -> bool {
+        let code = status.code();
+        match self {
+            _ if status.success() => true,
+            Self::Success => false,
+            Self::Codes(codes) => code.is_some_and(|code| codes.contains(&code)),
+            Self::Any => code.is_some(),
+        }
     }
 }
 
@@ -78,6 +109,8 @@ pub enum MemorySource {
 pub struct StartReport {
     /// Nanoseconds from before the start until the command was ready.
     pub ready_ns: u64,
+    /// Its exit status, where it is ready when it exits.
+    pub exit_code: Option<i32>,
     /// Nanoseconds until the tree was quiet, if that was asked for and came.
     pub settled_ns: Option<u64>,
     /// Processor time of the tree until it was ready; for a command that is ready when it exits, until
@@ -127,4 +160,23 @@ pub struct StartReport {
     pub output: String,
     /// The reason why there is no result. Numbers mean nothing then.
     pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_signal_is_a_failure_whatever_is_accepted() {
+        let exit = |code: i32| ExitStatus::from_raw(code << 8);
+        let signal = ExitStatus::from_raw(9);
+        let some = Accepted::Codes(vec![2, 3]);
+        let takes =
+            |accepted: &Accepted| [exit(0), exit(1), exit(3), signal].map(|it| accepted.takes(it));
+        assert_eq!(takes(&Accepted::Success), [true, false, false, false]);
+        assert_eq!(takes(&some), [true, false, true, false]);
+        assert_eq!(takes(&Accepted::Any), [true, true, true, false]);
+    }
 }

@@ -63,6 +63,13 @@ pub(super) fn supervise(orders: &StartOrders, stop: &impl AsFd) -> StartReport {
     report
 }
 
+/// Opens what the command reads from its standard input.
+fn input(orders: &StartOrders) -> Result<Stdio, String> {
+    let Some(path) = &orders.input else { return Ok(Stdio::null()) };
+    let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(file.into())
+}
+
 /// A start under way.
 struct Supervision<'a> {
     orders: &'a StartOrders,
@@ -117,7 +124,7 @@ impl<'a> Supervision<'a> {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(&orders.environment);
         command.current_dir(&orders.directory);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(input(orders)?).stdout(Stdio::piped()).stderr(Stdio::piped());
         limit_tasks(orders.group.as_ref(), orders.most_tasks());
         let span = orders.span.clone().map(Span::begin);
         let tally = Tally::begin(orders.group.as_ref());
@@ -161,6 +168,7 @@ impl<'a> Supervision<'a> {
         let ready = self.wait_until_ready(stop)?;
         report.ready_ns = ns(ready - self.start);
         if self.orders.ready == Ready::Exit {
+            report.exit_code = self.exited.and_then(|(_, status)| status.code());
             self.wait_for_stragglers(stop, report)?;
             let (settled, _) = self.exited.unwrap_or((ready, ExitStatus::default()));
             report.settled_ns = Some(ns(settled.max(ready) - self.start));
@@ -192,7 +200,7 @@ impl<'a> Supervision<'a> {
             }
             let is_ready = match &self.orders.ready {
                 Ready::Exit => match self.exited {
-                    Some((at, status)) if status.success() => return Ok(at),
+                    Some((at, status)) if self.orders.accepted.takes(status) => return Ok(at),
                     _ => false,
                 },
                 Ready::Line(_) => self.has_line,
@@ -203,7 +211,7 @@ impl<'a> Supervision<'a> {
                 return Ok(Instant::now());
             }
             if let Some((_, status)) = self.exited
-                && (!status.success() || !self.has_children)
+                && (!self.orders.accepted.takes(status) || !self.has_children)
             {
                 return Err(match &self.orders.ready {
                     Ready::Exit => format!("it ended with {status}"),

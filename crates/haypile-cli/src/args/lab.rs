@@ -12,7 +12,7 @@ use haypile_measure::compare::{Gate, Metric};
 use haypile_measure::subject::SubjectSpec;
 
 pub(crate) use all::All;
-pub(crate) use experiment::ExperimentCommand;
+pub(crate) use experiment::{Bench, ExperimentCommand};
 pub(crate) use first::First;
 use haypile_lab::experiment::value::percent;
 pub(crate) use report::Report;

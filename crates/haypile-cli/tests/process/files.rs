@@ -237,6 +237,7 @@ fn man_writes_a_page_for_every_command() {
         [
             "haypile-add.1",
             "haypile-advise.1",
+            "haypile-bench.1",
             "haypile-check.1",
             "haypile-clear.1",
             "haypile-completions.1",

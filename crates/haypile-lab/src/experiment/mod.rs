@@ -54,7 +54,7 @@ use crate::report::section::Body;
 use crate::report::topic::{Texts, Topic};
 
 /// All experiments, in the order in which `lab all` runs them and reports contain them.
-static EXPERIMENTS: [&dyn Experiment; 16] = [
+static EXPERIMENTS: [&dyn Experiment; 17] = [
     &replay::ReplayExperiment,
     &micro::MicroExperiment,
     &scale::ScaleExperiment,
@@ -66,6 +66,7 @@ static EXPERIMENTS: [&dyn Experiment; 16] = [
     &resources::ResourcesExperiment,
     &pages::PagesExperiment,
     &startup::StartupExperiment,
+    &startup::bench::BenchExperiment,
     &icons::IconsExperiment,
     &search::SearchExperiment,
     &crossover::CrossoverExperiment,
@@ -85,6 +86,11 @@ pub(crate) trait Experiment: Sync {
 
     /// Text of its experiment file.
     fn file(&self) -> &'static str;
+
+    /// Returns whether it measures only what the user names, so that `lab all` leaves it out.
+    fn needs_commands(&self) -> bool {
+        false
+    }
 
     /// Adds its arguments and help texts to a command.
     fn arguments(&self, command: Command) -> Command;
@@ -141,9 +147,19 @@ impl Known {
         ExperimentFile::built_in(self.name()).expect("every experiment of the list has a file")
     }
 
+    /// Returns whether it measures only what the user names, so that `lab all` leaves it out.
+    pub fn needs_commands(self) -> bool {
+        self.0.needs_commands()
+    }
+
     /// Its command with all arguments.
     pub fn command(self) -> Command {
-        self.0.arguments(Command::new(self.name()))
+        self.arguments(Command::new(self.name()))
+    }
+
+    /// Adds its arguments and help texts to a command.
+    pub fn arguments(self, command: Command) -> Command {
+        self.0.arguments(command)
     }
 
     /// Runs it with the arguments of a command line, and prints its results.

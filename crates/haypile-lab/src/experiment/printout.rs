@@ -39,6 +39,36 @@ impl Printout {
         &self.blocks
     }
 
+    /// Returns it as Markdown: each line of text is a paragraph.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            match block {
+                Block::Text(lines) => {
+                    for line in lines.lines().filter(|line| !line.is_empty()) {
+                        text.push_str(line);
+                        text.push_str("\n\n");
+                    }
+                }
+                Block::Table { header, text_columns, rows, .. } => {
+                    let line = |cells: &[String]| {
+                        let cells: Vec<String> =
+                            cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+                        format!("| {} |\n", cells.join(" | "))
+                    };
+                    text.push_str(&line(header));
+                    let rule = |at| if at < *text_columns { "---|" } else { "---:|" };
+                    text.push('|');
+                    text.extend((0..header.len()).map(rule));
+                    text.push('\n');
+                    text.extend(rows.iter().map(|row| line(row)));
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+
     /// Adds complete lines.
     pub fn text(&mut self, text: impl Into<String>) -> &mut Self {
         let text = with_plain_spaces(&text.into());
@@ -105,5 +135,19 @@ impl Printout {
     pub fn append(&mut self, other: Self) -> &mut Self {
         self.blocks.extend(other.blocks);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_has_paragraphs_and_tables_whose_cells_hold_bars() {
+        let mut printout = Printout::default();
+        printout.text("One.\nTwo.\n");
+        printout.table(["a", "b"], 1, 1, vec![vec!["x | y".to_owned(), "1".to_owned()]]);
+        let expected = "One.\n\nTwo.\n\n| a | b |\n|---|---:|\n| x \\| y | 1 |\n\n";
+        assert_eq!(printout.markdown(), expected);
     }
 }

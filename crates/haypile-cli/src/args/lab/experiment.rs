@@ -1,6 +1,6 @@
-//! The experiments as commands of `haypile lab`: their list gives each its arguments.
+//! The experiments as commands of `haypile lab`, and one as `haypile bench`: their list gives each its arguments.
 
-use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use haypile_lab::experiment::Known;
 
 /// An experiment with the arguments that the user wrote.
@@ -10,9 +10,45 @@ pub(crate) struct ExperimentCommand {
     pub(crate) line: ArgMatches,
 }
 
+/// The experiment that is a command of the program as well: `haypile bench`.
+#[derive(Debug)]
+pub(crate) struct Bench(pub(crate) ExperimentCommand);
+
+/// Its name.
+const BENCH: &str = "bench";
+
+impl Bench {
+    fn experiment() -> Known {
+        Known::named(BENCH).expect("the experiment is in the list")
+    }
+}
+
+impl Args for Bench {
+    fn augment_args(command: Command) -> Command {
+        Self::experiment().arguments(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Bench {
+    fn from_arg_matches(line: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self(ExperimentCommand { experiment: Self::experiment(), line: line.clone() }))
+    }
+
+    fn update_from_arg_matches(&mut self, line: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(line)?;
+        Ok(())
+    }
+}
+
 impl Subcommand for ExperimentCommand {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(Known::all().map(Known::command))
+        // What has a command of its own is not listed a second time.
+        let is_hidden = |known: &Known| known.name() == BENCH;
+        command.subcommands(Known::all().map(|known| known.command().hide(is_hidden(&known))))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {

@@ -100,7 +100,8 @@ fn steps(arguments: &All) -> anyhow::Result<Vec<Step>> {
 fn chosen(names: &[String]) -> anyhow::Result<Vec<Known>> {
     let wanted: Vec<_> = names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
     let is_chosen = |known: &Known| {
-        wanted.is_empty() || wanted.iter().any(|wanted| wanted.name() == known.name())
+        let is_wanted = wanted.iter().any(|wanted| wanted.name() == known.name());
+        is_wanted || wanted.is_empty() && !known.needs_commands()
     };
     Ok(Known::all().filter(is_chosen).collect())
 }

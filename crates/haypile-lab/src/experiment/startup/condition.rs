@@ -1,8 +1,8 @@
-//! The conditions under which a command is started.
+//! The conditions under which commands are started.
 
 use std::fmt;
 
-/// A condition.
+/// A condition: of one command and its cache, or of two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
     /// With the cache, primed.
@@ -13,24 +13,60 @@ pub(super) enum Condition {
     Fill,
     /// Without the cache.
     Off,
+    /// The first of two commands.
+    First,
+    /// The same once more.
+    FirstAgain,
+    /// The second of two commands.
+    Second,
 }
 
 impl Condition {
-    pub(super) const ALL: [Self; 4] = [Self::With, Self::Again, Self::Fill, Self::Off];
+    pub(super) const ALL: [Self; 7] = [
+        Self::With,
+        Self::Again,
+        Self::Fill,
+        Self::Off,
+        Self::First,
+        Self::FirstAgain,
+        Self::Second,
+    ];
 
-    /// Its name as a subject of results.
+    /// Returns its name as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::With => "with",
             Self::Again => "with again",
             Self::Fill => "fill",
             Self::Off => "off",
+            Self::First => "A",
+            Self::FirstAgain => "A again",
+            Self::Second => "B",
         }
     }
 
-    /// Whether the cache is to be full, and used.
+    /// Returns its name for the commands around a start: they treat the control as what it repeats.
+    pub(super) fn in_hooks(self) -> &'static str {
+        match self {
+            Self::Again => Self::With.name(),
+            Self::FirstAgain => Self::First.name(),
+            other => other.name(),
+        }
+    }
+
+    /// Returns whether the cache is to be full, and used.
     pub(super) fn is_primed(self) -> bool {
         matches!(self, Self::With | Self::Again)
+    }
+
+    /// Returns whether the others are compared with it.
+    pub(super) fn is_reference(self) -> bool {
+        matches!(self, Self::With | Self::First)
+    }
+
+    /// Returns whether it is the reference once more.
+    pub(super) fn is_control(self) -> bool {
+        matches!(self, Self::Again | Self::FirstAgain)
     }
 }
 

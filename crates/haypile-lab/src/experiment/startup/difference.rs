@@ -8,33 +8,38 @@ use haypile_number::Quantity;
 use super::condition::Condition;
 use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
 
-/// One command, warm or cold, under its conditions.
+/// One command, warm or cold, under its conditions; or two commands.
 #[derive(Clone, Debug)]
 pub(super) struct StartCase<'a> {
     pub(super) name: &'a str,
     pub(super) page_cache: String,
     pub(super) ready: String,
+    /// The two commands that are compared; `None` for one with and without its cache.
+    pub(super) pair: Option<[String; 2]>,
     by_condition: Vec<(Condition, Samples<'a>)>,
 }
 
-/// Another condition compared with `with`.
+/// Another condition compared with the reference: `with`, or the first of two commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) condition: Condition,
     pub(super) figure: &'static Figure,
-    /// The other's figure minus that of `with`, within blocks.
+    /// The other's figure minus that of the reference, within blocks.
     pub(super) later: MedianInterval,
     /// The mean of these differences, which a few slow starts move.
     pub(super) mean: f64,
     pub(super) verdict: StartVerdict,
     /// The difference as a part of the other's median: what the cache saves of it.
     pub(super) saved: Option<f64>,
+    /// The difference as a part of the reference's median.
+    pub(super) change: Option<f64>,
 }
 
 impl Difference {
-    /// Returns what the cache saves of the other's figure; `None` of the control, which has the same cache.
+    /// Returns what the cache saves of the other's figure; `None` of the control, which has the same cache, and of two
+    /// commands.
     pub(super) fn saved_by_cache(&self) -> Option<f64> {
-        self.saved.filter(|_| self.condition != Condition::Again)
+        self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
 
     /// Returns the 95 % interval of the median, in the unit of the figure.
@@ -54,7 +59,7 @@ pub(super) enum StartVerdict {
     TooFew,
     /// The difference is certain, and so small that it counts as none.
     Small,
-    /// `with` differs from itself as much.
+    /// The reference differs from itself as much.
     WithinControl,
     /// In most blocks a start waited for a processor: wall time says nothing of the cache.
     Disturbed,
@@ -98,13 +103,13 @@ fn least_size(quantity: Quantity) -> f64 {
     }
 }
 
-/// Returns the figures of starts: those of each condition, how much later than `with` it is, and what `with` saves
-/// of it.
+/// Returns the figures of starts: those of each condition, how much later than the reference it is, and what a cache
+/// saves of it.
 pub(super) fn findings(samples: &Samples<'_>) -> Findings {
     let measured = measured(samples.iter().copied());
     let mut findings = Findings::of(&measured, &START_FIGURES).0;
     for case in cases(measured.iter().copied()) {
-        let Some(with) = Finding::of(case.samples(Condition::With)) else { continue };
+        let Some(with) = Finding::of(case.samples(case.reference())) else { continue };
         for found in case.differences() {
             let Some(other) = Finding::of(case.samples(found.condition)) else { continue };
             let (name, quantity) = (found.figure.name, found.figure.quantity);
@@ -142,10 +147,12 @@ pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
             let own = samples.iter().copied();
             own.filter(|sample| sample.subject.name == condition.name()).collect()
         };
+        let pair = [text("a"), text("b")];
         StartCase {
             name: &samples[0].case,
             page_cache: text("page_cache"),
             ready: text("ready"),
+            pair: Some(pair).filter(|pair| pair.iter().all(|command| !command.is_empty())),
             by_condition: Condition::ALL
                 .iter()
                 .map(|condition| (*condition, of(condition)))
@@ -159,6 +166,16 @@ impl<'a> StartCase<'a> {
     pub(super) fn samples(&self, condition: Condition) -> &Samples<'a> {
         let found = self.by_condition.iter().find(|(it, _)| *it == condition);
         &found.expect("all conditions are there").1
+    }
+
+    /// Returns the condition with which the others are compared.
+    pub(super) fn reference(&self) -> Condition {
+        if self.pair.is_some() { Condition::First } else { Condition::With }
+    }
+
+    /// Returns the same once more.
+    fn control_condition(&self) -> Condition {
+        if self.pair.is_some() { Condition::FirstAgain } else { Condition::Again }
     }
 
     /// The conditions that have samples.
@@ -191,7 +208,7 @@ impl<'a> StartCase<'a> {
         figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
-    /// Compares a condition with `with`, block by block.
+    /// Compares a condition with the reference, block by block.
     pub(super) fn difference(
         &self,
         condition: Condition,
@@ -200,17 +217,20 @@ impl<'a> StartCase<'a> {
         let differences = self.later(condition, figure);
         let later = MedianInterval::of(&differences)?;
         let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-        let median = self.estimate(condition, figure).map(|estimate| estimate.value);
-        let saved = median.filter(|median| *median > 0.0).map(|median| later.median / median);
+        let part_of = |condition| {
+            let median = self.estimate(condition, figure).map(|estimate| estimate.value);
+            median.filter(|median| *median > 0.0).map(|median| later.median / median)
+        };
+        let (saved, change) = (part_of(condition), part_of(self.reference()));
         let verdict = self.verdict(condition, figure, &later);
-        Some(Difference { condition, figure, later, mean, verdict, saved })
+        Some(Difference { condition, figure, later, mean, verdict, saved, change })
     }
 
-    /// Returns how much larger than with the cache a figure is, in each block.
+    /// Returns how much larger than under the reference a figure is, in each block.
     fn later(&self, condition: Condition, figure: &Figure) -> Vec<f64> {
         let value = |sample: &Sample| figure.in_sample(sample);
-        let pairs = self.samples(Condition::With).paired(self.samples(condition), value);
-        pairs.iter().map(|(with, other)| other - with).collect()
+        let pairs = self.samples(self.reference()).paired(self.samples(condition), value);
+        pairs.iter().map(|(reference, other)| other - reference).collect()
     }
 
     fn verdict(
@@ -226,21 +246,21 @@ impl<'a> StartCase<'a> {
         if low <= 0.0 && high >= 0.0 {
             return StartVerdict::NotSignificant;
         }
-        let both = [condition, Condition::With].map(|one| self.estimate(one, figure));
+        let both = [condition, self.reference()].map(|one| self.estimate(one, figure));
         let larger = both.into_iter().flatten().map(|one| one.value).fold(0.0, f64::max);
         let size = later.median.abs();
         if size < least_size(figure.quantity).max(LEAST_SHARE * larger) {
             return StartVerdict::Small;
         }
-        if condition != Condition::Again && size <= self.control(figure) {
+        if !condition.is_control() && size <= self.control(figure) {
             return StartVerdict::WithinControl;
         }
         StartVerdict::Significant
     }
 
-    /// Returns the difference of `with` from itself: if it is certain that there is one, as large as it may be.
+    /// Returns the difference of the reference from itself: if it is certain that there is one, as large as it may be.
     fn control(&self, figure: &Figure) -> f64 {
-        let Some(found) = MedianInterval::of(&self.later(Condition::Again, figure)) else {
+        let Some(found) = MedianInterval::of(&self.later(self.control_condition(), figure)) else {
             return 0.0;
         };
         match found.interval {
@@ -249,20 +269,20 @@ impl<'a> StartCase<'a> {
         }
     }
 
-    /// Whether in most blocks a start waited for a processor, under a condition or with the cache.
+    /// Whether in most blocks a start waited for a processor, under a condition or under the reference.
     fn is_disturbed(&self, condition: Condition) -> bool {
         let share = |sample: &Sample| {
             let waited_ns = Some(sample.kept_waiting_ns()).filter(|ns| *ns >= LEAST_WAIT_NS);
             Some(waited_ns.unwrap_or(0) as f64 / (sample.wall_ns as f64).max(1.0))
         };
-        let pairs = self.samples(Condition::With).paired(self.samples(condition), share);
-        let disturbed = pairs.iter().filter(|(with, other)| with.max(*other) > DISTURBED).count();
+        let pairs = self.samples(self.reference()).paired(self.samples(condition), share);
+        let disturbed = pairs.iter().filter(|(one, other)| one.max(*other) > DISTURBED).count();
         2 * disturbed > pairs.len()
     }
 
-    /// Compares each other condition with `with`, in each figure.
+    /// Compares each other condition with the reference, in each figure.
     pub(super) fn differences(&self) -> Vec<Difference> {
-        let others = self.conditions().filter(|condition| *condition != Condition::With);
+        let others = self.conditions().filter(|condition| !condition.is_reference());
         let figures = self.figures();
         others
             .flat_map(|it| figures.iter().filter_map(move |figure| self.difference(it, figure)))

@@ -31,7 +31,7 @@ static SPAN: Figure = Figure::median(
     |sample| count(sample, "span_ns"),
 );
 /// The most memory.
-static MEMORY: Figure =
+pub(super) static MEMORY: Figure =
     Figure::median("peak-memory", "memory", "most memory", Quantity::Bytes, |sample| {
         sample.memory_bytes.map(|bytes| bytes as f64)
     });

@@ -27,7 +27,7 @@ pub(super) enum HookError {
     Failed(String),
 }
 
-/// Runs a command of the shell in the scratch folder, with `input` on its standard input.
+/// Runs a command of the shell where the plan's commands run, with `input` on its standard input.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub(super) fn run(
         Ok(File::options().append(true).open(output.path())?.into())
     };
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).current_dir(&plan.scratch);
+    shell.arg("-c").arg(command).current_dir(&plan.directory);
     shell.env_clear().envs(plan.hook_environment(condition));
     shell.stdin(stdin).stdout(end().map_err(failed)?).stderr(end().map_err(failed)?);
     shell.process_group(0);

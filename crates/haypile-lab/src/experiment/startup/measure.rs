@@ -1,9 +1,10 @@
-//! Measures one command: looks at it under each condition, then starts it in blocks.
+//! Measures one command, or two: looks at it under each condition, then starts it in blocks.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use haypile_measure::measure::{self, OWN_LABEL, Runner, Turns};
 use haypile_measure::meter::{LoadWatch, Residency};
 use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
@@ -12,14 +13,11 @@ use serde_json::{Value, json};
 use super::condition::Condition;
 use super::evidence::{Evidence, Use};
 use super::hooks::{self, HookError};
-use super::options::StartupOptions;
-use super::plan::StartPlan;
+use super::plan::{Schedule, StartPlan};
 use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Session, attempt};
 use crate::experiment::{Host, parameters};
 use haypile_startup::{self as startup, CpuSource, MemorySource, StartOrders, StartReport};
-
-use super::NAME;
 
 /// Between two looks at the processes of a start that is watched.
 const OBSERVE_MS: u64 = 10;
@@ -27,7 +25,7 @@ const OBSERVE_MS: u64 = 10;
 /// Measures one command.
 pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
-    pub(super) options: &'a StartupOptions,
+    schedule: Schedule,
     pub(super) runner: &'a Runner,
     session: &'a mut Session<'s>,
     host: &'a dyn Host,
@@ -91,7 +89,7 @@ impl From<anyhow::Error> for Failure {
 impl<'a, 's> Measuring<'a, 's> {
     pub(super) fn new(
         (plan, number): (&'a StartPlan, usize),
-        options: &'a StartupOptions,
+        schedule: Schedule,
         runner: &'a Runner,
         session: &'a mut Session<'s>,
     ) -> Self
@@ -101,7 +99,7 @@ impl<'a, 's> Measuring<'a, 's> {
         let host = session.host;
         Self {
             plan,
-            options,
+            schedule,
             runner,
             session,
             host,
@@ -121,16 +119,16 @@ impl<'a, 's> Measuring<'a, 's> {
     pub(super) fn measure(&mut self) -> anyhow::Result<()> {
         let conditions = self.plan.conditions();
         let caches: Vec<Option<Cold>> =
-            [None].into_iter().chain(self.options.cold.map(Some)).collect();
-        let steps = conditions.len() as u64 * (1 + self.options.blocks * caches.len() as u64);
+            [None].into_iter().chain(self.schedule.cold.map(Some)).collect();
+        let steps = conditions.len() as u64 * (1 + self.schedule.blocks * caches.len() as u64);
         self.host.begin(steps, format!("starting {}", self.plan.name))?;
         let usable = match attempt(self.watch(&conditions))? {
             Ok(usable) => usable,
-            Err(text) => return Ok(self.keep_error(Condition::With, &text)?),
+            Err(text) => return Ok(self.keep_error(self.plan.reference(), &text)?),
         };
         for (at, cold) in caches.into_iter().enumerate() {
-            let mut turns = Turns::new(self.options.run.seed, 2 * self.number + at, usable.len());
-            for block in 0..self.options.blocks {
+            let mut turns = Turns::new(self.schedule.seed, 2 * self.number + at, usable.len());
+            for block in 0..self.schedule.blocks {
                 for (position, turn) in turns.next_block().into_iter().enumerate() {
                     let condition = usable[turn];
                     let sample = match attempt(self.start(condition, cold, None))? {
@@ -148,11 +146,33 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
+    /// Runs the command that ends the measurement, where there is one, even after a failure.
+    ///
+    /// # Errors
+    ///
+    /// It fails.
+    pub(super) fn clean_up(&self) -> anyhow::Result<()> {
+        let Some(cleanup) = &self.plan.cleanup else { return Ok(()) };
+        // A user who has interrupted the measurement wants it to be cleaned up nevertheless.
+        let command = ("--cleanup", cleanup.as_str());
+        match hooks::run(
+            self.plan,
+            self.plan.reference(),
+            command,
+            "",
+            self.schedule.timeout,
+            &|| false,
+        ) {
+            Ok(()) | Err(HookError::Interrupted) => Ok(()),
+            Err(HookError::Failed(text)) => bail!(text),
+        }
+    }
+
     /// Starts the command once under each condition, and looks closely. Returns the conditions that
     /// can be measured.
     fn watch(&mut self, conditions: &[Condition]) -> Result<Vec<Condition>, Failure> {
         if let Some(setup) = &self.plan.setup {
-            self.hook(Condition::With, ("--setup", setup), "")?;
+            self.hook(self.plan.reference(), ("--setup", setup), "")?;
         }
         self.cold.add(&self.plan.cold_paths);
         let mut usable = Vec::new();
@@ -160,13 +180,13 @@ impl<'a, 's> Measuring<'a, 's> {
         let mut order = conditions.to_vec();
         order.sort_by_key(|condition| *condition != Condition::Fill);
         for condition in order {
-            if condition == Condition::Again {
+            if condition.is_control() {
                 usable.push(condition);
                 continue;
             }
             match self.watch_one(condition) {
                 Ok(()) => usable.push(condition),
-                Err(Failure::Failed(text)) if condition != Condition::With => {
+                Err(Failure::Failed(text)) if !condition.is_reference() => {
                     self.keep_error(condition, &text)?;
                 }
                 Err(failure) => return Err(failure),
@@ -174,7 +194,7 @@ impl<'a, 's> Measuring<'a, 's> {
             self.host.advance(1);
         }
         self.cold.add(&self.plan.cache);
-        if self.options.cold.is_some() && self.cold.is_cut {
+        if self.schedule.cold.is_some() && self.cold.is_cut {
             self.host.note("warning: --cold drops the first 50,000 files only");
         }
         usable.sort();
@@ -188,6 +208,9 @@ impl<'a, 's> Measuring<'a, 's> {
         }
         let before = evidence.as_ref().map(Evidence::before).transpose()?;
         let measured = self.start(condition, None, Some(OBSERVE_MS))?;
+        for _ in 1..self.schedule.warmup {
+            self.start(condition, None, None)?;
+        }
         if let Some(before) = before.filter(|_| condition == Condition::With) {
             let name = &self.plan.name;
             match Evidence::after(&before) {
@@ -327,16 +350,18 @@ impl<'a, 's> Measuring<'a, 's> {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2);
         let place = tempfile::tempdir().map_err(anyhow::Error::from)?;
         let orders = StartOrders {
-            command: self.plan.command.clone(),
+            command: self.plan.command(condition).to_vec(),
             environment: self.plan.environment(condition),
-            directory: self.plan.scratch.clone(),
+            directory: self.plan.directory.clone(),
+            input: self.plan.input.clone(),
             ready: self.plan.ready.clone(),
-            timeout_ms: ms(self.options.run.timeout).max(1),
-            settle_ms: self.options.settle.map_or(0, ms),
+            accepted: self.plan.accepted.clone(),
+            timeout_ms: ms(self.schedule.timeout).max(1),
+            settle_ms: self.schedule.settle.map_or(0, ms),
             observe_ms,
             group: None,
             span: self.plan.span.clone(),
-            max_processes: self.options.max_processes as usize,
+            max_processes: self.schedule.max_processes as usize,
             report: place.path().join("report"),
         };
         let report = startup::start(self.runner, &orders, &|| self.host.is_interrupted())?;
@@ -359,7 +384,7 @@ impl<'a, 's> Measuring<'a, 's> {
         command: (&str, &str),
         input: &str,
     ) -> Result<(), Failure> {
-        let limit = self.options.run.timeout;
+        let limit = self.schedule.timeout;
         let is_interrupted = || self.host.is_interrupted();
         Ok(hooks::run(self.plan, condition, command, input, limit, &is_interrupted)?)
     }
@@ -371,8 +396,11 @@ impl<'a, 's> Measuring<'a, 's> {
             Some(Cold::Drop) => "cold (all of the machine)",
         };
         let ready = self.plan.ready.to_string();
+        if let Some([a, b]) = self.plan.pair() {
+            return parameters([("a", json!(a)), ("b", json!(b)), ("ready", json!(ready))]);
+        }
         // The folder has another name in each run.
-        let ready = ready.replace(&*self.plan.scratch.to_string_lossy(), "{scratch}");
+        let ready = ready.replace(&*self.plan.directory.to_string_lossy(), "{scratch}");
         parameters([("page_cache", json!(page_cache)), ("ready", json!(ready))])
     }
 
@@ -383,7 +411,8 @@ impl<'a, 's> Measuring<'a, 's> {
             language: String::new(),
             program: OWN_LABEL.to_owned(),
         };
-        Sample::blank(&self.session.run, NAME, self.plan.name.clone(), parameters, subject)
+        let experiment = &self.session.run.experiment;
+        Sample::blank(&self.session.run, experiment, self.plan.name.clone(), parameters, subject)
     }
 
     fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
@@ -404,6 +433,7 @@ impl<'a, 's> Measuring<'a, 's> {
             ("machine_busy_ns", Some((*busy_ns).min(window_ns.saturating_mul(processors())))),
             ("machine_window_ns", Some(*window_ns)),
             ("left_running", Some(report.left_running)),
+            ("exit_code", report.exit_code.and_then(|code| u64::try_from(code).ok())),
             ("settled_ns", report.settled_ns),
             ("span_ns", report.span_ns),
             ("span_operations", report.span_operations),

@@ -1,8 +1,10 @@
-//! `startup`: what a cache saves when a program starts.
+//! `startup`: what a cache saves when a program starts; and, by the same method, two commands ([`bench`]).
 
+pub(crate) mod bench;
 mod condition;
 mod difference;
 mod evidence;
+mod exports;
 mod figures;
 mod hooks;
 mod hyperfine;
@@ -22,9 +24,11 @@ use clap::{ArgMatches, Args, Command, ValueEnum};
 use haypile_measure::figure::{Figure, Findings};
 use haypile_measure::measure::Runner;
 use haypile_measure::result::{Asked, Sample, Samples};
-use haypile_number::Quantity;
+use haypile_number::{Quantity, with_plain_spaces};
 use serde_json::{Map, Value, json};
 
+pub use bench::BenchOptions;
+pub use exports::{ExportOptions, HyperfineSchema};
 pub use options::{Preset, StartupOptions, Variable};
 
 use super::fill::Filled;
@@ -59,9 +63,6 @@ impl Experiment for StartupExperiment {
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         let filled = Filled::new(self, line)?;
         let options: StartupOptions = filled.get()?;
-        if let Some(path) = &options.import_hyperfine {
-            return hyperfine::compare(path, &options, host);
-        }
         let asked = filled.asked.clone();
         if !options.command.is_empty() {
             return run(&[options], asked, host);
@@ -132,9 +133,7 @@ fn missing(requires: &[String]) -> Option<String> {
 fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow::Result<Ended> {
     let first = all.first().context("there is no command")?;
     let mut session = Session::new(NAME, asked, &first.run, host)?;
-    for path in [&first.timeline, &first.export_hyperfine].into_iter().flatten() {
-        host.check_output(path)?;
-    }
+    first.exports.check(host)?;
     if !cfg!(target_os = "linux") {
         bail!("starts are measured on Linux only");
     }
@@ -159,7 +158,7 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
             }
         }
     }
-    let written = write_files(first, session.samples(), host);
+    let written = first.exports.write(session.samples(), host);
     // What was measured is printed even if a file cannot be written.
     let ended = session.end(measured, differences, printout::printout)?;
     written?;
@@ -196,7 +195,7 @@ fn one(
             )),
         }
     }
-    Measuring::new((&plan, number), options, runner, session).measure()
+    Measuring::new((&plan, number), options.schedule(), runner, session).measure()
 }
 
 /// Returns the differences of each case, as fields of the JSON.
@@ -213,13 +212,21 @@ fn differences(samples: &[Sample]) -> Map<String, Value> {
                 "mean_difference": found.mean / unit,
                 "verdict": found.verdict.name(),
                 "significant": found.verdict.is_significant(),
-                "saved": found.saved,
+                "saved": found.saved_by_cache(),
+                "change": found.change,
             })
         });
-        json!({
-            "case": case.name, "page_cache": case.page_cache, "ready": case.ready,
-            "differences": differences.collect::<Vec<_>>(),
-        })
+        let differences: Vec<Value> = differences.collect();
+        match &case.pair {
+            Some([a, b]) => json!({
+                "case": case.name, "a": a, "b": b, "ready": case.ready, "differences": differences,
+                "answer": bench::sentence(case).as_deref().map(with_plain_spaces),
+            }),
+            None => json!({
+                "case": case.name, "page_cache": case.page_cache, "ready": case.ready,
+                "differences": differences,
+            }),
+        }
     };
     let cases: Vec<Value> = difference::cases(samples).iter().map(of_case).collect();
     [("cases".to_owned(), json!(cases))].into_iter().collect()
@@ -234,32 +241,6 @@ fn in_json(figure: &Figure) -> (String, f64) {
     };
     let name = figure.name.trim_start_matches("tree-").trim_start_matches("peak-");
     (name.replace('-', "_") + unit, size)
-}
-
-/// Writes the timelines and hyperfine's file, where asked for.
-fn write_files(
-    options: &StartupOptions,
-    samples: &[Sample],
-    host: &dyn Host,
-) -> anyhow::Result<()> {
-    if let Some(path) = &options.export_hyperfine {
-        let file = hyperfine::export(samples);
-        if file.is_empty() {
-            // The results of an earlier run are worth more than an empty file.
-            host.note(&format!(
-                "warning: {} is not written: no start has a result",
-                path.display()
-            ));
-        } else {
-            let text = serde_json::to_string_pretty(&file)?;
-            std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
-        }
-    }
-    if let Some(path) = &options.timeline {
-        let svg = timelines::svg(samples)?;
-        std::fs::write(path, svg).with_context(|| path.display().to_string())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Options of `haypile lab startup`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use super::exports::ExportOptions;
+use super::plan::Schedule;
 use crate::experiment::cold::Cold;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
-use haypile_startup::Ready;
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -116,24 +116,26 @@ pub struct StartupOptions {
     /// Number of processes at the same time beyond which a start is an error
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
-    /// File for the timelines of the processes, with and without the cache side by side
-    #[arg(long, value_name = "FILE.svg")]
-    pub timeline: Option<PathBuf>,
-    /// File for the times in hyperfine's form
-    #[arg(long, value_name = "FILE.json")]
-    pub export_hyperfine: Option<PathBuf>,
-    /// Measure nothing; compare the commands in a file of hyperfine, each with the first
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["command", "preset"])]
-    pub import_hyperfine: Option<PathBuf>,
+    /// Files in addition to the results.
+    #[command(flatten)]
+    pub exports: ExportOptions,
     /// Options of the run.
     #[command(flatten)]
     pub run: RunOptions,
 }
 
 impl StartupOptions {
-    /// The signal, with the scratch folder in its place.
-    pub(super) fn ready(&self, place: &impl Fn(&str) -> String) -> anyhow::Result<Ready> {
-        Ok(Ready::from_str(&place(&self.ready))?)
+    /// Returns how often the command is started, and for how long.
+    pub(super) fn schedule(&self) -> Schedule {
+        Schedule {
+            blocks: self.blocks,
+            warmup: 1,
+            cold: self.cold,
+            settle: self.settle,
+            max_processes: self.max_processes,
+            seed: self.run.seed,
+            timeout: self.run.timeout,
+        }
     }
 }
 

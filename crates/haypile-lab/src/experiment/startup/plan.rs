@@ -1,16 +1,19 @@
-//! The plan of the starts of one command: the options with everything in its place.
+//! The plan of the starts of one command, or of two: the options with everything in its place.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use haypile::url::{CacheUrl, redacted};
 
+use super::bench::BenchOptions;
 use super::condition::Condition;
 use super::options::{StartupOptions, Variable};
-use haypile_startup::Ready;
+use crate::experiment::cold::Cold;
+use haypile_startup::{Accepted, Ready};
 
 /// Variables that are kept of this program's environment: without them, little starts at all.
 const KEPT: [&str; 15] = [
@@ -45,19 +48,30 @@ const SWITCHES: [&str; 6] = [
 /// letters and digits are harmless as well.
 const HARMLESS: &str = "/._-+@=";
 
-/// A command to measure.
+/// Commands to measure, and what is around them.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
     pub(super) name: String,
-    pub(super) command: Vec<String>,
+    /// The command; the first one of two.
+    command: Vec<String>,
+    /// The second command, and both as the user wrote them.
+    pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
-    pub(super) scratch: PathBuf,
+    /// Exit statuses of a command that is ready when it exits.
+    pub(super) accepted: Accepted,
+    /// The working directory of all commands.
+    pub(super) directory: PathBuf,
+    /// The file that each start reads from its standard input.
+    pub(super) input: Option<PathBuf>,
     /// Variables of all conditions.
     base: BTreeMap<String, String>,
+    /// Variables of the conditions with the cache, or of the first command.
     with_cache: Vec<Variable>,
+    /// Variables of the condition without the cache, or of the second command.
     without_cache: Vec<Variable>,
-    pub(super) has_off: bool,
+    has_off: bool,
     pub(super) setup: Option<String>,
+    pub(super) cleanup: Option<String>,
     pub(super) prepare: Option<String>,
     pub(super) conclude: Option<String>,
     pub(super) prime: Option<String>,
@@ -70,34 +84,75 @@ pub(super) struct StartPlan {
     pub(super) notes: Vec<String>,
 }
 
+/// The number of starts, and their bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    pub(super) blocks: u64,
+    /// Starts of each command that are not timed; the first is watched.
+    pub(super) warmup: u64,
+    pub(super) cold: Option<Cold>,
+    pub(super) settle: Option<Duration>,
+    pub(super) max_processes: u32,
+    pub(super) seed: u64,
+    pub(super) timeout: Duration,
+}
+
+/// What stands in the place of `{scratch}` and `{haypile}`.
+struct Places<'a> {
+    folder: &'a str,
+    own: String,
+    has_own: Cell<bool>,
+}
+
+impl<'a> Places<'a> {
+    fn new(scratch: &'a Path) -> anyhow::Result<Self> {
+        let folder = scratch.to_str().context("the path of the scratch folder is not UTF-8")?;
+        check_harmless("the scratch folder", folder, "choose its place with --directory")?;
+        let own = env::current_exe().context("cannot find this program's own file")?;
+        Ok(Self { folder, own: own.to_string_lossy().into_owned(), has_own: Cell::new(false) })
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.has_own.set(self.has_own.get() || text.contains("{haypile}"));
+        text.replace("{scratch}", self.folder).replace("{haypile}", &self.own)
+    }
+
+    fn texts(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| self.text(text)).collect()
+    }
+
+    fn optional(&self, text: Option<&String>) -> Option<String> {
+        text.map(|text| self.text(text))
+    }
+
+    fn paths(&self, texts: &[String]) -> Vec<PathBuf> {
+        texts.iter().map(|text| Path::new(self.folder).join(self.text(text))).collect()
+    }
+
+    fn variables(&self, variables: &[Variable]) -> Vec<Variable> {
+        let placed =
+            |it: &Variable| Variable { name: it.name.clone(), value: self.text(&it.value) };
+        variables.iter().map(placed).collect()
+    }
+
+    /// Refuses a path of this program that shells may not read as it is, if a text has it.
+    fn check(&self) -> anyhow::Result<()> {
+        if self.has_own.get() {
+            check_harmless("this program", &self.own, "run it from another place")?;
+        }
+        Ok(())
+    }
+}
+
 impl StartPlan {
-    /// Puts the options together, in a scratch folder.
+    /// Creates the plan of one command with and without its cache, in a scratch folder.
     ///
     /// # Errors
     ///
     /// Options that contradict each other, or tell no condition from another.
     pub(super) fn new(options: &StartupOptions, scratch: &Path) -> anyhow::Result<Self> {
-        let folder = scratch.to_str().context("the path of the scratch folder is not UTF-8")?;
-        check_harmless("the scratch folder", folder, "choose its place with --directory")?;
-        let own = env::current_exe().context("cannot find this program's own file")?;
-        let own = own.to_string_lossy().into_owned();
-        let has_own = Cell::new(false);
-        let place = |text: &str| {
-            has_own.set(has_own.get() || text.contains("{haypile}"));
-            text.replace("{scratch}", folder).replace("{haypile}", &own)
-        };
-        let all = |texts: &[String]| texts.iter().map(|text| place(text)).collect::<Vec<_>>();
-        let paths = |texts: &[String]| -> Vec<PathBuf> {
-            let path = |text: &String| scratch.join(place(text));
-            texts.iter().map(path).collect()
-        };
-        let optional = |text: &Option<String>| text.as_deref().map(place);
-        let variables = |variables: &[Variable]| {
-            let placed =
-                |it: &Variable| Variable { name: it.name.clone(), value: place(&it.value) };
-            variables.iter().map(placed).collect::<Vec<_>>()
-        };
-        let command = all(&options.command);
+        let places = Places::new(scratch)?;
+        let command = places.texts(&options.command);
         let program = command.first().context("write the command to start after --")?;
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
         let has_off = !(options.without_cache.is_empty() && options.with_cache.is_empty());
@@ -107,29 +162,32 @@ impl StartPlan {
                  --with NAME=VALUE, or --clear COMMAND"
             );
         }
+        let ready: Ready = places.text(&options.ready).parse()?;
         let mut plan = Self {
             name: options.name.clone().unwrap_or_else(|| name.into_owned()),
-            ready: in_scratch(options.ready(&place)?, scratch),
-            scratch: scratch.to_owned(),
-            base: base(options, &place)?,
-            with_cache: variables(&options.with_cache),
-            without_cache: variables(&options.without_cache),
+            pair: None,
+            ready: in_folder(ready, scratch),
+            accepted: Accepted::Success,
+            directory: scratch.to_owned(),
+            input: None,
+            base: base(options.keep_env, &options.env, &places)?,
+            with_cache: places.variables(&options.with_cache),
+            without_cache: places.variables(&options.without_cache),
             has_off,
-            setup: optional(&options.setup),
-            prepare: optional(&options.prepare),
-            conclude: optional(&options.conclude),
-            prime: optional(&options.prime),
-            clear: optional(&options.clear),
-            verify: optional(&options.verify),
-            cache: paths(&options.cache),
-            cold_paths: paths(&options.cold_path),
-            span: options.span.as_deref().map(|cache| span(&place(cache))).transpose()?,
+            setup: places.optional(options.setup.as_ref()),
+            cleanup: None,
+            prepare: places.optional(options.prepare.as_ref()),
+            conclude: places.optional(options.conclude.as_ref()),
+            prime: places.optional(options.prime.as_ref()),
+            clear: places.optional(options.clear.as_ref()),
+            verify: places.optional(options.verify.as_ref()),
+            cache: places.paths(&options.cache),
+            cold_paths: places.paths(&options.cold_path),
+            span: options.span.as_deref().map(|cache| span(&places.text(cache))).transpose()?,
             notes: Vec::new(),
             command,
         };
-        if has_own.get() {
-            check_harmless("this program", &own, "run it from another place")?;
-        }
+        places.check()?;
         plan.check_variables()?;
         plan.check_leaks()?;
         let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
@@ -141,6 +199,67 @@ impl StartPlan {
             ));
         }
         Ok(plan)
+    }
+
+    /// Creates the plan of two commands, which run in the working directory.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other; an input that cannot be read.
+    pub(super) fn of_two(options: &BenchOptions, scratch: &Path) -> anyhow::Result<Self> {
+        let places = Places::new(scratch)?;
+        let [first, second] = options.pair()?;
+        let words = |command: &str| options.words(&places.text(command));
+        let directory = env::current_dir().context("there is no working directory")?;
+        if let Some(input) = &options.input {
+            let name = input.display();
+            std::fs::File::open(input).with_context(|| format!("--input {name}"))?;
+        }
+        let ready: Ready = places.text(&options.ready).parse()?;
+        let plan = Self {
+            name: options.name.clone(),
+            command: words(first)?,
+            pair: Some((words(second)?, [first, second].map(str::to_owned))),
+            ready: in_folder(ready, &directory),
+            accepted: options.accepted(),
+            input: options.input.as_ref().map(|input| directory.join(input)),
+            directory,
+            base: base(true, &options.env, &places)?,
+            with_cache: places.variables(&options.env_a),
+            without_cache: places.variables(&options.env_b),
+            has_off: false,
+            setup: places.optional(options.setup.as_ref()),
+            cleanup: places.optional(options.cleanup.as_ref()),
+            prepare: places.optional(options.prepare.as_ref()),
+            conclude: places.optional(options.conclude.as_ref()),
+            prime: None,
+            clear: None,
+            verify: None,
+            cache: Vec::new(),
+            cold_paths: Vec::new(),
+            span: None,
+            notes: Vec::new(),
+        };
+        places.check()?;
+        Ok(plan)
+    }
+
+    /// Returns the command of a condition, in words.
+    pub(super) fn command(&self, condition: Condition) -> &[String] {
+        match &self.pair {
+            Some((second, _)) if condition == Condition::Second => second,
+            _ => &self.command,
+        }
+    }
+
+    /// Returns two commands as the user wrote them; `None` of one and its cache.
+    pub(super) fn pair(&self) -> Option<&[String; 2]> {
+        self.pair.as_ref().map(|(_, written)| written)
+    }
+
+    /// Returns the condition with which the others are compared.
+    pub(super) fn reference(&self) -> Condition {
+        if self.pair.is_some() { Condition::First } else { Condition::With }
     }
 
     /// A variable has one value in a condition, and another in the other one.
@@ -185,30 +304,32 @@ impl StartPlan {
         Ok(())
     }
 
-    /// The conditions that can be told apart.
+    /// Returns the conditions that can be told apart.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let is_there = |condition: &Condition| match condition {
-            Condition::With | Condition::Again => true,
+            Condition::With | Condition::Again => self.pair.is_none(),
             Condition::Fill => self.clear.is_some(),
             Condition::Off => self.has_off,
+            Condition::First | Condition::FirstAgain | Condition::Second => self.pair.is_some(),
         };
         Condition::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// All variables of a condition.
+    /// Returns all variables of a condition.
     pub(super) fn environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.base.clone();
-        let own = if condition == Condition::Off { &self.without_cache } else { &self.with_cache };
+        let is_other = matches!(condition, Condition::Off | Condition::Second);
+        let own = if is_other { &self.without_cache } else { &self.with_cache };
         for Variable { name, value } in own {
             environment.insert(name.clone(), value.clone());
         }
         environment
     }
 
-    /// The same for commands around a start.
+    /// Returns the same for commands around a start.
     pub(super) fn hook_environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.environment(condition);
-        environment.insert("HAYPILE_CONDITION".to_owned(), condition.name().to_owned());
+        environment.insert("HAYPILE_CONDITION".to_owned(), condition.in_hooks().to_owned());
         environment
     }
 }
@@ -229,18 +350,19 @@ fn check_harmless(what: &str, path: &str, remedy: &str) -> anyhow::Result<()> {
 }
 
 fn base(
-    options: &StartupOptions,
-    place: &impl Fn(&str) -> String,
+    keeps_all: bool,
+    named: &[String],
+    places: &Places<'_>,
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let is_kept = |name: &str| options.keep_env || KEPT.contains(&name);
+    let is_kept = |name: &str| keeps_all || KEPT.contains(&name);
     // A variable that is not UTF-8 cannot be passed on.
     let own = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut base: BTreeMap<String, String> = own.filter(|(name, _)| is_kept(name)).collect();
-    for text in &options.env {
+    for text in named {
         match text.split_once('=') {
             Some(("", _)) => bail!("--env '{text}': write NAME or NAME=VALUE"),
-            Some((name, value)) => base.insert(name.to_owned(), place(value)),
+            Some((name, value)) => base.insert(name.to_owned(), places.text(value)),
             None => {
                 let value =
                     env::var(text).with_context(|| format!("--env {text}: it is not set"))?;
@@ -252,9 +374,9 @@ fn base(
 }
 
 /// A file is looked for where the command runs that makes it.
-fn in_scratch(ready: Ready, scratch: &Path) -> Ready {
+fn in_folder(ready: Ready, folder: &Path) -> Ready {
     match ready {
-        Ready::File(path) => Ready::File(scratch.join(path)),
+        Ready::File(path) => Ready::File(folder.join(path)),
         other => other,
     }
 }

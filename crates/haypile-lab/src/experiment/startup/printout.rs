@@ -4,7 +4,7 @@ use haypile_measure::result::Sample;
 
 use super::condition::Condition;
 use super::difference::{StartCase, cases};
-use super::{source, tables};
+use super::{bench, source, tables};
 use crate::experiment::Printout;
 
 /// The shortest start, with what is around it, of which the system's ticks of about 10 ms tell the share
@@ -32,7 +32,7 @@ fn of_case(case: &StartCase<'_>) -> Printout {
         printout.show(&table);
     }
     if printout.blocks().is_empty() {
-        printout.text(format!("{}, {}, ready: {}\n", case.name, case.page_cache, case.ready));
+        printout.text(format!("{}, ready: {}\n", tables::title(case), case.ready));
     }
     printout.text("\n");
     for note in notes(case).into_iter().chain(case.notes()) {
@@ -42,15 +42,18 @@ fn of_case(case: &StartCase<'_>) -> Printout {
         let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
         printout.text(format!("error: {condition}: {error}{times}\n"));
     }
+    if let Some(answer) = bench::sentence(case).filter(|_| case.pair.is_some()) {
+        printout.text(format!("\n{answer}\n"));
+    }
     printout
 }
 
 /// Notes that a reader of the figures has to know.
 pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
     let mut notes: Vec<String> = source::note(case.name).into_iter().collect();
-    let starts =
-        case.samples(Condition::With).iter().filter(|sample| sample.error.is_none()).count();
-    if starts > 0 && case.count(Condition::With, "use_verified") == 0 {
+    let reference = case.samples(case.reference());
+    let starts = reference.iter().filter(|sample| sample.error.is_none()).count();
+    if starts > 0 && case.pair.is_none() && case.count(Condition::With, "use_verified") == 0 {
         notes.push("The use of the cache was not verified (--verify, --cache).".to_owned());
     }
     let any = |name: &str| case.conditions().any(|condition| case.count(condition, name) > 0);
@@ -73,6 +76,15 @@ pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
             "Memory: the peak of the largest process."
         };
         notes.push(memory.to_owned());
+    }
+    for condition in case.conditions() {
+        let codes = case.samples(condition).iter().filter_map(|it| it.counts.get("exit_code"));
+        let failed = codes.filter(|code| **code != 0).count();
+        if failed > 0 {
+            notes.push(format!(
+                "{condition} ended with another exit status than 0 in {failed} starts, which --ignore-failure accepts."
+            ));
+        }
     }
     if any("left_running") {
         notes.push("Processes went on after the command had exited, and were ended.".to_owned());

@@ -8,7 +8,7 @@ use super::condition::Condition;
 use super::difference::{StartCase, cases as start_cases};
 use super::figures::READY;
 use super::printout::notes;
-use super::{tables, timelines};
+use super::{bench, tables, timelines};
 use crate::report::body::details;
 use crate::report::case::{Case, varying};
 use crate::report::number::list;
@@ -19,9 +19,15 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let answers: Vec<String> = starts.iter().filter_map(answer).collect();
     let mut body = Body {
         answer: if answers.is_empty() {
-            "No start was measured with and without a cache.".to_owned()
+            "No start was measured under two conditions.".to_owned()
         } else {
-            "What a cache saves until the program is ready:".to_owned()
+            let is_pair = starts.iter().any(|case| case.pair.is_some());
+            let question = if is_pair {
+                "Which of two commands is faster:"
+            } else {
+                "What a cache saves until the program is ready:"
+            };
+            question.to_owned()
         },
         answers,
         ..Body::default()
@@ -31,7 +37,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     for case in &starts {
         body.tables
             .extend([tables::conditions(case), tables::differences(case)].into_iter().flatten());
-        let name = format!("{} ({})", printable(case.name), case.page_cache);
+        let name = name(case);
         for note in notes(case) {
             match noted.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, names)) => names.push(name.clone()),
@@ -51,9 +57,20 @@ fn other(case: &StartCase<'_>) -> Option<Condition> {
     others.into_iter().find(|other| case.conditions().any(|condition| condition == *other))
 }
 
+/// Returns what answers and notes call a case.
+fn name(case: &StartCase<'_>) -> String {
+    match case.pair {
+        Some(_) => tables::title(case),
+        None => format!("{} ({})", printable(case.name), case.page_cache),
+    }
+}
+
 fn answer(case: &StartCase<'_>) -> Option<String> {
+    let name = name(case);
+    if case.pair.is_some() {
+        return bench::sentence(case).map(|sentence| format!("{name}. {sentence}"));
+    }
     let found = case.difference(other(case)?, &READY)?;
-    let name = format!("{} ({})", printable(case.name), case.page_cache);
     let less = if found.later.median < 0.0 { "more" } else { "less" };
     let share = |saved: f64| format!(", {}", Quantity::Share.write(saved.abs()));
     let share = found.saved.map_or_else(String::new, share);

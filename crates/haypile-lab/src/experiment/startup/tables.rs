@@ -28,9 +28,8 @@ pub(super) fn conditions(case: &StartCase<'_>) -> Option<Table> {
     let names: Vec<&str> =
         ["Condition"].into_iter().chain(figures.iter().map(|figure| figure.title)).collect();
     let caption = format!(
-        "{}, {}, ready: {}; medians, and the median absolute deviation as a share",
-        printable(case.name),
-        case.page_cache,
+        "{}, ready: {}; medians, and the median absolute deviation as a share",
+        title(case),
         printable(&case.ready)
     );
     Some(Table::of_numbers(caption, &names, rows))
@@ -48,11 +47,15 @@ fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
 pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     // Of the control, the two that people compare say enough.
     let is_shown = |found: &Difference| {
-        found.condition != Condition::Again || [&READY, &CPU].contains(&found.figure)
+        !found.condition.is_control() || [&READY, &CPU].contains(&found.figure)
     };
     let row = |found: Difference| {
         let quantity = found.figure.quantity;
-        let saved = found.saved_by_cache();
+        let last = if case.pair.is_some() {
+            found.change.map(|change| format!("{:+.1}{NBSP}%", change * 100.0))
+        } else {
+            found.saved_by_cache().map(|saved| Quantity::Share.write(saved))
+        };
         vec![
             name(found.condition),
             found.figure.title.to_owned(),
@@ -60,7 +63,7 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
             quantity.write_signed(found.later.median),
             found.interval().map_or_else(|| NOTHING.to_owned(), |ends| range(quantity, ends)),
             quantity.write_signed(found.mean),
-            saved.map_or_else(|| NOTHING.to_owned(), |saved| Quantity::Share.write(saved)),
+            last.unwrap_or_else(|| NOTHING.to_owned()),
         ]
     };
     let rows: Vec<Vec<String>> = case.differences().into_iter().filter(is_shown).map(row).collect();
@@ -68,9 +71,9 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
         return None;
     }
     let interval = format!("95{NBSP}% interval");
-    let names = ["Difference", "of", "Verdict", "Median", &interval, "Mean", "Saved"];
-    let caption =
-        format!("{}, {}: differences within blocks", printable(case.name), case.page_cache);
+    let last = if case.pair.is_some() { "Change" } else { "Saved" };
+    let names = ["Difference", "of", "Verdict", "Median", &interval, "Mean", last];
+    let caption = format!("{}: differences within blocks", title(case));
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]))
 }
 
@@ -79,10 +82,20 @@ pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
     format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
 }
 
-/// Returns the name of the difference of a condition from `with`.
+/// Returns what a table is about: a command and the state of the page cache, or two commands.
+pub(super) fn title(case: &StartCase<'_>) -> String {
+    match &case.pair {
+        Some([a, b]) => format!("A: {}; B: {}", printable(a), printable(b)),
+        None => format!("{}, {}", printable(case.name), case.page_cache),
+    }
+}
+
+/// Returns the name of the difference of a condition from the reference.
 fn name(condition: Condition) -> String {
     match condition {
         Condition::Again => "control: with - with".to_owned(),
+        Condition::FirstAgain => "control: A - A".to_owned(),
+        Condition::Second => "B - A".to_owned(),
         other => format!("{other} - with"),
     }
 }

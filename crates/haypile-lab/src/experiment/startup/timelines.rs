@@ -17,16 +17,31 @@ pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<
             Some((name, own.timeline.clone()?))
         };
         // What fills the cache shows little more, and takes the room.
-        let conditions = [Condition::Off, Condition::With];
-        let mut panels: Vec<_> = conditions.iter().filter_map(panel).collect();
-        if panels.len() < 2 {
-            panels = [Condition::Fill, Condition::With].iter().filter_map(panel).collect();
-        }
-        let title = format!("{case}: without the cache (left), with it (right)");
-        let caption = "Processes from their first to their last sight; the dashed line is when it was ready. \
-                       Watched starts are not measured ones: before that with the cache, the cache's files \
-                       are dropped from memory, to see whether it reads them."
-            .to_owned();
+        let pairs = [
+            [Condition::Off, Condition::With],
+            [Condition::Fill, Condition::With],
+            [Condition::First, Condition::Second],
+        ];
+        let of_pair = |pair: &[Condition; 2]| -> Vec<_> { pair.iter().filter_map(panel).collect() };
+        let mut all = pairs.iter().map(of_pair).filter(|panels| panels.len() == 2);
+        let panels = all.next().unwrap_or_else(|| of_pair(&pairs[0]));
+        let is_pair = samples.iter().any(|sample| sample.subject.name == Condition::First.name());
+        let sides = if is_pair {
+            "A (left), B (right)"
+        } else {
+            "without the cache (left), with it (right)"
+        };
+        let title = format!("{case}: {sides}");
+        let mut caption =
+            "Processes from their first to their last sight; the dashed line is when it was \
+                           ready. Watched starts are not measured ones"
+                .to_owned();
+        caption.push_str(if is_pair {
+            "."
+        } else {
+            ": before that with the cache, the cache's files are dropped from memory, to see whether it \
+             reads them."
+        });
         let description = panels
             .iter()
             .map(|(name, timeline)| {

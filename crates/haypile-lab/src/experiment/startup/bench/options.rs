@@ -1,0 +1,167 @@
+//! Options of `haypile bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use haypile_startup::Accepted;
+
+use super::super::exports::ExportOptions;
+use super::super::options::Variable;
+use super::super::plan::Schedule;
+use crate::experiment::session::RunOptions;
+use crate::experiment::value::{count, seconds};
+
+/// Options of the experiment.
+#[derive(Clone, Debug, Args)]
+#[command(about = "Compare two commands: which is faster, and by how much?")]
+#[command(
+    override_usage = "haypile bench [OPTIONS] <A> <B>\n       haypile bench --import-hyperfine <FILE.json>"
+)]
+#[command(after_help = "\
+In each block, both commands are started and A once more, in random order: what changes on the machine
+meanwhile changes both, and the difference of A from itself shows how large a difference is noise. The
+answer is the last line. All variables of the environment stay, and the commands run in the working
+directory; '{scratch}' in commands and variables is a new folder. The time runs until the command exits,
+or gives the signal of --ready (haypile lab startup --help lists them). Processor time and memory are
+those of all its processes.
+
+Without --shell, a command is a program and its arguments, in which quotes may hold blanks. The commands
+around a start are always run by sh; in them, HAYPILE_CONDITION is A or B.
+
+Exit status: 0 done, 1 a command has no result, 2 wrong arguments or failure.
+
+Examples:
+  haypile bench 'gzip -k -c big.log' 'zstd -c big.log'
+  haypile bench --shell 'sort big.log | uniq -c' 'sort big.log > {scratch}/x; uniq -c {scratch}/x'
+  haypile bench './old --serve' './new --serve' --ready port:8080 --prepare 'rm -rf cache'
+  haypile bench 'python3 app.py' 'python3 app.py' --env-b PYTHONDONTWRITEBYTECODE=1
+  haypile bench --import-hyperfine times.json")]
+#[command(mut_arg("directory", |arg| arg.help(
+    "Directory for the scratch folder [default: the system's directory for temporary files]"
+)))]
+#[command(mut_arg("timeout", |arg| arg.default_value("600").help("Seconds after which a start is an error")))]
+pub struct BenchOptions {
+    /// The two commands
+    #[arg(value_names = ["A", "B"], num_args = 2)]
+    pub commands: Vec<String>,
+    /// Name of the case in results
+    #[arg(long, value_name = "NAME", default_value = "two commands")]
+    pub name: String,
+    /// Run both commands by sh, which understands pipes and redirections
+    #[arg(long, short = 'S')]
+    pub shell: bool,
+    /// Variable of both commands; without a value, one that has to be set already
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<String>,
+    /// Variable of A; repeat the option for others
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env_a: Vec<Variable>,
+    /// Variable of B; repeat the option for others
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env_b: Vec<Variable>,
+    /// File that each start reads from its standard input [default: nothing to read]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Command to run once, before everything else
+    #[arg(long, value_name = "COMMAND")]
+    pub setup: Option<String>,
+    /// Command to run before each start, untimed
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Command to run after each start
+    #[arg(long, value_name = "COMMAND")]
+    pub conclude: Option<String>,
+    /// Command to run once, after everything else
+    #[arg(long, value_name = "COMMAND")]
+    pub cleanup: Option<String>,
+    /// Signal by which a command is ready
+    #[arg(long, value_name = "SIGNAL", default_value = "exit")]
+    pub ready: String,
+    /// Seconds without work after which a program that goes on is called settled
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub settle: Option<Duration>,
+    /// Accept these exit statuses, or all; an end by a signal is an error nevertheless
+    #[arg(long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u8))]
+    pub ignore_failure: Option<Vec<u8>>,
+    /// Starts of each command before the first block, untimed
+    #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
+    pub warmup: u64,
+    /// Number of blocks: in each, A twice and B once; below 6 there are no intervals
+    #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
+    pub blocks: u64,
+    /// Number of processes at the same time beyond which a start is an error
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_processes: u32,
+    /// Measure nothing; compare the commands in a file of hyperfine, each with the first
+    #[arg(long, value_name = "FILE.json", conflicts_with = "commands")]
+    pub import_hyperfine: Option<PathBuf>,
+    /// Files in addition to the results.
+    #[command(flatten)]
+    pub exports: ExportOptions,
+    /// Options of the run.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+impl BenchOptions {
+    /// Returns both commands as they were written.
+    ///
+    /// # Errors
+    ///
+    /// There are not two.
+    pub(in super::super) fn pair(&self) -> anyhow::Result<[&str; 2]> {
+        match &self.commands[..] {
+            [first, second] => Ok([first, second]),
+            _ => bail!(
+                "write two commands, each in quotes: haypile bench 'gzip -c big.log' 'zstd -c big.log'"
+            ),
+        }
+    }
+
+    /// Returns the words of a command: the program and its arguments.
+    ///
+    /// # Errors
+    ///
+    /// There is no program, or a quote has no end.
+    pub(in super::super) fn words(&self, command: &str) -> anyhow::Result<Vec<String>> {
+        if self.shell {
+            return Ok(["sh", "-c", command].map(str::to_owned).to_vec());
+        }
+        let words = shlex::split(command)
+            .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
+        if words.is_empty() {
+            bail!("a command is empty");
+        }
+        if let Some(word) =
+            words.iter().find(|word| ["|", ">", "<", "&&", ";"].contains(&word.as_str()))
+        {
+            bail!("'{command}' has '{word}', which a shell understands: add --shell, or quote it");
+        }
+        Ok(words)
+    }
+
+    /// Returns the exit statuses that are no failure.
+    pub(in super::super) fn accepted(&self) -> Accepted {
+        match self.ignore_failure.as_deref() {
+            None => Accepted::Success,
+            Some([]) => Accepted::Any,
+            Some(codes) => Accepted::Codes(codes.iter().map(|code| i32::from(*code)).collect()),
+        }
+    }
+
+    /// Returns how often the commands are started, and for how long.
+    pub(in super::super) fn schedule(&self) -> Schedule {
+        Schedule {
+            blocks: self.blocks,
+            warmup: self.warmup,
+            cold: None,
+            settle: self.settle,
+            max_processes: self.max_processes,
+            seed: self.run.seed,
+            timeout: self.run.timeout,
+        }
+    }
+}
