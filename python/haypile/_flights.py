@@ -158,7 +158,7 @@ def _raise_within(frame: _Frame | None, place: _Place) -> None:
 def _table_of(loop: asyncio.AbstractEventLoop) -> _Table:
     table = _tables.get(loop)
     if table is None:
-        # Loops of other threads come and go meanwhile: an iteration over the table itself would fail.
+        # Loops of other threads come and go at the same time: an iteration over the table itself would fail.
         for reference in _tables.keyrefs():
             other = reference()
             # What is pending there refers to its loop, which would never be freed.

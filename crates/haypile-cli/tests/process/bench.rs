@@ -53,7 +53,7 @@ fn each_block_has_both_commands_and_the_first_once_more_in_an_order_that_changes
     assert!(orders.len() > 1, "{orders:?}");
     let case = &json["cases"][0];
     assert_eq!((&case["a"], &case["b"]), (&"true".into(), &"true".into()));
-    assert!(case["answer"].as_str().unwrap().contains("B"), "{case}");
+    assert!(case["answer"].as_str().unwrap().contains('B'), "{case}");
 }
 
 /// The control is treated as A is, and everything else is known by counting.
@@ -199,7 +199,7 @@ fn files_for_others_have_the_commands_and_come_back() {
     let tables = fs::read_to_string(&markdown).unwrap();
     assert!(tables.contains("| Difference | of | Verdict |"), "{tables}");
     let last = tables.trim_end().lines().last().unwrap();
-    assert!(last.contains('B') && last.contains("A") && last.ends_with('.'), "{last}");
+    assert!(last.contains('B') && last.contains('A') && last.ends_with('.'), "{last}");
     fs::write(&markdown, "{}").unwrap();
     let output = bench(&folder, &["--import-hyperfine", &markdown]);
     assert_eq!(output.status.code(), Some(FAILURE));

@@ -97,7 +97,7 @@ pub(super) struct Schedule {
     pub(super) timeout: Duration,
 }
 
-/// What stands in the place of `{scratch}` and `{haypile}`.
+/// The paths in the place of `{scratch}` and `{haypile}`.
 struct Places<'a> {
     folder: &'a str,
     own: String,

@@ -20,8 +20,8 @@ use crate::experiment::value::{count, seconds};
     override_usage = "haypile bench [OPTIONS] <A> <B>\n       haypile bench --import-hyperfine <FILE.json>"
 )]
 #[command(after_help = "\
-In each block, both commands are started and A once more, in random order: what changes on the machine
-meanwhile changes both, and the difference of A from itself shows how large a difference is noise. The
+In each block, both commands are started and A once more, in random order: a change of the machine
+reaches both, and the difference of A from itself shows how large a difference is noise. The
 answer is the last line. All variables of the environment stay, and the commands run in the working
 directory; '{scratch}' in commands and variables is a new folder. The time runs until the command exits,
 or gives the signal of --ready (haypile lab startup --help lists them). Processor time and memory are
@@ -143,7 +143,7 @@ impl BenchOptions {
         Ok(words)
     }
 
-    /// Returns the exit statuses that are no failure.
+    /// Returns the exit statuses that are not a failure.
     pub(in super::super) fn accepted(&self) -> Accepted {
         match self.ignore_failure.as_deref() {
             None => Accepted::Success,

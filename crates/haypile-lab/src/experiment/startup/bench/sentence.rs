@@ -78,10 +78,10 @@ mod tests {
     use super::super::super::difference::cases;
     use super::*;
 
-    /// Eight blocks in which A takes 100 ms, with 50 ms of processor time and 10 MiB, and B so much more.
+    /// Eight blocks in which A takes 100 ms, with 50 ms of processor time and 10 MiB, and B more of each.
     fn answer(
         ms: i64,
-        control_ms: f64,
+        control_ms: i64,
         cpu_ms: i64,
         mib: i64,
         change: impl Fn(&mut Sample),
@@ -92,7 +92,7 @@ mod tests {
             let level = 10 * block;
             let jitter = block % 3;
             let control =
-                1_000 * jitter + if control_ms > 0.0 { (control_ms * 1e6) as i64 } else { -1_000 };
+                1_000 * jitter + if control_ms > 0 { control_ms * 1_000_000 } else { -1_000 };
             let all = [
                 (Condition::First, 0, 0, 0),
                 (Condition::FirstAgain, control, 0, 0),
@@ -122,29 +122,29 @@ mod tests {
     fn each_verdict_has_its_sentence() {
         let same = |_: &mut Sample| ();
         assert_eq!(
-            answer(-30, 0.0, -10, 5, same),
+            answer(-30, 0, -10, 5, same),
             "B takes 30.0 ms less than A (-22.2 %), 95 % interval -30.0 ms to -30.0 ms; it uses 10.0 ms \
              less processor time (-20.0 %), and 5 MiB more memory (+50.0 %)."
         );
-        let longer = answer(270, 0.0, 0, 0, same);
+        let longer = answer(270, 0, 0, 0, same);
         assert!(
             longer.starts_with("B takes 270 ms more than A (3.00 times as long), 95 %"),
             "{longer}"
         );
-        let none = answer(0, 0.0, 0, 0, same);
+        let none = answer(0, 0, 0, 0, same);
         assert!(
             none.starts_with("No difference of time is shown between A and B: B - A is"),
             "{none}"
         );
-        let small = answer(1, 0.0, 0, 0, same);
+        let small = answer(1, 0, 0, 0, same);
         assert!(small.contains("below the least size that counts (1 % and 0.1 ms)."), "{small}");
-        let control = answer(5, 6.0, 0, 0, same);
+        let control = answer(5, 6, 0, 0, same);
         assert!(control.ends_with("and A differs as much from itself."), "{control}");
-        let disturbed = answer(50, 0.0, 0, 0, |sample| {
+        let disturbed = answer(50, 0, 0, 0, |sample| {
             sample.load = Some(Load { seen_ns: 1, waited_ns: Some(20_000_000), ..Load::default() });
         });
         assert!(disturbed.starts_with("Nothing can be said of the time"), "{disturbed}");
-        let few = answer(50, 0.0, 0, 0, |sample| {
+        let few = answer(50, 0, 0, 0, |sample| {
             if sample.block > 4 {
                 sample.error = Some("late".to_owned());
             }

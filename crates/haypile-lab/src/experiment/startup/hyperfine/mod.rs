@@ -120,7 +120,7 @@ struct Runs<'a> {
     samples: Samples<'a>,
 }
 
-/// What both forms say of the runs of a quantity.
+/// The figures of a quantity's runs that both forms have.
 struct Moments {
     mean: f64,
     /// `None` of a single run.

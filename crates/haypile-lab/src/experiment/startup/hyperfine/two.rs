@@ -17,7 +17,7 @@ pub(super) struct FileTwo {
     results: Vec<ResultTwo>,
 }
 
-/// What wrote a file.
+/// The program that wrote a file.
 #[derive(Debug, Default, Serialize)]
 struct Metadata {
     haypile_version: &'static str,
