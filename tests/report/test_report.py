@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 HAYPILE = TARGET / "debug" / "haypile"
 RECORD = "record/2026-11-22-2core-amd-epyc"
-# Starts of programs, with timelines.
-STARTS = "record/2026-11-24-2core-amd-epyc/startup.jsonl"
+# Starts of programs with timelines, page loads, and icons.
+LATER = [f"record/2026-11-24-2core-amd-epyc/{name}.jsonl" for name in ("startup", "pages", "icons")]
 LOOK = (Path(__file__).parent / "page.js").read_text()
 WIDTHS = (360, 400, 768, 1280)
 SCHEMES = ("light", "dark")
@@ -63,7 +63,7 @@ class ReportTest(unittest.TestCase):
         made = rows.write(directory)
         cls.path = directory / "report.html"
         printed = haypile(
-            "lab", "report", RECORD, STARTS, simulation, *made, "--output", cls.path)
+            "lab", "report", RECORD, *LATER, simulation, *made, "--output", cls.path)
         assert printed == f"{cls.path}\n", printed
         playwright = cls.enterClassContext(sync_playwright())
         # Without a sandbox of its own, which is refused to root.
@@ -95,6 +95,15 @@ class ReportTest(unittest.TestCase):
                     self.assertEqual(page.evaluate(LOOK), [])
                     self.assertEqual(self.requests, [self.path.as_uri()])
                     self.assertEqual(self.complaints, [])
+
+    def test_charts_stand_next_to_answers_where_both_have_room(self) -> None:
+        for width, is_beside in ((1280, True), (768, False), (400, False)):
+            page = self.open(width)
+            answer = page.locator("#startup .answer").bounding_box()
+            chart = page.locator("#startup .evidence figure").first.bounding_box()
+            with self.subTest(width=width):
+                self.assertEqual(chart["x"] >= answer["x"] + answer["width"], is_beside)
+                self.assertEqual(chart["y"] < answer["y"] + answer["height"], is_beside)
 
     def test_schemes_differ(self) -> None:
         colours = [self.open(scheme=scheme).evaluate(

@@ -164,6 +164,6 @@ fn a_theme_that_is_not_installed_is_said_with_how_to_get_it() {
     assert!(
         said.contains("'no-such-theme' is not installed") && said.contains("breeze-icon-theme")
     );
-    assert!(text(output.stdout).contains("theme=generated"));
+    assert!(text(output.stdout).contains(" px, generated, "));
     assert!(print(&["lab", "experiments", "icons"]).contains("experiment = \"icons\""));
 }

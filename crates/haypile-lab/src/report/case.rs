@@ -60,16 +60,8 @@ impl<'a> Case<'a> {
 
     /// The name with the values of those parameters that tell it from other cases.
     pub(crate) fn title(&self, varying: &[String]) -> String {
-        let of = |name: &String| {
-            let value = self.parameters.get(name)?;
-            Some(printable(&parameter(name, &parameters::text(value))))
-        };
-        let parts: Vec<String> = varying.iter().filter_map(of).collect();
-        if parts.is_empty() {
-            self.name.clone()
-        } else {
-            format!("{}, {}", self.name, parts.join(", "))
-        }
+        let words = in_words(self.parameters, varying);
+        if words.is_empty() { self.name.clone() } else { format!("{}, {words}", self.name) }
     }
 
     /// A number among the parameters.
@@ -153,6 +145,15 @@ pub(crate) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<Strin
     labels
 }
 
+/// Returns the values of these parameters in words, as in `keys of 8 B, 1 thread`.
+pub(crate) fn in_words(parameters: &Parameters, names: &[String]) -> String {
+    let of = |name: &String| {
+        let value = parameters.get(name)?;
+        Some(printable(&parameter(name, &parameters::text(value))))
+    };
+    names.iter().filter_map(of).collect::<Vec<_>>().join(", ")
+}
+
 /// A parameter as words: `value_bytes` of 160 is `values of 160 B`.
 fn parameter(name: &str, value: &str) -> String {
     let digits = || value.parse().map_or_else(|_| value.to_owned(), grouped);
@@ -170,6 +171,10 @@ fn parameter(name: &str, value: &str) -> String {
         "capacity_bytes" => format!("room for {}", bytes()),
         "threads" => things("thread", "threads"),
         "processes" => things("process", "processes"),
+        "icons" => things("icon", "icons"),
+        "size_px" => format!("{value} px"),
+        // Their values say what they are.
+        "page_cache" | "theme" => value.to_owned(),
         "entries" | "keys" | "kills" | "stops" | "massacres" | "takeovers" | "readers"
         | "writers" => {
             format!("{} {name}", digits())

@@ -110,9 +110,9 @@ impl Report {
         Self { sections, machines, sources: input.sources.clone(), warnings }
     }
 
-    /// The answers of all experiments, as the summary has them.
+    /// Returns the answers of all experiments as lines of a terminal; of long ones, the first parts.
     pub fn answers(&self) -> impl Iterator<Item = String> {
-        self.sections.iter().map(Section::in_short)
+        self.sections.iter().flat_map(Section::in_short)
     }
 
     /// The page: HTML with everything in it, which is XML as well.

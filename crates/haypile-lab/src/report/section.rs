@@ -21,9 +21,9 @@ use super::topic::Topics;
 const MAX_FAILURES: usize = 40;
 /// Most experiment files that are named.
 const MAX_EXPERIMENT_FILES: usize = 4;
-/// Most parts of an answer that the summary has, and its longest text, in characters.
-const MAX_PARTS: usize = 12;
-const MAX_SHORT_CHARS: usize = 2_500;
+/// Most parts of an answer that a terminal has, and its longest line, in characters.
+const MAX_PARTS: usize = 4;
+const MAX_LINE_CHARS: usize = 1_000;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
@@ -84,31 +84,17 @@ pub(crate) struct FailedSamples {
     pub(crate) text: String,
 }
 
-impl Body {
-    /// The answer as one sentence for the summary. Parts that it has no room for are counted.
-    pub(crate) fn in_short(&self) -> String {
-        let Self { answer, answers, .. } = self;
-        let text = match answers.as_slice() {
-            [] => answer.clone(),
-            all => {
-                let told = all.iter().take(MAX_PARTS).cloned().collect::<Vec<_>>().join("; ");
-                let beyond = beyond(all.len(), MAX_PARTS);
-                let more = beyond.map_or_else(String::new, |more| format!("; and {more} more"));
-                format!("{answer} {told}{more}.")
-            }
-        };
-        bounded(&text, MAX_SHORT_CHARS)
-    }
-}
-
 impl Section {
-    /// The answer as one sentence for the summary, behind what disturbs it.
-    pub(crate) fn in_short(&self) -> String {
-        let answer = self.body.in_short();
-        match &self.disturbed {
+    /// Returns the answer as lines of a terminal, behind what disturbs it. Parts that it has no room for are counted.
+    pub(crate) fn in_short(&self) -> Vec<String> {
+        let Body { answer, answers, .. } = &self.body;
+        let mut lines = vec![match &self.disturbed {
             Some(disturbed) => format!("(Disturbed: {disturbed}.) {answer}"),
-            None => answer,
-        }
+            None => answer.clone(),
+        }];
+        lines.extend(answers.iter().take(MAX_PARTS).map(|part| format!("  {part}")));
+        lines.extend(beyond(answers.len(), MAX_PARTS).map(|more| format!("  and {more} more")));
+        lines.iter().map(|line| bounded(line, MAX_LINE_CHARS)).collect()
     }
 
     /// The section of samples, of which there is at least one. The file is named where several have

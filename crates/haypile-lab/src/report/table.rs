@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use haypile_measure::statistics::Verdict;
+
 /// A table of the report: the first column says what a row is about.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
@@ -11,6 +13,33 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether it is folded until somebody wants to see it.
     pub(crate) is_detail: bool,
+    /// The column of verdicts, which is text on the left, and the tone of each row's.
+    pub(crate) verdicts: Option<(usize, Vec<Tone>)>,
+}
+
+/// The tone of a verdict: pages show it by a colour, in addition to the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Shown, and for the better.
+    Better,
+    /// Shown, and for the worse.
+    Worse,
+    /// A difference is shown, or would be if there were one: neither better nor worse.
+    Level,
+    /// Nothing can be said.
+    Open,
+}
+
+impl Tone {
+    /// Returns the tone of a verdict on a cost.
+    pub(crate) fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Faster | Verdict::FasterOnAverage => Self::Better,
+            Verdict::Slower | Verdict::SlowerOnAverage => Self::Worse,
+            Verdict::NoDifference => Self::Level,
+            _ => Self::Open,
+        }
+    }
 }
 
 /// A column of a table.
@@ -35,7 +64,7 @@ impl Table {
             is_number: at > 0,
         };
         let columns = names.iter().enumerate().map(column).collect();
-        Self { caption, columns, rows, is_detail: false }
+        Self { caption, columns, rows, is_detail: false, verdicts: None }
     }
 
     /// The same with text in these columns as well.
@@ -43,6 +72,13 @@ impl Table {
         for &at in columns {
             self.columns[at].is_number = false;
         }
+        self
+    }
+
+    /// The same with the tones of the verdicts in a column: one for each row.
+    pub(crate) fn with_verdicts(mut self, column: usize, tones: Vec<Tone>) -> Self {
+        self.columns[column].is_number = false;
+        self.verdicts = Some((column, tones));
         self
     }
 
@@ -68,6 +104,7 @@ impl Table {
                 columns: pick(&self.columns, keys, &range),
                 rows: self.rows.iter().map(|row| pick(row, keys, &range)).collect(),
                 is_detail: self.is_detail,
+                verdicts: self.verdicts.clone().filter(|(column, _)| *column < keys),
             }
         };
         (0..parts).map(part).collect()

@@ -89,6 +89,7 @@ impl Rows {
 }
 
 /// A page, and a parser for it.
+#[derive(Debug)]
 struct Page(String);
 
 impl Page {
@@ -245,6 +246,17 @@ fn a_crossover_lies_between_sizes() {
 }
 
 #[test]
+fn a_verdict_has_a_tone_next_to_its_words() {
+    let mut rows = Rows::new("micro");
+    rows.add_blocks("far", &json!({}), &[("one", 100), ("other", 200)]);
+    rows.add_blocks("near", &json!({}), &[("one", 100), ("other", 100)]);
+    let page = rows.page();
+    assert_eq!(page.texts("worse"), ["slower", "slower"], "of the first two, and of every subject");
+    assert!(page.texts("level").iter().all(|said| said.starts_with("none beyond")), "{page:?}");
+    assert_eq!(page.texts("level").len(), 2);
+}
+
+#[test]
 fn a_lookup_is_told_at_both_ends() {
     let mut rows = Rows::new("search");
     for (entries, ns) in [(1_000, 50), (1_000_000, 100)] {
@@ -252,8 +264,7 @@ fn a_lookup_is_told_at_both_ends() {
         rows.add_blocks("search", &parameters, &[("memory", ns)]);
     }
     let answer = rows.page().answer();
-    let expected =
-        "memory takes 50.0 ns with 1,000 entries and 100 ns with 1,000,000 (2.00 times as much";
+    let expected = "memory takes 50.0 ns (50.0 to 50.0) with 1,000 entries and 100 ns (100 to 100) with 1,000,000, 2.00 times as much";
     assert!(answer.contains(expected), "{answer}");
 }
 
@@ -267,7 +278,8 @@ fn calls_are_told_by_size() {
         let answer = rows.page().answer();
         assert_eq!(
             answer,
-            "Wall time of “hit” with values of 64 B: memory 64.0 µs; with values of 4 KiB: memory 4.10 ms."
+            "Wall time of “hit”, with 95 % intervals: values of 64 B: memory 64.0 µs values of 256 B: memory 256 µs \
+             values of 1 KiB: memory 1.02 ms values of 4 KiB: memory 4.10 ms"
         );
     }
 }
@@ -566,18 +578,22 @@ fn the_summary_has_each_question_with_its_answer_and_the_verdict_as_it_is() {
 }
 
 #[test]
-fn an_answer_of_many_parts_is_a_sentence_in_the_summary() {
+fn the_summary_has_the_first_parts_of_a_long_answer_and_counts_the_others() {
     let mut rows = Rows::new("search");
     for subject in 'a'..='n' {
         let parameters = json!({"entries": 1000, "fill": "100%"});
         rows.add("search", &parameters, &subject.to_string(), 0, 100, &json!({}));
     }
-    let [_, _, said] = &summary(&rows.page())[0];
-    assert!(
-        said.starts_with("In a cache that is 100% full, a lookup that finds nothing: a takes 100 ns with 1,000 entries; b "),
-        "{said}"
+    let page = rows.page();
+    let [_, _, said] = &summary(&page)[0];
+    assert_eq!(
+        said,
+        "In a cache that is 100% full, a lookup that finds nothing: a takes 100 ns with 1,000 entries b takes 100 ns \
+         with 1,000 entries c takes 100 ns with 1,000 entries and 11 more"
     );
-    assert!(said.ends_with("; l takes 100 ns with 1,000 entries; and 2 more."), "{said}");
+    // The section has all of them, the last ones folded.
+    assert!(page.answer().contains("8 more g takes"), "{}", page.answer());
+    assert!(page.answer().ends_with("n takes 100 ns with 1,000 entries"), "{}", page.answer());
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The results for people, and their figures.
 
 use haypile_measure::figure::{self, Estimate, Figure};
-use haypile_measure::parameters;
 use haypile_measure::result::{Sample, Samples};
 use haypile_sim::plot::drawing::text::printable;
 
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table::written;
+use crate::report::case::in_words;
 use crate::report::table::Table;
 
 use super::game::{game_table, is_game};
@@ -36,12 +36,17 @@ pub(super) fn cases(samples: &Samples<'_>) -> Vec<IconCase> {
             let figures = FIGURES.map(|figure| figure.of(&own));
             (!own.is_empty()).then(|| WayFigures { name: way.name(), figures, error })
         };
-        let mut title = parameters::describe(&samples[0].parameters);
+        let parameters = &samples[0].parameters;
         let resident = samples.iter().filter_map(|sample| share(sample)).reduce(f64::max);
-        if let Some(share) = resident {
-            let word = if share < 0.05 { "cold" } else { "not cold" };
-            title = format!("{title} ({word}: at most {:.1} % in memory)", share * 100.0);
-        }
+        let all = ["icons", "size_px", "theme", "processes"].map(str::to_owned);
+        let cold = match resident {
+            None => in_words(parameters, &["page_cache".to_owned()]),
+            Some(share) => {
+                let word = if share < 0.05 { "cold" } else { "not cold" };
+                format!("{word} (at most {:.1} % in memory)", share * 100.0)
+            }
+        };
+        let title = format!("{}, {cold}", in_words(parameters, &all));
         IconCase { title, ways: Way::ALL.iter().filter_map(of).collect() }
     };
     samples.cases().iter().map(case).collect()

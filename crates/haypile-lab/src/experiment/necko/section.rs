@@ -1,7 +1,7 @@
 //! `loop` and `sequence`: what a call costs, by the size of its value.
 
 use haypile_measure::figure;
-use haypile_number::Quantity;
+use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
 
@@ -19,7 +19,8 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
             names.push(&case.name);
         }
     }
-    let mut body = Body { answer: answer(cases, &names), ..Body::default() };
+    let (answer, answers) = answer(cases, &names);
+    let mut body = Body { answer, answers, ..Body::default() };
     // A cache looks alike in all charts, wherever it is missing.
     let all = labels(cases.iter());
     for name in &names {
@@ -48,11 +49,11 @@ fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
     sizes
 }
 
-/// Writes the cost of a hit at the smallest and the largest size; without hits, that of the last case.
-fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
-    let Some(name) = names.iter().find(|name| **name == "hit").or(names.last()) else {
-        return "Nothing was measured.".to_owned();
-    };
+/// Writes the cost of a hit by size; without hits, that of the last case.
+fn answer(cases: &[Case<'_>], names: &[&str]) -> (String, Vec<String>) {
+    let nothing = || ("Nothing was measured.".to_owned(), Vec::new());
+    let finds = |name: &&&str| **name == "hit" || **name == "hit over HTTP";
+    let Some(name) = names.iter().find(finds).or(names.last()) else { return nothing() };
     let at = |size: &u64| {
         let is_it = |case: &&Case<'_>| {
             case.name == *name && case.number(VALUE_BYTES.parameter) == Some(*size)
@@ -61,18 +62,17 @@ fn answer(cases: &[Case<'_>], names: &[&str]) -> String {
         let costs: Vec<String> = ranking
             .iter()
             .map(|(entrant, estimate)| {
-                format!("{} {}", entrant.label, Quantity::Time.write(estimate.value))
+                format!("{} {}", entrant.label, figure::WALL.write_within(estimate))
             })
             .collect();
         (!costs.is_empty())
-            .then(|| format!("with values of {}: {}", capacity(*size, Unit::Bytes), list(&costs)))
+            .then(|| format!("values of {}: {}", capacity(*size, Unit::Bytes), list(&costs)))
     };
     let found: Vec<String> = sizes(cases).iter().filter_map(at).collect();
-    match found.as_slice() {
-        [] => "Nothing was measured.".to_owned(),
-        [one] => format!("Wall time of “{name}” {one}."),
-        [first, .., last] => format!("Wall time of “{name}” {first}; {last}."),
+    if found.is_empty() {
+        return nothing();
     }
+    (format!("Wall time of “{name}”, with 95{NBSP}% intervals:"), found)
 }
 
 /// A row for each case and subject, and the sizes across.

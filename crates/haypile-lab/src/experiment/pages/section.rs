@@ -10,13 +10,14 @@ use haypile_sim::plot::drawing::text::printable;
 use super::browser;
 use super::source;
 use crate::experiment::on_pages::improvement::{
-    ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders, noticed,
+    ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders, noticed,
 };
 use crate::experiment::on_pages::saved::Saved;
 use crate::report::body::curves::{Over, picture};
 use crate::report::body::details;
+use crate::report::body::figures::{MAX_BARS, picture as bars_of};
 use crate::report::case::{Case, varying};
-use crate::report::chart::Series;
+use crate::report::chart::{Bar, Picture, Series};
 use crate::report::number::list;
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
@@ -31,7 +32,8 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let mut body = Body { answer: answer(&links), ..Body::default() };
     for link in noticed(&links) {
         let counted = counted(&link.site);
-        body.multiples.extend(times(link, counted));
+        body.figures.extend(saved(link, counted));
+        body.figures.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
         body.notes.extend(link.waits().map(|waits| format!("{waits}.")));
     }
@@ -49,7 +51,8 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
          smaller one, and went over the link once."
             .to_owned(),
     );
-    details::details(&mut body, cases, &varying(cases));
+    // A case is a single load of a page: its effect says nothing of the cache.
+    details::notes(&mut body, cases, &varying(cases));
     body
 }
 
@@ -116,7 +119,7 @@ fn answer(links: &[LinkLoads]) -> String {
 }
 
 /// Mean time of a load by the size of the disk cache.
-fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report::chart::Picture> {
+fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<Picture> {
     let names: Vec<&ColumnName> =
         counted.unwrap_or(link).columns.iter().map(|(name, _)| name).collect();
     let mut series: Vec<Series> = Vec::new();
@@ -139,9 +142,25 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<crate::report:
     picture(title, SIZE, ("mean time of a load", Quantity::Time), series, Vec::new()).0
 }
 
+/// Returns a chart of the part of the load time that each cache saves over none.
+fn saved(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<Picture> {
+    let none = link.baseline("none")?;
+    let views = [View::First, View::Repeat];
+    let bar = |(name, _): &(ColumnName, ColumnLoads)| {
+        let (loads, _) = link.or_equal(name, counted).filter(|_| name.kind != "none")?;
+        let value = |view| loads.saved(none, view).map(|saved| saved.estimate());
+        Some(Bar::new(name.to_string(), views.map(value).to_vec()))
+    };
+    let columns = &counted.unwrap_or(link).columns;
+    let bars: Vec<Bar> = columns.iter().filter_map(bar).take(MAX_BARS).collect();
+    let measures = views.map(|view| format!("{view} views")).to_vec();
+    let title = format!("Less load time over {}, {}", link.link, link.site);
+    (!bars.is_empty()).then(|| bars_of(title, Quantity::Share, measures, bars))
+}
+
 fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
     let columns = &counted.unwrap_or(link).columns;
-    let row = |(name, _): &(ColumnName, crate::experiment::on_pages::improvement::ColumnLoads)| {
+    let row = |(name, _): &(ColumnName, ColumnLoads)| {
         let Some((loads, equal)) = link.or_equal(name, counted) else {
             return vec![name.to_string(); 1]
                 .into_iter()

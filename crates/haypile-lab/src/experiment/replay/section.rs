@@ -33,7 +33,12 @@ pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     if !means.is_empty() {
         let measures = ["of bytes", "of requests"].map(str::to_owned).to_vec();
         body.figures.push(picture(
-            "Mean hit ratio over all traces and capacities".to_owned(),
+            if of.len() > 1 {
+                "Mean hit ratio over all traces and capacities"
+            } else {
+                "Hit ratio"
+            }
+            .to_owned(),
             Quantity::HitRatio,
             measures,
             means,
@@ -92,13 +97,17 @@ fn answer(rows: &[ReplayRow], cases: usize) -> String {
 
 /// Returns the table of byte hit ratios, a row for each subject.
 pub(super) fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
+    // The mean of one is that one.
+    let is_mean = of.len() > 1;
     let write = |ratios: Option<Ratios>| {
         ratios.map_or_else(|| NOTHING.to_owned(), |ratios| Quantity::HitRatio.write(ratios.bytes))
     };
     let row = |row: &ReplayRow| {
         let objects = row.mean.map(|mean| Quantity::HitRatio.write(mean.objects));
         let objects = objects.unwrap_or_else(|| NOTHING.to_owned());
-        let mut cells = vec![printable(&row.subject), write(row.mean), objects];
+        let mut cells = vec![printable(&row.subject)];
+        cells.extend(is_mean.then(|| write(row.mean)));
+        cells.push(objects);
         cells.extend(row.cases.iter().map(|ratios| write(*ratios)));
         cells
     };
@@ -106,9 +115,15 @@ pub(super) fn table(of: &[(String, f64)], rows: &[ReplayRow]) -> Table {
         .iter()
         .map(|(trace, percent)| format!("{} {percent}\u{A0}%", printable(trace)))
         .collect();
-    let mut columns = vec!["Subject", "Mean", "Of requests"];
+    let mut columns = vec!["Subject"];
+    columns.extend(is_mean.then_some("Mean"));
+    columns.push("Of requests");
     columns.extend(names.iter().map(String::as_str));
-    let caption = "Byte hit ratio by trace and capacity in per cent of its bytes; the mean of all, and of \
-         hit ratios of requests";
+    let caption = if is_mean {
+        "Byte hit ratio by trace and capacity in per cent of its bytes; the mean of all, and of hit ratios of \
+         requests"
+    } else {
+        "Hit ratio of requests, and byte hit ratio by trace and capacity in per cent of its bytes"
+    };
     Table::of_numbers(caption.to_owned(), &columns, rows.iter().map(row).collect())
 }

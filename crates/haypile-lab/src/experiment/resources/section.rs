@@ -1,17 +1,21 @@
 //! The section of the report.
 
+use haypile_measure::figure::Estimate;
 use haypile_measure::result::Samples;
 use haypile_number::Quantity;
 
 use super::super::on_pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links};
 use crate::report::body::details;
+use crate::report::body::figures::{MAX_BARS, picture};
 use crate::report::case::{Case, varying};
+use crate::report::chart::{Bar, Picture};
 use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());
     let mut body = Body { answer: answer(&links), ..Body::default() };
+    body.figures.extend(links.iter().filter_map(bars));
     body.tables.extend(links.iter().map(table));
     details::details(&mut body, cases, &varying(cases));
     body
@@ -20,21 +24,37 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
 /// The time of a repeated load without a cache, and with each.
 fn answer(links: &[LinkLoads]) -> String {
     let of_link = |link: &LinkLoads| {
-        let times: Vec<String> = link
-            .columns
-            .iter()
-            .filter_map(|(name, loads)| {
-                let mean_ns = loads.mean_ns(View::Repeat)?;
-                Some(format!("{name} {}", Quantity::Time.write(mean_ns)))
-            })
-            .collect();
-        (!times.is_empty()).then(|| format!("{}: {}", link.link, times.join(", ")))
+        let none = link.baseline("none");
+        let time = |(name, loads): &(ColumnName, ColumnLoads)| {
+            let mean = Quantity::Time.write(loads.mean_ns(View::Repeat)?);
+            let saved = none.filter(|_| name.kind != "none");
+            let saved = saved.and_then(|none| loads.saved(none, View::Repeat));
+            let saved =
+                saved.map_or_else(String::new, |saved| format!(", less time in sum {saved}"));
+            Some(format!("{name} {mean}{saved}"))
+        };
+        let times: Vec<String> = link.columns.iter().filter_map(time).collect();
+        (!times.is_empty()).then(|| format!("{}: {}", link.link, times.join("; ")))
     };
     let found: Vec<String> = links.iter().filter_map(of_link).collect();
     if found.is_empty() {
         return "Nothing was measured.".to_owned();
     }
-    format!("Mean time of the second load over {}.", found.join("; "))
+    format!("Mean time of the second load over {}.", found.join(". Over "))
+}
+
+/// Returns a chart of the mean times of the first and of the second load.
+fn bars(link: &LinkLoads) -> Option<Picture> {
+    let views = [View::First, View::Repeat];
+    let bar = |(name, loads): &(ColumnName, ColumnLoads)| {
+        let value = |view| loads.mean_ns(view).map(Estimate::exact);
+        Bar::new(name.to_string(), views.map(value).to_vec())
+    };
+    let good = link.columns.iter().filter(|(_, loads)| loads.error.is_none());
+    let bars: Vec<Bar> = good.map(bar).take(MAX_BARS).collect();
+    let measures = views.map(|view| format!("{view} loads")).to_vec();
+    let title = format!("Mean time of all resources over {}, {}", link.link, link.site);
+    (!bars.is_empty()).then(|| picture(title, Quantity::Time, measures, bars))
 }
 
 /// Returns the table of a link: times and requests of its columns.

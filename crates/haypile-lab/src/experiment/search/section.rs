@@ -1,6 +1,6 @@
 //! `search`: what a lookup costs that finds nothing.
 
-use haypile_measure::figure;
+use haypile_measure::figure::{self, Estimate};
 use haypile_measure::parameters;
 use haypile_number::grouped;
 use haypile_number::{NBSP, Quantity};
@@ -79,16 +79,16 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
     let sentence = |label: &String| {
         let ((few, at_few), (many, at_many)) = ends(label)?;
         let [at_few, at_many] = [at_few, at_many].map(|entrant| entrant.estimate(&figure::CPU));
-        let (at_few, at_many) = (at_few?.value, at_many?.value);
-        let time = |ns| Quantity::Time.write(ns);
-        let first = format!("{label} takes {} with {}{NBSP}entries", time(at_few), grouped(few));
+        let (at_few, at_many) = (at_few?, at_many?);
+        let time = |estimate: &Estimate| figure::CPU.write_within(estimate);
+        let first = format!("{label} takes {} with {}{NBSP}entries", time(&at_few), grouped(few));
         if few == many {
             return Some(first);
         }
         // They were not measured in turns: there is no interval to tell.
-        let change = Quantity::Factor.write(at_many / at_few);
+        let change = Quantity::Factor.write(at_many.value / at_few.value);
         let many = grouped(many);
-        Some(format!("{first} and {} with {many} ({change} times as much)", time(at_many)))
+        Some(format!("{first} and {} with {many}, {change} times as much", time(&at_many)))
     };
     let sentences: Vec<String> = labels(cases.iter()).iter().filter_map(sentence).collect();
     if sentences.is_empty() {

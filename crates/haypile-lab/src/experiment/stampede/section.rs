@@ -16,20 +16,25 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let mut parts: Vec<String> = Vec::new();
     for case in cases {
         let mut bars = Vec::new();
+        let mut of_case = Vec::new();
         for entrant in &case.entrants {
             let counts = counts(case, entrant);
             if let Some((computed, keys)) = counts {
                 let title = case.title(&varying);
-                parts.push(format!(
+                let text = format!(
                     "{title}: {} computed {} {}",
                     entrant.label,
                     count(usize::try_from(keys).unwrap_or(usize::MAX), "key"),
                     times(computed)
-                ));
+                );
+                of_case.push((computed as f64 / (keys as f64).max(1.0), text));
             }
             let value = entrant.estimate(&COMPUTATIONS);
             bars.push(Bar::new(entrant.label.clone(), vec![value]));
         }
+        // Those that compute the least stand first, as in the chart.
+        of_case.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        parts.extend(of_case.into_iter().map(|(_, text)| text));
         bars.sort_by(|one: &Bar, other: &Bar| {
             let computed = |bar: &Bar| bar.values[0].as_ref().map_or(f64::MAX, |each| each.value);
             computed(one).total_cmp(&computed(other)).then_with(|| one.label.cmp(&other.label))

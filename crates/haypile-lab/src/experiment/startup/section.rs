@@ -1,16 +1,19 @@
 //! The section of the report.
 
+use haypile_measure::figure::Figure;
 use haypile_measure::result::Samples;
 use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::condition::Condition;
 use super::difference::{StartCase, cases as start_cases};
-use super::figures::READY;
+use super::figures::{CPU, READY};
 use super::printout::notes;
 use super::{bench, tables, timelines};
 use crate::report::body::details;
+use crate::report::body::figures::picture;
 use crate::report::case::{Case, varying};
+use crate::report::chart::{Bar, Picture};
 use crate::report::number::list;
 use crate::report::section::Body;
 
@@ -35,6 +38,7 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     // Each note once, with the cases that it is about.
     let mut noted: Vec<(String, Vec<String>)> = Vec::new();
     for case in &starts {
+        body.multiples.extend(bars(case));
         body.tables
             .extend([tables::conditions(case), tables::differences(case)].into_iter().flatten());
         let name = name(case);
@@ -49,6 +53,24 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     body.figures = timelines::figures(samples.iter().copied());
     details::details(&mut body, cases, &varying(cases));
     body
+}
+
+/// Returns a chart of a case: time and processor time of each condition but the control, with a dot for each start.
+fn bars(case: &StartCase<'_>) -> Option<Picture> {
+    let measures = [&READY, &CPU];
+    let starts = |condition, figure: &Figure| {
+        let good = case.samples(condition).iter().filter(|sample| sample.error.is_none());
+        good.filter_map(|sample| figure.in_sample(sample)).collect()
+    };
+    let bar = |condition: Condition| Bar {
+        label: condition.to_string(),
+        values: measures.iter().map(|figure| case.estimate(condition, figure)).collect(),
+        blocks: measures.iter().map(|figure| starts(condition, figure)).collect(),
+    };
+    let shown = case.conditions().filter(|it| !it.is_control() && case.has_figures(*it));
+    let bars: Vec<Bar> = shown.map(bar).collect();
+    let names = measures.iter().map(|figure| figure.what.to_owned()).collect();
+    (bars.len() > 1).then(|| picture(name(case), Quantity::Time, names, bars))
 }
 
 /// The condition to compare with: without the cache, or else with an empty one.
@@ -66,10 +88,11 @@ fn name(case: &StartCase<'_>) -> String {
 }
 
 fn answer(case: &StartCase<'_>) -> Option<String> {
-    let name = name(case);
-    if case.pair.is_some() {
-        return bench::sentence(case).map(|sentence| format!("{name}. {sentence}"));
+    if let Some([a, b]) = &case.pair {
+        let (a, b) = (printable(a), printable(b));
+        return bench::sentence(case).map(|sentence| format!("{a} (A), {b} (B): {sentence}"));
     }
+    let name = name(case);
     let found = case.difference(other(case)?, &READY)?;
     let less = if found.later.median < 0.0 { "more" } else { "less" };
     let share = |saved: f64| format!(", {}", Quantity::Share.write(saved.abs()));

@@ -8,7 +8,7 @@ use haypile_sim::plot::drawing::text::printable;
 use super::condition::Condition;
 use super::difference::{Difference, StartCase};
 use super::figures::{CPU, READY};
-use crate::report::table::{NOTHING, Table};
+use crate::report::table::{NOTHING, Table, Tone};
 
 /// Returns the figures of each condition; `None` if no start has succeeded.
 pub(super) fn conditions(case: &StartCase<'_>) -> Option<Table> {
@@ -56,7 +56,7 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
         } else {
             found.saved_by_cache().map(|saved| Quantity::Share.write(saved))
         };
-        vec![
+        let row = vec![
             name(found.condition),
             found.figure.title.to_owned(),
             found.verdict.name().to_owned(),
@@ -64,9 +64,11 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
             found.interval().map_or_else(|| NOTHING.to_owned(), |ends| range(quantity, ends)),
             quantity.write_signed(found.mean),
             last.unwrap_or_else(|| NOTHING.to_owned()),
-        ]
+        ];
+        (row, tone(&found))
     };
-    let rows: Vec<Vec<String>> = case.differences().into_iter().filter(is_shown).map(row).collect();
+    let (rows, tones): (Vec<Vec<String>>, Vec<Tone>) =
+        case.differences().into_iter().filter(is_shown).map(row).unzip();
     if rows.is_empty() {
         return None;
     }
@@ -74,7 +76,7 @@ pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     let last = if case.pair.is_some() { "Change" } else { "Saved" };
     let names = ["Difference", "of", "Verdict", "Median", &interval, "Mean", last];
     let caption = format!("{}: differences within blocks", title(case));
-    Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]))
+    Some(Table::of_numbers(caption, &names, rows).with_text_in(&[1]).with_verdicts(2, tones))
 }
 
 /// Returns the ends of the interval of a difference.
@@ -87,6 +89,16 @@ pub(super) fn title(case: &StartCase<'_>) -> String {
     match &case.pair {
         Some([a, b]) => format!("A: {}; B: {}", printable(a), printable(b)),
         None => format!("{}, {}", printable(case.name), case.page_cache),
+    }
+}
+
+/// Returns the tone of a difference: more than with the cache, or than A, is worse.
+fn tone(found: &Difference) -> Tone {
+    match found.verdict.is_significant() {
+        None => Tone::Open,
+        Some(false) => Tone::Level,
+        Some(true) if found.later.median < 0.0 => Tone::Better,
+        Some(true) => Tone::Worse,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn details_of(
     varying: &[String],
     [cpu, wall]: [&Figure; 2],
 ) {
-    add_notes(body, cases, varying);
+    notes(body, cases, varying);
     let shown = cases.iter().take(MAX_TABLES);
     body.tables.extend(shown.map(|case| table(case, &case.title(varying), cpu, wall)));
     if let Some(beyond) = beyond(cases.len(), MAX_TABLES) {
@@ -33,7 +33,7 @@ pub(crate) fn details_of(
 }
 
 /// Adds a table of the notes on what centres do not show, if there are some.
-fn add_notes(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
+pub(crate) fn notes(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     let mut rows = Vec::new();
     for case in cases {
         let row = |(label, note): (&str, String)| vec![case.title(varying), label.to_owned(), note];

@@ -7,7 +7,7 @@ use haypile_number::{NBSP, Quantity};
 use super::super::case::{Case, Entrant};
 use super::super::chart::{Bar, Bars, Chart, Picture, slug};
 use super::super::number::count;
-use super::super::table::{NOTHING, Table};
+use super::super::table::{NOTHING, Table, Tone};
 use super::front::{ends, is_floor, verdict};
 
 /// Most bars of a chart, and most small charts of an experiment.
@@ -170,9 +170,9 @@ pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) 
         row.extend([&figure::HIT_RATIO, &figure::MEMORY].map(|figure| written(entrant, figure)));
         row.push(samples(entrant));
         row.push(version(entrant));
-        row
+        (row, over.as_ref().map_or(Tone::Open, |over| Tone::of(over.verdict)))
     };
-    let rows = measured.chain(missing).map(row).collect();
+    let (rows, tones) = measured.chain(missing).map(row).unzip();
     let mut names =
         vec!["Subject", "Verdict", cost.title, "Mean", "MAD", "Over the first", "99 % interval"];
     names.extend(has_server.then_some(figure::SERVER.title));
@@ -187,7 +187,7 @@ pub(crate) fn table(case: &Case<'_>, title: &str, cost: &Figure, wall: &Figure) 
     let last = names.len() - 1;
     let caption =
         format!("{title}: {} and {}, with the median absolute deviation", cost.what, wall.what);
-    Table::of_numbers(caption, &names, rows).with_text_in(&[1, last]).detail()
+    Table::of_numbers(caption, &names, rows).with_text_in(&[last]).with_verdicts(1, tones).detail()
 }
 
 fn nothing() -> String {

@@ -7,7 +7,7 @@ use haypile_number::{NBSP, Quantity};
 
 use super::super::case::{Case, Entrant, Lead, Next};
 use super::super::number::list;
-use super::super::table::{NOTHING, Table};
+use super::super::table::{NOTHING, Table, Tone};
 
 /// Subjects that are not caches, and show the cost of measuring or copying alone.
 pub(crate) const FLOORS: [&str; 3] = ["copy", "none", "noop"];
@@ -108,7 +108,7 @@ pub(crate) fn table<'c>(
     varying: &[String],
     cost: &Figure,
 ) -> Table {
-    let rows = cases.filter_map(|case| {
+    let row = |case: &'c Case<'c>| {
         let lead = lead(case, cost)?;
         let mut row = vec![case.title(varying), lead.first.label.clone()];
         let takes = cost.write(&lead.estimate);
@@ -126,8 +126,10 @@ pub(crate) fn table<'c>(
                 },
             ],
         });
-        Some(row)
-    });
+        let tone = lead.next.as_ref().map_or(Tone::Open, |next| Tone::of(next.verdict));
+        Some((row, tone))
+    };
+    let (rows, tones) = cases.filter_map(row).unzip();
     let names = [
         "Case",
         "First",
@@ -145,7 +147,7 @@ pub(crate) fn table<'c>(
         Rule::SIGNIFICANCE,
         Rule::default().noise_floor() * 100.0
     );
-    Table::of_numbers(caption, &names, rows.collect()).with_text_in(&[1, 2, 3])
+    Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]).with_verdicts(3, tones)
 }
 
 /// Returns the verdict on a subject that is compared with the first one.

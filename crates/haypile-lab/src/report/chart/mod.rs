@@ -47,7 +47,7 @@ pub(crate) enum Form {
 impl Form {
     fn width_px(self) -> f64 {
         match self {
-            Self::Wide => 680.0,
+            Self::Wide => 600.0,
             Self::Narrow => 328.0,
             Self::Alone => 800.0,
         }

@@ -123,10 +123,13 @@ impl Panel<'_> {
             }
         }
         canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0));
-        // The moment that counts goes through everything.
-        let ready = self.x(self.timeline.ready_ns);
+    }
+
+    /// Draws a part of the moment that counts, which goes through everything but letters.
+    fn ready(&self, canvas: &Canvas, (top, foot): (f64, f64)) {
+        let x = self.x(self.timeline.ready_ns);
         let stroke = Stroke { dashes: Some((4.0, 3.0)), ..Stroke::solid(INK, 1.0) };
-        canvas.line(&[(ready, self.top + 2.0 * TEXT_PX), (ready, foot)], stroke);
+        canvas.line(&[(x, top), (x, foot)], stroke);
     }
 
     fn graph(
@@ -149,6 +152,7 @@ impl Panel<'_> {
         corners.push((self.x(before), foot));
         canvas.polygon(&corners, COLOURS[colour].at(0.45));
         canvas.line(&[(self.left, foot), (self.right, foot)], Stroke::solid(SOFT_INK, 1.0));
+        self.ready(canvas, (top, foot));
     }
 
     /// Draws the processes, and returns the height that they take.
@@ -173,6 +177,11 @@ impl Panel<'_> {
             let is_late = from > f64::midpoint(self.left, self.right);
             let (x, side) =
                 if is_late { (to.min(self.right), HPos::Right) } else { (from + 3.0, HPos::Left) };
+            let width = text_px(&label, SMALL_PX);
+            let begin = if is_late { x - width } else { x };
+            if !(begin - 2.0..=begin + width + 2.0).contains(&self.x(self.timeline.ready_ns)) {
+                self.ready(canvas, (y, y + ROW_PX));
+            }
             canvas.text(&label, (x, y + ROW_PX / 2.0), small(side));
             y += ROW_PX;
         }

@@ -31,25 +31,25 @@ pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
         section id=(id) aria-labelledby=(title) {
             h2 id=(title) { (about.title) " " (parts::name(section)) }
             p.question { (about.question) }
-            div.answer {
-                @if let Some(disturbed) = &section.disturbed { p.disturbed { "Disturbed: " (disturbed) "." } }
-                p { (body.answer) }
-                @if !body.answers.is_empty() {
-                    ul { @for answer in &body.answers { li { (answer) } } }
+            div.evidence.tall[figures.len() > 1] {
+                div {
+                    (answer(section))
+                    @for note in &body.notes { p.note { (note) } }
                 }
+                @for figure in &figures { (figure) }
             }
-            @for note in &body.notes { p.note { (note) } }
-            @for figure in &figures { (figure) }
             (multiples)
-            @for table in &tables { (table) }
+            div.tables { @for table in &tables { (table) } }
             @if !details.is_empty() {
                 details {
                     summary { "Every subject, case by case (" (folded.len()) ")" }
-                    @for table in &details { (table) }
+                    div.tables { @for table in &details { (table) } }
                 }
             }
             @if let Some(latencies) = latencies { (latencies) }
             @if !section.failures.is_empty() { (failures(&section.failures, id)) }
+            div.sides {
+            div {
             h3 { "Method" }
             p {
                 (about.method) " "
@@ -64,12 +64,37 @@ pub(crate) fn section(section: &Section) -> Result<Markup, PlotError> {
                 }
             }
             @for left_out in &body.left_out { p.note { (left_out) } }
+            }
             @if !section.hosts.is_empty() {
-                h3 { "Machine" }
-                @for host in &section.hosts { (measured_on(host)) }
+                div {
+                    h3 { "Machine" }
+                    @for host in &section.hosts { (measured_on(host)) }
+                }
+            }
             }
         }
     })
+}
+
+/// Most parts of an answer that are open at once.
+const OPEN_ANSWERS: usize = 6;
+
+fn answer(section: &Section) -> Markup {
+    let Section { body, disturbed, .. } = section;
+    let (open, folded) = body.answers.split_at(body.answers.len().min(OPEN_ANSWERS));
+    html! {
+        div.answer {
+            @if let Some(disturbed) = disturbed { p.disturbed { "Disturbed: " (disturbed) "." } }
+            p { (body.answer) }
+            @if !open.is_empty() { ul { @for answer in open { li { (parts::answer(answer)) } } } }
+            @if !folded.is_empty() {
+                details {
+                    summary { (folded.len()) " more" }
+                    ul { @for answer in folded { li { (parts::answer(answer)) } } }
+                }
+            }
+        }
+    }
 }
 
 /// One chart is as wide as the text, several stand in a row.
@@ -85,10 +110,12 @@ fn latencies(latencies: &Latencies, id: &str) -> Result<Markup, PlotError> {
     })
 }
 
+/// Most errors that are open at once.
+const OPEN_FAILURES: usize = 6;
+
 fn failures(failures: &[FailedSamples], id: &str) -> Markup {
     let heading = format!("{id}-errors");
-    html! {
-        h3 id=(heading) { "Errors" }
+    let table = html! {
         div.scroll role="region" tabindex="0" aria-labelledby=(heading) {
             table.errors {
                 caption { span { "Samples that failed; their times are in no figure." } }
@@ -104,6 +131,11 @@ fn failures(failures: &[FailedSamples], id: &str) -> Markup {
                 } } }
             }
         }
+    };
+    html! {
+        h3 id=(heading) { "Errors" }
+        @if failures.len() <= OPEN_FAILURES { (table) }
+        @else { details { summary { (failures.len()) " kinds of errors" } (table) } }
     }
 }
 

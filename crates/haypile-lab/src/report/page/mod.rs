@@ -11,6 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;
 use super::number::bounded;
+use super::section::Section;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -60,24 +61,46 @@ fn head(report: &Report) -> Markup {
     }
 }
 
-/// Each question with its answer in a sentence, and a link to what it rests on.
+/// Returns a table of the questions, each with the first parts of its answer and a link to what it rests on.
 fn summary(report: &Report) -> Markup {
     html! {
         nav aria-labelledby="summary_title" {
             h2 #summary_title { "Summary" }
-            ol {
-                @for section in &report.sections {
-                    li {
-                        p.topic {
-                            a href={ "#" (section.anchor) } { (section.about.title) }
-                            " " (parts::name(section))
+            table.summary {
+                caption { "Each question with its answer" }
+                thead { tr { th scope="col" { "Question" } th scope="col" { "Answer" } } }
+                tbody {
+                    @for section in &report.sections { tr {
+                        th scope="row" {
+                            p.topic {
+                                a href={ "#" (section.anchor) } { (section.about.title) }
+                                " " (parts::name(section))
+                            }
+                            p.asked { (bounded(&section.about.question, MAX_QUESTION_CHARS)) }
                         }
-                        p.asked { (bounded(&section.about.question, MAX_QUESTION_CHARS)) }
-                        p.found { (section.in_short()) }
-                    }
+                        td.found { (found(section)) }
+                    } }
                 }
             }
         }
+    }
+}
+
+/// Returns the first parts of an answer, and the number of the others.
+fn found(section: &Section) -> Markup {
+    let body = &section.body;
+    let beyond = body.answers.len().saturating_sub(MAX_FOUND);
+    html! {
+        @if let Some(disturbed) = &section.disturbed { p.disturbed { "Disturbed: " (disturbed) "." } }
+        p { (bounded(&body.answer, MAX_ANSWER_CHARS)) }
+        @if !body.answers.is_empty() {
+            ul {
+                @for answer in body.answers.iter().take(MAX_FOUND) {
+                    li { (parts::answer(&bounded(answer, MAX_ANSWER_CHARS))) }
+                }
+            }
+        }
+        @if beyond > 0 { p.beyond { "and " (beyond) " more" } }
     }
 }
 
@@ -128,6 +151,10 @@ fn foot(report: &Report) -> Markup {
         }
     }
 }
+
+/// Most parts of an answer in the summary, and the longest text of one, in characters.
+const MAX_FOUND: usize = 3;
+const MAX_ANSWER_CHARS: usize = 1_000;
 
 /// Longest question of the summary, in characters.
 const MAX_QUESTION_CHARS: usize = 400;

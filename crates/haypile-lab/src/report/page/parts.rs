@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::super::chart::{Form, Picture, themed};
 use super::super::section::Section;
-use super::super::table::Table;
+use super::super::table::{Table, Tone};
 
 /// Tables with more columns are set smaller on paper.
 const MANY: usize = 12;
@@ -72,19 +72,57 @@ fn one_table(table: &Table, id: &str) -> Markup {
                 caption id=(id) { span { (table.caption) "." } }
                 thead { tr {
                     @for column in &table.columns {
-                        th.number[column.is_number] scope="col" { (column.name) }
+                        th.number[column.is_number] scope="col" { (breakable(&column.name)) }
                     }
                 } }
                 tbody {
-                    @for row in &table.rows { tr {
+                    @for (row, number_of_row) in table.rows.iter().zip(0..) { tr {
                         @for (at, cell) in row.iter().enumerate() {
-                            @if at == 0 { th scope="row" { (cell) } }
-                            @else { td.number[number(at)] { (cell) } }
+                            @if at == 0 { th scope="row" { (breakable(cell)) } }
+                            @else if let Some(tone) = tone(table, number_of_row, at) {
+                                td class=(tone) { (cell) }
+                            }
+                            @else if number(at) { td.number { (cell) } }
+                            @else { td { (breakable(cell)) } }
                         }
                     } }
                 }
             }
         }
+    }
+}
+
+/// Returns the class of a verdict; `None` of other cells.
+fn tone(table: &Table, row: usize, at: usize) -> Option<&'static str> {
+    let (column, tones) = table.verdicts.as_ref()?;
+    (at == *column).then(|| match tones.get(row) {
+        Some(Tone::Better) => "verdict better",
+        Some(Tone::Worse) => "verdict worse",
+        Some(Tone::Level) => "verdict level",
+        Some(Tone::Open) | None => "verdict open",
+    })
+}
+
+/// Characters of names behind which a line may end.
+const BREAKS: [char; 5] = [':', '=', '+', '/', '_'];
+
+/// Returns text whose names have places where a line may end: a browser breaks others in a word.
+fn breakable(text: &str) -> Markup {
+    html! {
+        @for part in text.split_inclusive(BREAKS) { (part) @if part.ends_with(BREAKS) { (PreEscaped("<wbr/>")) } }
+    }
+}
+
+/// Longest case of a part of an answer that is set off from the rest, in characters.
+const MAX_HEAD_CHARS: usize = 120;
+
+/// Returns a part of an answer, with the case that it is about set off.
+pub(crate) fn answer(text: &str) -> Markup {
+    match text.split_once(": ") {
+        Some((case, rest)) if case.chars().count() <= MAX_HEAD_CHARS => {
+            html! { strong { (case) ":" } " " (rest) }
+        }
+        _ => html! { (text) },
     }
 }
 
