@@ -32,8 +32,10 @@ pub struct Column {
 }
 
 impl Column {
-    /// The number of bodies of the largest size that is stored for which a level has room.
-    pub const LARGEST_BODIES: u64 = 16;
+    /// The number of bodies of the largest size that is stored for which a level has room: eight, as in browsers.
+    /// Chromium stores nothing above an eighth of its disk cache (`max_size / 8` in `net/disk_cache`), Firefox nothing
+    /// above an eighth, or 50 MB. Haypile's own HTTP cache has another default, a sixteenth.
+    pub const LARGEST_BODIES: u64 = 8;
 
     /// The name of the subject in results: an HTTP cache on a cache.
     pub fn subject(&self) -> String {
@@ -52,7 +54,7 @@ impl Column {
         }
     }
 
-    /// The longest body that is stored: a sixteenth of the larger level, so that a small disk cache
+    /// The longest body that is stored: an eighth of the larger level, so that a small disk cache
     /// behind a larger memory does not decide for both.
     pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };

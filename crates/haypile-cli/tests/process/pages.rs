@@ -1,5 +1,6 @@
 //! Page loads and requests over HTTP: by the counts of the origin, and not by times.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
 use std::thread;
@@ -120,6 +121,35 @@ fn servers_of_one_host_differ_by_scheme_and_port() {
             assert_eq!(sample["counts"]["origin_body_bytes"], 6000, "{sample}");
         }
     }
+}
+
+#[test]
+fn a_recording_with_waits_has_an_answer_with_them_and_one_without() {
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "visit.har");
+    // The second resource is asked for 300 ms after the first has come.
+    let text = har(&[("http://a.test/", "1000"), ("http://a.test/late", "1000")]);
+    let (first, last) = text.rsplit_once("T00:00:00Z").unwrap();
+    fs::write(&path, format!("{first}T00:00:00.305Z{last}")).unwrap();
+    let arguments = ["lab", "pages", &path, "--rounds", "2", "--sizes", "2MB", "--links", "wifi"];
+    let links = |json: &Value| -> BTreeSet<String> {
+        let all = samples(json);
+        all.iter().map(|it| it["parameters"]["link"].as_str().unwrap().to_owned()).collect()
+    };
+    let both = json(&[&arguments[..], &["--json"]].concat());
+    assert_eq!(links(&both), ["unshaped", "wifi", "wifi without waits"].map(str::to_owned).into());
+    for sample in samples(&both) {
+        assert!(sample["error"].is_null(), "{sample}");
+        let is_without = sample["parameters"]["link"] == "wifi without waits";
+        assert_eq!(sample["counts"]["waits_ns"].is_null(), is_without, "{sample}");
+        assert!(is_without || sample["wall_ns"].as_u64().unwrap() >= 300_000_000, "{sample}");
+    }
+    let without = json(&[&arguments[..], &["--json", "--no-waits"]].concat());
+    assert_eq!(links(&without), ["unshaped", "wifi"].map(str::to_owned).into());
+    let output = haypile(&arguments).output().unwrap();
+    let shown = crate::program::text(output.stdout);
+    assert!(shown.contains("visit.har, wifi: improvement"), "{shown}");
+    assert!(shown.contains("visit.har, wifi without waits: improvement"), "{shown}");
 }
 
 #[test]

@@ -297,8 +297,10 @@ pub(crate) const GENERATED: &str = "generated:";
 /// Returns the links of which a reader wants to know what a cache saves: without a network nothing is saved that a user
 /// would notice.
 pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
-    let has_network = links.iter().any(|link| link.link != UNSHAPED);
-    links.iter().filter(move |link| !has_network || link.link != UNSHAPED)
+    // Without the waits of a recording, it has words behind its name.
+    let is_network = |link: &LinkLoads| !link.link.starts_with(UNSHAPED);
+    let has_network = links.iter().any(is_network);
+    links.iter().filter(move |link| !has_network || is_network(link))
 }
 
 impl LinkLoads {
@@ -322,8 +324,7 @@ impl LinkLoads {
         let link = if self.link == UNSHAPED { "no link" } else { &*self.link };
         (!parts.is_empty()).then(|| {
             format!(
-                "Over {link}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens; \
-                 --no-waits leaves them out",
+                "Over {link}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens",
                 parts.join(" and ")
             )
         })

@@ -89,7 +89,7 @@ pub(crate) trait ColumnLoader {
     }
 
     /// Measures all columns over no link, and those whose counts differ over each of the others, if
-    /// the time that the user allows is enough for these.
+    /// the time that the user allows is enough for these. Returns the latter columns.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ pub(crate) trait ColumnLoader {
         columns: &[Self::Column],
         blocks: u64,
         session: &mut Session<'_>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<Self::Column>> {
         let pages = self.pages();
         let (host, visits) = (pages.host, pages.visits.len() as u64);
         let place = self.browser().map_or_else(String::new, |name| format!(" in {name}"));
@@ -112,10 +112,11 @@ pub(crate) trait ColumnLoader {
         host.begin(all, format!("loading pages{place} over no link"))?;
         let counted = self.link(server, &LinkProfile::unshaped(), columns, counting, session)?;
         host.finish();
-        if shaped.is_empty() {
-            return Ok(());
-        }
         let distinct = distinct::<Self>(columns, &counted);
+        let chosen: Vec<_> = distinct.iter().map(|&at| columns[at].clone()).collect();
+        if shaped.is_empty() {
+            return Ok(chosen);
+        }
         let loads = distinct.iter().filter_map(|&at| counted[at].as_ref().ok());
         let estimate: Duration = shaped
             .iter()
@@ -137,13 +138,31 @@ pub(crate) trait ColumnLoader {
             humantime::format_duration(estimate)
         ));
         pages.time.map_or(Ok(()), |time| time.check(estimate))?;
-        let distinct: Vec<_> = distinct.iter().map(|&at| columns[at].clone()).collect();
         for link in shaped {
-            let all = distinct.len() as u64 * visits * blocks;
-            host.begin(all, format!("loading pages{place} over {link}"))?;
-            self.link(server, link, &distinct, blocks, session)?;
-            host.finish();
+            self.columns(server, link, &chosen, blocks, session)?;
         }
+        Ok(chosen)
+    }
+
+    /// Measures these columns over a link, with the progress on the terminal.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`link`](Self::link).
+    fn columns(
+        &self,
+        server: &mut SiteServer,
+        link: &LinkProfile,
+        columns: &[Self::Column],
+        blocks: u64,
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<()> {
+        let pages = self.pages();
+        let place = self.browser().map_or_else(String::new, |name| format!(" in {name}"));
+        let all = columns.len() as u64 * pages.visits.len() as u64 * blocks;
+        pages.host.begin(all, format!("loading pages{place} over {}", link.name))?;
+        self.link(server, link, columns, blocks, session)?;
+        pages.host.finish();
         Ok(())
     }
 }

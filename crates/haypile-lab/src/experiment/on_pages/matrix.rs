@@ -104,7 +104,7 @@ pub(crate) fn refusals(site: &Site, columns: &[Column]) -> Option<String> {
     let refused: Vec<String> = cached.filter_map(refused).collect();
     (!refused.is_empty()).then(|| {
         with_plain_spaces(&format!(
-            "warning: a cache refuses bodies above a sixteenth of its size, and saves nothing of their time: {} of \
+            "warning: a cache refuses bodies above an eighth of its size, as browsers do, and saves nothing of their time: {} of \
              {} cacheable resources",
             refused.join(", "),
             grouped(site.cacheable().count() as u64)
@@ -150,9 +150,9 @@ mod tests {
             !said.contains("20MB") && !said.contains("both") && !said.contains("memory"),
             "{said}"
         );
-        assert_eq!(refusals(&site, &columns(&[16_000_000])), None, "a sixteenth is stored");
+        assert_eq!(refusals(&site, &columns(&[8_000_000])), None, "an eighth is stored");
         let visits = Visits::of_pages([0, 0]);
         let description = description(&site, &visits);
-        assert!(description.contains("(caches above 16MB differ in nothing)"), "{description}");
+        assert!(description.contains("(caches above 8MB differ in nothing)"), "{description}");
     }
 }

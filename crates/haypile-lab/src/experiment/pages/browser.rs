@@ -96,7 +96,8 @@ pub(super) fn measure(
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
     };
     let columns = columns(proxy_bytes, sizes, pages.disks);
-    run.links(server, &options.links, &columns, options.blocks, session)
+    run.links(server, &options.links, &columns, options.blocks, session)?;
+    Ok(())
 }
 
 /// Everything that the columns of a browser have in common.

@@ -146,7 +146,8 @@ fn measure(
     columns: &[Column],
     session: &mut Session<'_>,
 ) -> anyhow::Result<()> {
-    pages.links(server, &options.links, columns, options.blocks, session)?;
+    let distinct = pages.links(server, &options.links, columns, options.blocks, session)?;
+    without_waits(options, pages, &distinct, session)?;
     if options.kills == 0 {
         return Ok(());
     }
@@ -159,6 +160,32 @@ fn measure(
     pages.host.finish();
     Ok(())
 }
+
+/// Measures the same columns over the same links without the waits of a recording, if it has any: how much a cache
+/// saves of a load depends on them more than on the cache.
+fn without_waits(
+    options: &PagesOptions,
+    pages: &PageRun<'_>,
+    columns: &[Column],
+    session: &mut Session<'_>,
+) -> anyhow::Result<()> {
+    let is_recorded = !options.hars.is_empty();
+    if !is_recorded || pages.site.pages.iter().all(|page| page.waits().is_zero()) {
+        return Ok(());
+    }
+    let mut site = pages.site.clone();
+    site.drop_waits();
+    let pages = PageRun { site: &site, run: pages.run.clone(), ..*pages };
+    let mut server = SiteServer::start(&site, options.protocol)?;
+    for link in &options.links {
+        let link = LinkProfile { name: format!("{}{NO_WAITS}", link.name), ..link.clone() };
+        pages.columns(&mut server, &link, columns, options.blocks, session)?;
+    }
+    Ok(())
+}
+
+/// The end of the name of a link over which the waits of a recording were left out.
+const NO_WAITS: &str = " without waits";
 
 /// The rows of kills.
 fn killed(samples: &[Sample]) -> impl Iterator<Item = &Sample> {

@@ -74,7 +74,8 @@ pub struct PagesOptions {
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
     #[arg(long, value_name = "NAME=PATH", value_parser = Medium::from_str)]
     pub disk_at: Vec<Medium>,
-    /// Leave out the waits between resources: the execution of scripts and timers, as a HAR has them
+    /// Only load the pages without the waits between resources, the execution of scripts and timers, that
+    /// a HAR has [default: with them, and once more without]
     #[arg(long)]
     pub no_waits: bool,
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
