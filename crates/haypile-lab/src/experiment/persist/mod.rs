@@ -31,6 +31,7 @@ mod options;
 mod places;
 mod printout;
 mod section;
+mod source;
 
 pub use case::{PersistPart, Sizes, USED_EVERY, cases};
 pub use entries::{LIMIT_BYTES, sizes, sizes_below, total_bytes};

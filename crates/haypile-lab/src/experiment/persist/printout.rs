@@ -4,6 +4,7 @@ use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
 
 use super::section::tables;
+use super::source;
 use crate::experiment::Printout;
 use crate::report::case::cases;
 
@@ -13,6 +14,7 @@ pub(super) fn printout(samples: &[Sample], _: &[Contender]) -> Printout {
     for table in tables(&cases(&samples.iter().collect())) {
         printout.show(&table);
     }
+    printout.show(&source::table());
     printout.errors(samples);
     printout
 }

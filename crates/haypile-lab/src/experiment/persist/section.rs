@@ -2,6 +2,7 @@
 
 use haypile_measure::figure::{self, Figure};
 
+use super::source;
 use crate::report::body::figures::{MAX_MULTIPLES, bars, written};
 use crate::report::body::front;
 use crate::report::case::{self, Case, Entrant};
@@ -60,6 +61,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body.answers = parts;
     body.tables.push(front::table(cases.iter(), &varying, &figure::PART_WALL));
     body.tables.extend(tables(cases));
+    body.tables.push(source::table());
     body
 }
 

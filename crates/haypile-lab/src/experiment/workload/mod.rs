@@ -6,6 +6,7 @@ mod kind;
 mod options;
 mod printout;
 mod section;
+mod source;
 
 pub use groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 use haypile_measure::measure::Contender;

@@ -4,7 +4,7 @@ use haypile_measure::figure;
 use haypile_measure::measure::Contender;
 use haypile_measure::result::{Sample, Samples};
 
-use super::Workload;
+use super::{Workload, source};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 
@@ -22,7 +22,8 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
         let cells = names.iter().map(|name| cell(name, &own));
         [contender.subject.to_string(), language].into_iter().chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> = contenders.iter().map(row).collect();
+    let own = contenders.iter().map(row);
+    let rows: Vec<Vec<String>> = own.chain(source::rows(&names)).collect();
     let mut printout = Printout::default();
     printout.table(header, 2, 1, rows).gap().append(table::printout(samples, contenders));
     printout

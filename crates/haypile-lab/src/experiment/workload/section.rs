@@ -3,6 +3,7 @@
 use haypile_measure::figure::{self, Figure};
 use haypile_number::Quantity;
 
+use super::source;
 use crate::report::body::details::details_of;
 use crate::report::body::figures::{MAX_MULTIPLES, bars, picture, written};
 use crate::report::body::front;
@@ -51,6 +52,7 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     }
     body.answers = parts;
     body.tables.push(front::table(timed.into_iter(), &varying, TIMES[0]));
+    body.tables.push(source::table());
     details_of(&mut body, cases, &varying, TIMES);
     body
 }
