@@ -5,6 +5,7 @@ the system's; where it is not installed, the test is skipped and a line says how
 HAYPILE_REQUIRE_RIVALS=1 that is a failure.
 """
 
+import base64
 import os
 import re
 import shutil
@@ -23,6 +24,17 @@ RECORD = "record/2026-11-22-2core-amd-epyc"
 # Starts of programs with timelines, page loads, and icons.
 LATER = [f"record/2026-11-24-2core-amd-epyc/{name}.jsonl" for name in ("startup", "pages", "icons")]
 LOOK = (Path(__file__).parent / "page.js").read_text()
+SHAPES = Path(__file__).parent / "shapes"
+DIFFERENCE = (Path(__file__).parent / "difference.js").read_text()
+# The part of a chart's pixels that may differ: edges are drawn softly, by each version of a browser in its own way.
+TOLERANCE = 0.005
+# A chart of each kind.
+PICTURES = {
+    "bars": "#startup .multiples figure >> nth=0",
+    "points": "#startup .multiples figure >> nth=2",
+    "lines": "#pages .evidence figure >> nth=1",
+    "timelines": "#startup .evidence figure >> nth=0",
+}
 WIDTHS = (360, 400, 768, 1280)
 SCHEMES = ("light", "dark")
 # A4 with margins of 15 mm, in pixels of 1/96 inch.
@@ -104,6 +116,25 @@ class ReportTest(unittest.TestCase):
             with self.subTest(width=width):
                 self.assertEqual(chart["x"] >= answer["x"] + answer["width"], is_beside)
                 self.assertEqual(chart["y"] < answer["y"] + answer["height"], is_beside)
+
+    def test_charts_look_as_they_did(self) -> None:
+        """The shapes of charts, without their letters: fonts differ between machines, and our own code places shapes."""
+        page = self.open()
+        page.add_style_tag(content="svg text { visibility: hidden } svg { width: auto !important }")
+        # The report loads nothing, not even a picture to compare.
+        blank = self.browser.new_page()
+        self.addCleanup(blank.close)
+        for name, place in PICTURES.items():
+            with self.subTest(chart=name):
+                found = page.locator(place).locator("svg:visible").first.screenshot()
+                kept = SHAPES / f"{name}.png"
+                if os.environ.get("HAYPILE_ACCEPT_PICTURES") == "1":
+                    kept.write_bytes(found)
+                both = [base64.b64encode(data).decode() for data in (found, kept.read_bytes())]
+                part = blank.evaluate(DIFFERENCE, both)
+                if part > TOLERANCE:
+                    (TARGET / f"{name}.png").write_bytes(found)
+                self.assertLessEqual(part, TOLERANCE, f"now {TARGET / name}.png; HAYPILE_ACCEPT_PICTURES=1 keeps it")
 
     def test_schemes_differ(self) -> None:
         colours = [self.open(scheme=scheme).evaluate(

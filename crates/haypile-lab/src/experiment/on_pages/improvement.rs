@@ -324,7 +324,7 @@ impl LinkLoads {
         let link = if self.link == UNSHAPED { "no link" } else { &*self.link };
         (!parts.is_empty()).then(|| {
             format!(
-                "Over {link}, {} without a cache are waits of the recording (scripts, timers), which no cache shortens",
+                "Over {link}, {} without a cache are waits of the pages (scripts, timers), which no cache shortens",
                 parts.join(" and ")
             )
         })

@@ -62,12 +62,25 @@ impl Element for HarPage {
     }
 }
 
-/// Parses a file's contents, with or without a byte order mark.
+/// Parses a file's contents, with or without a byte order mark, and the call of a function around them.
 pub(super) fn parse(bytes: &[u8]) -> Result<Log, String> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bytes = argument(bytes).unwrap_or(bytes);
     let document: HarDocument = serde_json::from_slice(bytes)
         .map_err(|error| format!("not a HAR file: {error}; save the page load as HAR again"))?;
     document.log.ok_or_else(|| "not a HAR file: it has no 'log'".to_owned())
+}
+
+/// Returns the argument of a call, as in `onInputData({...});`: JSON that a page may load from another host (JSONP) is
+/// written so. `None` for anything else.
+fn argument(bytes: &[u8]) -> Option<&[u8]> {
+    let (name, rest) = bytes.split_at(bytes.iter().position(|byte| *byte == b'(')?);
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
+    let name = name.trim_ascii();
+    let rest = rest.trim_ascii_end();
+    let rest = rest.strip_suffix(b";").unwrap_or(rest).trim_ascii_end();
+    let inner = rest.strip_prefix(b"(")?.strip_suffix(b")")?;
+    (!name.is_empty() && name.iter().all(is_of_name)).then_some(inner)
 }
 
 #[derive(Deserialize)]

@@ -29,8 +29,11 @@ mod pages;
 mod resources;
 mod size;
 
+use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
+
+use flate2::read::MultiGzDecoder;
 
 use super::error::SiteError;
 use super::source::{SiteSource, read_bounded};
@@ -44,7 +47,7 @@ pub const MAX_HAR_ENTRIES: usize = 100_000;
 /// The largest number of pages.
 pub const MAX_HAR_PAGES: usize = 1_000;
 
-/// Reads a HAR file of at most [`MAX_HAR_BYTES`]; `now` is the time that the HAR's first request
+/// Reads a HAR file of at most [`MAX_HAR_BYTES`], also one that gzip has compressed; `now` is the time that the HAR's first request
 /// is moved to.
 ///
 /// # Errors
@@ -52,7 +55,24 @@ pub const MAX_HAR_PAGES: usize = 1_000;
 /// [`SiteError::Io`], [`SiteError::TooLarge`], and those of [`parse`].
 pub fn read(path: &Path, now: SystemTime) -> Result<SiteSource, SiteError> {
     let advice = "save the HAR without content, or only the page's own requests";
-    parse(path, &read_bounded(path, MAX_HAR_BYTES, advice)?, now)
+    let bytes = read_bounded(path, MAX_HAR_BYTES, advice)?;
+    let bytes = if bytes.starts_with(GZIP) { unpacked(path, &bytes, advice)? } else { bytes };
+    parse(path, &bytes, now)
+}
+
+/// The beginning of a file that gzip has compressed.
+const GZIP: &[u8] = &[0x1F, 0x8B];
+
+/// Returns the contents of a compressed file, which are as bounded as those of any other.
+fn unpacked(path: &Path, bytes: &[u8], advice: &'static str) -> Result<Vec<u8>, SiteError> {
+    let mut unpacked = Vec::new();
+    let mut reader = MultiGzDecoder::new(bytes).take(MAX_HAR_BYTES + 1);
+    let io = |source| SiteError::Io { path: path.into(), source };
+    reader.read_to_end(&mut unpacked).map_err(io)?;
+    if unpacked.len() as u64 > MAX_HAR_BYTES {
+        return Err(SiteError::TooLarge { path: path.into(), limit: MAX_HAR_BYTES, advice });
+    }
+    Ok(unpacked)
 }
 
 /// Reads the contents of a HAR file; `path` is for messages.

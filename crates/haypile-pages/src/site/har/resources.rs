@@ -47,8 +47,8 @@ pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) ->
     for (count, what) in [
         (unsendable, "header lines dropped: they are too long, too many, or not visible ASCII"),
         (
-            count(|best| best.exchange.status == 304),
-            "resources known by a 304 alone: their bodies are empty",
+            count(|best| best.exchange.status == 304 && !best.has_body()),
+            "resources known by a 304 alone, without a size: their bodies are empty",
         ),
         (
             count(|best| best.exchange.status == 206),
@@ -102,7 +102,12 @@ impl<'a> Best<'a> {
     }
 
     fn has_body(&self) -> bool {
-        ![204, 304].contains(&self.exchange.status)
+        match self.exchange.status {
+            204 => false,
+            // The browser had it already: without a cache it comes.
+            304 => self.body != BodySize::Unknown,
+            _ => true,
+        }
     }
 }
 

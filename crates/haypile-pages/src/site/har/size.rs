@@ -19,6 +19,9 @@ pub(super) enum BodySize {
 impl BodySize {
     /// Reads the size of a response with these headers, which have names in lower case.
     pub(super) fn read(response: &Value, headers: &[(String, String)]) -> Self {
+        if response.get("status").and_then(Value::as_u64) == Some(304) {
+            return Self::of_confirmed(response);
+        }
         let content = response.get("content").unwrap_or(&Value::Null);
         let bytes = |value: Option<&Value>| value.and_then(number).and_then(whole);
         let above_0 = |bytes: Option<u64>| bytes.filter(|bytes| *bytes > 0);
@@ -47,6 +50,15 @@ impl BodySize {
             (None, Some(bytes)) => Self::Decoded(bytes),
             (None, None) if bytes(response.get("bodySize")) == Some(0) => Self::Transferred(0),
             (None, None) => Self::Unknown,
+        }
+    }
+
+    /// Returns the size of a body that the browser had and the server confirmed. What came was headers.
+    fn of_confirmed(response: &Value) -> Self {
+        let decoded = response.get("content").and_then(|content| content.get("size"));
+        match decoded.and_then(number).and_then(whole) {
+            Some(bytes) if bytes > 0 => Self::Decoded(bytes),
+            _ => Self::Unknown,
         }
     }
 

@@ -1,4 +1,5 @@
 use std::env;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -145,16 +146,20 @@ fn first_and_repeat_view_are_two_pages_over_the_same_resources() {
             entry("http://a/x.css", 20, 10, "text/css"),
             second(with(entry("http://a/", 4000, 1, "text/html"), "_fromCache", json!("disk"))),
             not_modified("http://a/only", 6000),
+            with(not_modified("http://a/had", 6500), "response.content.size", json!(700)),
         ]),
     );
     let site = &source.site;
-    assert_eq!((site.pages.len(), site.resources.len()), (2, 3));
+    assert_eq!((site.pages.len(), site.resources.len()), (2, 4));
     assert_eq!(site.pages[1].name, "view (2)");
     let css = site.resources.iter().find(|resource| resource.url == "http://a/x.css").unwrap();
     assert_eq!((css.status, css.kind, css.body_len()), (200, ResourceKind::Css, 1000));
     let only = site.resources.iter().find(|resource| resource.url.ends_with("only")).unwrap();
     assert_eq!((only.status, only.body_len()), (200, 0));
     assert!(source.warnings.iter().any(|w| w.contains("1 resources known by a 304")));
+    // The browser had it, and a load without a cache needs it.
+    let had = site.resources.iter().find(|resource| resource.url.ends_with("had")).unwrap();
+    assert_eq!((had.status, had.body_len()), (200, 700));
 }
 
 #[test]
@@ -452,4 +457,41 @@ fn what_a_browser_requests_after_a_page_is_loaded_is_not_waited_for() {
     for unknown in [json!(-1), json!(null), json!("x")] {
         assert_eq!(needed(unknown), [true; 3]);
     }
+}
+
+#[test]
+fn a_call_around_a_har_and_gzip_are_taken_off() {
+    let text =
+        json!({"log": {"pages": [], "entries": [entry("http://a.test/", 0, 5, "text/html")]}});
+    let text = text.to_string();
+    for whole in [
+        format!("onInputData({text});"),
+        format!("\u{feff} a.b_c$1 ({text})\n"),
+        format!("x({text})  ;  "),
+    ] {
+        let site = parse_text(&whole).unwrap().site;
+        assert_eq!(urls(&site), ["http://a.test/"], "{whole}");
+    }
+    for wrong in
+        [format!("({text})"), format!("a-b({text})"), format!("x({text}"), "x()".to_owned()]
+    {
+        assert!(parse_text(&wrong).unwrap_err().to_string().contains("not a HAR file"), "{wrong}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.har.gz");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    std::fs::write(&path, &packed).unwrap();
+    assert_eq!(urls(&read(&path, now()).unwrap().site), ["http://a.test/"]);
+    std::fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+    assert!(read(&path, now()).is_err(), "a part of a file");
+    // What is small compressed may be enormous.
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..=MAX_HAR_BYTES >> 20 {
+        bomb.write_all(&[b' '; 1 << 20]).unwrap();
+    }
+    std::fs::write(&path, bomb.finish().unwrap()).unwrap();
+    let error = read(&path, now()).unwrap_err().to_string();
+    assert!(error.contains("268435456") || error.contains("256"), "{error}");
 }
