@@ -489,7 +489,7 @@ fn a_call_around_a_har_and_gzip_are_taken_off() {
     // What is small compressed may be enormous.
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for _ in 0..=MAX_HAR_BYTES >> 20 {
-        bomb.write_all(&[b' '; 1 << 20]).unwrap();
+        bomb.write_all(&vec![b' '; 1 << 20]).unwrap();
     }
     std::fs::write(&path, bomb.finish().unwrap()).unwrap();
     let error = read(&path, now()).unwrap_err().to_string();
