@@ -1,12 +1,16 @@
 //! Two commands compared: by counts, orders and outcomes, and not by times.
 
 use std::fs;
+use std::io::Read;
 use std::process::Output;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{FAILURE, NEGATIVE, haypile, path_in, text};
+use crate::program::{FAILURE, INTERRUPTED, NEGATIVE, haypile, path_in, text};
 
 /// Runs it with the working directory in a folder.
 fn bench(folder: &TempDir, words: &[&str]) -> Output {
@@ -53,7 +57,90 @@ fn each_block_has_both_commands_and_the_first_once_more_in_an_order_that_changes
     assert!(orders.len() > 1, "{orders:?}");
     let case = &json["cases"][0];
     assert_eq!((&case["a"], &case["b"]), (&"true".into(), &"true".into()));
-    assert!(case["answer"].as_str().unwrap().contains('B'), "{case}");
+    // No difference of a thing from itself is certain, and the answer is the last line.
+    let answer = case["answer"].as_str().unwrap();
+    assert!(!answer.starts_with("B takes 0"), "{answer}");
+    let printed = text(bench(&folder, &["true", "true", "--blocks", "2"]).stdout);
+    let last = printed.lines().last().unwrap();
+    assert!(last.starts_with("B - A is ") && last.contains("fewer than 6 blocks"), "{last}");
+}
+
+#[test]
+fn commands_that_differ_by_a_variable_are_told_apart_everywhere() {
+    let folder = TempDir::new().unwrap();
+    let (out, file) = (path_in(&folder, "rows.jsonl"), path_in(&folder, "times.json"));
+    let run = |a: &str, b: &str| {
+        let options = ["--env", "Y=2", "--env-a", a, "--env-b", b, "--blocks", "2", "--out", &out];
+        let output = bench(
+            &folder,
+            &[&["true", "true"], &options[..], &["--export-hyperfine", &file]].concat(),
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+        text(output.stdout)
+    };
+    let printed = run("X=a b", "X=1");
+    assert!(printed.contains("A: Y=2 X='a b' true; B: Y=2 X=1 true, ready"), "{printed}");
+    assert!(fs::read_to_string(&file).unwrap().contains("Y=2 X=1 true"));
+    run("X=1", "X=3");
+    // Two questions, though the commands are the same.
+    let rows = fs::read_to_string(&out).unwrap();
+    let cases: std::collections::BTreeSet<String> = rows
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).unwrap()["parameters"]["a"].to_string())
+        .filter(|a| a != "null")
+        .collect();
+    assert_eq!(cases.len(), 2, "{cases:?}");
+    let refused = |options: &[&str], said: &str| {
+        let output = bench(&folder, &[&["true", "true"], options].concat());
+        assert_eq!(output.status.code(), Some(FAILURE));
+        let error = text(output.stderr);
+        assert!(error.contains(said), "{error}");
+    };
+    refused(&["--env-a", "X=1", "--env-b", "X=1"], "X=1 is set by --env-a and by --env-b");
+    refused(&["--env-a", "X=1", "--env-a", "X=2"], "--env-a sets X twice");
+    // It is in the environment of both.
+    refused(
+        &["--env-b", "NO_COLOR=1"],
+        "NO_COLOR=1 of --env-b is in the environment of all conditions",
+    );
+}
+
+#[test]
+fn an_interruption_cleans_up_and_every_error_is_said() {
+    let folder = TempDir::new().unwrap();
+    let cleanup = "touch cleaned; echo broken; exit 3";
+    let mut lab = haypile(&[
+        "bench",
+        "sh -c 'echo x >> starts; exec sleep 600'",
+        "true",
+        "--cleanup",
+        cleanup,
+        "--prepare",
+        "echo x >> before",
+        "--conclude",
+        "echo x >> after",
+    ])
+    .current_dir(&folder)
+    .spawn()
+    .unwrap();
+    let begin = Instant::now();
+    while lines(&folder, "starts").is_empty() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "it does not start");
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&lab), Signal::INT).unwrap();
+    let mut said = String::new();
+    lab.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(lab.wait().unwrap().code(), Some(INTERRUPTED));
+    assert!(folder.path().join("cleaned").exists());
+    assert!(
+        said.contains("interrupted")
+            && said.contains("error: --cleanup")
+            && said.contains("broken"),
+        "{said}"
+    );
+    // What came before the start is undone.
+    assert_eq!(lines(&folder, "before").len(), lines(&folder, "after").len());
 }
 
 /// The control is treated as A is, and everything else is known by counting.
@@ -154,6 +241,9 @@ fn what_only_a_shell_understands_is_refused_without_one() {
         (&["true"][..], "2 values required"),
         (&[], "write two commands, each in quotes"),
         (&["true", ""], "a command is empty"),
+        (&["true", " ", "--shell"], "a command is empty"),
+        (&["'' x", "true"], "the name of the program is empty"),
+        (&["--import-hyperfine", "x", "--blocks", "9"], "cannot be used with"),
         (&["true", "echo 'x"], "a quote, or a backslash, has no end"),
     ] {
         let output = bench(&folder, words);

@@ -46,14 +46,13 @@ impl Printout {
             match block {
                 Block::Text(lines) => {
                     for line in lines.lines().filter(|line| !line.is_empty()) {
-                        text.push_str(line);
+                        text.push_str(&escaped(line));
                         text.push_str("\n\n");
                     }
                 }
                 Block::Table { header, text_columns, rows, .. } => {
                     let line = |cells: &[String]| {
-                        let cells: Vec<String> =
-                            cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+                        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
                         format!("| {} |\n", cells.join(" | "))
                     };
                     text.push_str(&line(header));
@@ -138,6 +137,18 @@ impl Printout {
     }
 }
 
+/// Returns text in which nothing is markup, as commands of users may have.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        if "\\`*_<>|[]#".contains(letter) {
+            escaped.push('\\');
+        }
+        escaped.push(if letter.is_control() { '\u{FFFD}' } else { letter });
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,9 +156,10 @@ mod tests {
     #[test]
     fn markdown_has_paragraphs_and_tables_whose_cells_hold_bars() {
         let mut printout = Printout::default();
-        printout.text("One.\nTwo.\n");
+        printout.text("One <b>.\nTwo\u{1b} *.\n");
         printout.table(["a", "b"], 1, 1, vec![vec!["x | y".to_owned(), "1".to_owned()]]);
-        let expected = "One.\n\nTwo.\n\n| a | b |\n|---|---:|\n| x \\| y | 1 |\n\n";
+        let expected =
+            "One \\<b\\>.\n\nTwo\u{FFFD} \\*.\n\n| a | b |\n|---|---:|\n| x \\| y | 1 |\n\n";
         assert_eq!(printout.markdown(), expected);
     }
 }

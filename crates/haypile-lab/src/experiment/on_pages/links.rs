@@ -122,7 +122,7 @@ pub(crate) trait ColumnLoader {
             .iter()
             .flat_map(|link| loads.clone().map(move |loads| estimate(pages.site, link, loads)))
             .sum();
-        let times = u32::try_from(blocks).unwrap_or(u32::MAX);
+        let times = u32::try_from(blocks).unwrap_or(u32::MAX).saturating_mul(pages.passes);
         let estimate = Duration::from_secs(estimate.saturating_mul(times).as_secs() + 1);
         let (of, why) = match self.browser() {
             Some(name) => (format!(" of {name}"), ""),

@@ -36,6 +36,8 @@ pub(crate) struct PageRun<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
+    /// The number of passes over each link: two with the waits of a recording and without.
+    pub(crate) passes: u32,
 }
 
 /// The time that the user allows the loads of a run.

@@ -35,6 +35,7 @@ use super::on_pages::matrix;
 use super::on_pages::measure::{PageRun, TimeLimit};
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
+use haypile_pages::site::Site;
 use haypile_pages::{Column, ColumnKind, LoaderSettings, SiteServer};
 
 /// Name of the experiment.
@@ -124,6 +125,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         run: session.run.clone(),
         host,
         time: options.time.map(TimeLimit::begin),
+        passes: if has_recorded_waits(options, &site) { 2 } else { 1 },
     };
     let mut measured = measure(options, &pages, &mut server, &columns, &mut session);
     if let (Ok(()), Some(browser)) = (&measured, &browser) {
@@ -169,8 +171,7 @@ fn without_waits(
     columns: &[Column],
     session: &mut Session<'_>,
 ) -> anyhow::Result<()> {
-    let is_recorded = !options.hars.is_empty();
-    if !is_recorded || pages.site.pages.iter().all(|page| page.waits().is_zero()) {
+    if !has_recorded_waits(options, pages.site) {
         return Ok(());
     }
     let mut site = pages.site.clone();
@@ -182,6 +183,11 @@ fn without_waits(
         pages.columns(&mut server, &link, columns, options.blocks, session)?;
     }
     Ok(())
+}
+
+/// Returns whether pages wait as a recording did.
+fn has_recorded_waits(options: &PagesOptions, site: &Site) -> bool {
+    !options.hars.is_empty() && site.pages.iter().any(|page| !page.waits().is_zero())
 }
 
 /// The end of the name of a link over which the waits of a recording were left out.

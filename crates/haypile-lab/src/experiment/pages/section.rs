@@ -15,7 +15,7 @@ use crate::experiment::on_pages::improvement::{
 use crate::experiment::on_pages::saved::Saved;
 use crate::report::body::curves::{Over, picture};
 use crate::report::body::details;
-use crate::report::body::figures::{MAX_BARS, picture as bars_of};
+use crate::report::body::figures::of_columns;
 use crate::report::case::{Case, varying};
 use crate::report::chart::{Bar, Picture, Series};
 use crate::report::number::list;
@@ -32,7 +32,9 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let mut body = Body { answer: answer(&links), ..Body::default() };
     for link in noticed(&links) {
         let counted = counted(&link.site);
-        body.figures.extend(saved(link, counted));
+        let (figure, left_out) = saved(link, counted);
+        body.figures.extend(figure);
+        body.left_out.extend(left_out);
         body.figures.extend(times(link, counted));
         body.tables.push(matrix(link, counted));
         body.notes.extend(link.waits().map(|waits| format!("{waits}.")));
@@ -143,8 +145,8 @@ fn times(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<Picture> {
 }
 
 /// Returns a chart of the part of the load time that each cache saves over none.
-fn saved(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<Picture> {
-    let none = link.baseline("none")?;
+fn saved(link: &LinkLoads, counted: Option<&LinkLoads>) -> (Option<Picture>, Option<String>) {
+    let Some(none) = link.baseline("none") else { return (None, None) };
     let views = [View::First, View::Repeat];
     let bar = |(name, _): &(ColumnName, ColumnLoads)| {
         let (loads, _) = link.or_equal(name, counted).filter(|_| name.kind != "none")?;
@@ -152,10 +154,10 @@ fn saved(link: &LinkLoads, counted: Option<&LinkLoads>) -> Option<Picture> {
         Some(Bar::new(name.to_string(), views.map(value).to_vec()))
     };
     let columns = &counted.unwrap_or(link).columns;
-    let bars: Vec<Bar> = columns.iter().filter_map(bar).take(MAX_BARS).collect();
+    let bars: Vec<Bar> = columns.iter().filter_map(bar).collect();
     let measures = views.map(|view| format!("{view} views")).to_vec();
     let title = format!("Less load time over {}, {}", link.link, link.site);
-    (!bars.is_empty()).then(|| bars_of(title, Quantity::Share, measures, bars))
+    of_columns(title, Quantity::Share, measures, bars)
 }
 
 fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {

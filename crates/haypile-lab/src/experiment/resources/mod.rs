@@ -109,6 +109,7 @@ fn run(options: &ResourcesOptions, asked: Option<Asked>, host: &dyn Host) -> any
         run: session.run.clone(),
         host,
         time: None,
+        passes: 1,
     };
     let measured = measure(options, &pages, &mut server, &columns, &mut session);
     session.end(measured, no_fields, printout::printout)

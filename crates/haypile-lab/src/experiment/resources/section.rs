@@ -6,7 +6,7 @@ use haypile_number::Quantity;
 
 use super::super::on_pages::improvement::{ColumnLoads, ColumnName, LinkLoads, View, links};
 use crate::report::body::details;
-use crate::report::body::figures::{MAX_BARS, picture};
+use crate::report::body::figures::of_columns;
 use crate::report::case::{Case, varying};
 use crate::report::chart::{Bar, Picture};
 use crate::report::section::Body;
@@ -15,7 +15,10 @@ use crate::report::table::{NOTHING, Table};
 pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let links = links(samples.iter().copied());
     let mut body = Body { answer: answer(&links), ..Body::default() };
-    body.figures.extend(links.iter().filter_map(bars));
+    for (figure, left_out) in links.iter().map(bars) {
+        body.figures.extend(figure);
+        body.left_out.extend(left_out);
+    }
     body.tables.extend(links.iter().map(table));
     details::details(&mut body, cases, &varying(cases));
     body
@@ -44,17 +47,17 @@ fn answer(links: &[LinkLoads]) -> String {
 }
 
 /// Returns a chart of the mean times of the first and of the second load.
-fn bars(link: &LinkLoads) -> Option<Picture> {
+fn bars(link: &LinkLoads) -> (Option<Picture>, Option<String>) {
     let views = [View::First, View::Repeat];
     let bar = |(name, loads): &(ColumnName, ColumnLoads)| {
         let value = |view| loads.mean_ns(view).map(Estimate::exact);
         Bar::new(name.to_string(), views.map(value).to_vec())
     };
     let good = link.columns.iter().filter(|(_, loads)| loads.error.is_none());
-    let bars: Vec<Bar> = good.map(bar).take(MAX_BARS).collect();
+    let bars: Vec<Bar> = good.map(bar).collect();
     let measures = views.map(|view| format!("{view} loads")).to_vec();
     let title = format!("Mean time of all resources over {}, {}", link.link, link.site);
-    (!bars.is_empty()).then(|| picture(title, Quantity::Time, measures, bars))
+    of_columns(title, Quantity::Time, measures, bars)
 }
 
 /// Returns the table of a link: times and requests of its columns.

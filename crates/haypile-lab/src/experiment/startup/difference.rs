@@ -57,8 +57,10 @@ pub(super) enum StartVerdict {
     NotSignificant,
     /// There are fewer blocks than an interval needs.
     TooFew,
-    /// The difference is certain, and so small that it counts as none.
+    /// The difference is certain, and so small that it counts as none, wherever it lies in its interval.
     Small,
+    /// The difference is certain, and whether it is large enough to count is open.
+    OpenSize,
     /// The reference differs from itself as much.
     WithinControl,
     /// In most blocks a start waited for a processor: wall time says nothing of the cache.
@@ -73,6 +75,7 @@ impl StartVerdict {
             Self::NotSignificant => "not significant",
             Self::TooFew => "too few blocks",
             Self::Small => "below the least size",
+            Self::OpenSize => "of open size",
             Self::WithinControl => "not larger than the control",
             Self::Disturbed => "disturbed",
         }
@@ -83,7 +86,7 @@ impl StartVerdict {
         match self {
             Self::Significant => Some(true),
             Self::NotSignificant | Self::Small | Self::WithinControl => Some(false),
-            Self::TooFew | Self::Disturbed => None,
+            Self::TooFew | Self::Disturbed | Self::OpenSize => None,
         }
     }
 }
@@ -147,12 +150,14 @@ pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
             let own = samples.iter().copied();
             own.filter(|sample| sample.subject.name == condition.name()).collect()
         };
-        let pair = [text("a"), text("b")];
+        let pair =
+            ["a", "b"].map(|name| samples[0].parameters.get(name)?.as_str().map(str::to_owned));
+        let [a, b] = pair;
         StartCase {
             name: &samples[0].case,
             page_cache: text("page_cache"),
             ready: text("ready"),
-            pair: Some(pair).filter(|pair| pair.iter().all(|command| !command.is_empty())),
+            pair: a.zip(b).map(|(a, b)| [a, b]),
             by_condition: Condition::ALL
                 .iter()
                 .map(|condition| (*condition, of(condition)))
@@ -249,8 +254,12 @@ impl<'a> StartCase<'a> {
         let both = [condition, self.reference()].map(|one| self.estimate(one, figure));
         let larger = both.into_iter().flatten().map(|one| one.value).fold(0.0, f64::max);
         let size = later.median.abs();
-        if size < least_size(figure.quantity).max(LEAST_SHARE * larger) {
+        let least = least_size(figure.quantity).max(LEAST_SHARE * larger);
+        if low.abs().max(high.abs()) < least {
             return StartVerdict::Small;
+        }
+        if size < least {
+            return StartVerdict::OpenSize;
         }
         if !condition.is_control() && size <= self.control(figure) {
             return StartVerdict::WithinControl;
@@ -415,13 +424,17 @@ mod tests {
 
     #[test]
     fn a_difference_is_larger_than_the_control_and_than_the_least_size() {
-        use StartVerdict::{Disturbed, NotSignificant, Significant, Small, WithinControl};
+        use StartVerdict::{
+            Disturbed, NotSignificant, OpenSize, Significant, Small, WithinControl,
+        };
         assert_eq!(verdicts(30_000_000, 0, 0), [Significant, NotSignificant]);
         assert_eq!(verdicts(-30_000_000, 2_000_000, 0), [Significant, Significant]);
         assert_eq!(verdicts(3_000_000, -3_100_000, 0), [WithinControl, Significant]);
         // The control may be as large as the end of its interval.
         assert_eq!(verdicts(3_020_000, 3_000_000, 0), [WithinControl, Significant]);
         assert_eq!(verdicts(900_000, 0, 0), [Small, NotSignificant]);
+        // Its interval reaches beyond a hundredth.
+        assert_eq!(verdicts(995_000, 0, 0), [OpenSize, NotSignificant]);
         assert_eq!(verdicts(30_000_000, 0, 7_000_000), [Disturbed, NotSignificant]);
         assert_eq!(verdicts(30_000_000, 0, 6_000_000), [Significant, NotSignificant]);
     }

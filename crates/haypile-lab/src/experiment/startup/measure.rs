@@ -281,8 +281,10 @@ impl<'a, 's> Measuring<'a, 's> {
             self.hook(Condition::With, ("--prime", prime), "")?;
         } else {
             self.prepare(Condition::With)?;
-            let report = self.supervise(Condition::With, None)?;
-            self.conclude(Condition::With)?;
+            let report = self.supervise(Condition::With, None);
+            let concluded = self.conclude(Condition::With);
+            let report = report?;
+            concluded?;
             if let Some(error) = report.error {
                 return Err(Failure::Failed(format!("the start that fills the cache: {error}")));
             }
@@ -308,11 +310,15 @@ impl<'a, 's> Measuring<'a, 's> {
         let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
         let (busy, begin) = (machine_busy_ns(), Instant::now());
         let watch = LoadWatch::begin();
-        let report = self.supervise(condition, observe_ms)?;
-        let load = watch.end(report.waited_ns);
+        let report = self.supervise(condition, observe_ms);
+        let waited_ns = report.as_ref().ok().and_then(|report| report.waited_ns);
+        let load = watch.end(waited_ns);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
         let window_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.conclude(condition)?;
+        // Also of a start that was interrupted: it undoes what came before.
+        let concluded = self.conclude(condition);
+        let report = report?;
+        concluded?;
         if let Some(error) = report.error {
             return Err(Failure::Failed(error));
         }
@@ -374,8 +380,9 @@ impl<'a, 's> Measuring<'a, 's> {
     }
 
     fn conclude(&self, condition: Condition) -> Result<(), Failure> {
-        let conclude = self.plan.conclude.as_ref();
-        conclude.map_or(Ok(()), |conclude| self.hook(condition, ("--conclude", conclude), ""))
+        let Some(conclude) = &self.plan.conclude else { return Ok(()) };
+        let command = ("--conclude", conclude.as_str());
+        Ok(hooks::run(self.plan, condition, command, "", self.schedule.timeout, &|| false)?)
     }
 
     fn hook(
@@ -397,7 +404,9 @@ impl<'a, 's> Measuring<'a, 's> {
         };
         let ready = self.plan.ready.to_string();
         if let Some([a, b]) = self.plan.pair() {
-            return parameters([("a", json!(a)), ("b", json!(b)), ("ready", json!(ready))]);
+            let mut all = parameters([("a", json!(a)), ("b", json!(b)), ("ready", json!(ready))]);
+            all.extend(self.plan.settings.clone());
+            return all;
         }
         // The folder has another name in each run.
         let ready = ready.replace(&*self.plan.directory.to_string_lossy(), "{scratch}");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use haypile::url::{CacheUrl, redacted};
+use haypile_measure::result::Parameters;
 
 use super::bench::BenchOptions;
 use super::condition::Condition;
@@ -54,7 +55,7 @@ pub(super) struct StartPlan {
     pub(super) name: String,
     /// The command; the first one of two.
     command: Vec<String>,
-    /// The second command, and both as the user wrote them.
+    /// The second command, and both as a shell would be told to start them, with their variables.
     pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
     /// Exit statuses of a command that is ready when it exits.
@@ -80,6 +81,8 @@ pub(super) struct StartPlan {
     pub(super) cache: Vec<PathBuf>,
     pub(super) cold_paths: Vec<PathBuf>,
     pub(super) span: Option<PathBuf>,
+    /// Parameters of the case in addition to the commands.
+    pub(super) settings: Parameters,
     /// Notes that a user should read.
     pub(super) notes: Vec<String>,
 }
@@ -184,12 +187,13 @@ impl StartPlan {
             cache: places.paths(&options.cache),
             cold_paths: places.paths(&options.cold_path),
             span: options.span.as_deref().map(|cache| span(&places.text(cache))).transpose()?,
+            settings: Parameters::new(),
             notes: Vec::new(),
             command,
         };
         places.check()?;
-        plan.check_variables()?;
-        plan.check_leaks()?;
+        plan.check_variables(["--with", "--off"])?;
+        plan.check_leaks(["--with", "--off"], "leave out --keep-env or --env")?;
         let switches = SWITCHES.iter().filter(|name| plan.base.contains_key(**name));
         let switches: Vec<&str> = switches.copied().collect();
         if !switches.is_empty() {
@@ -219,7 +223,7 @@ impl StartPlan {
         let plan = Self {
             name: options.name.clone(),
             command: words(first)?,
-            pair: Some((words(second)?, [first, second].map(str::to_owned))),
+            pair: Some((words(second)?, options.written([first, second]))),
             ready: in_folder(ready, &directory),
             accepted: options.accepted(),
             input: options.input.as_ref().map(|input| directory.join(input)),
@@ -238,9 +242,12 @@ impl StartPlan {
             cache: Vec::new(),
             cold_paths: Vec::new(),
             span: None,
+            settings: options.settings(),
             notes: Vec::new(),
         };
         places.check()?;
+        plan.check_variables(["--env-a", "--env-b"])?;
+        plan.check_leaks(["--env-a", "--env-b"], "unset it first, as by env -u")?;
         Ok(plan)
     }
 
@@ -252,7 +259,7 @@ impl StartPlan {
         }
     }
 
-    /// Returns two commands as the user wrote them; `None` of one and its cache.
+    /// Returns two commands with their variables; `None` of one and its cache.
     pub(super) fn pair(&self) -> Option<&[String; 2]> {
         self.pair.as_ref().map(|(_, written)| written)
     }
@@ -263,8 +270,8 @@ impl StartPlan {
     }
 
     /// A variable has one value in a condition, and another in the other one.
-    fn check_variables(&self) -> anyhow::Result<()> {
-        for (option, own) in [("--with", &self.with_cache), ("--off", &self.without_cache)] {
+    fn check_variables(&self, [first, second]: [&str; 2]) -> anyhow::Result<()> {
+        for (option, own) in [(first, &self.with_cache), (second, &self.without_cache)] {
             for (at, Variable { name, value }) in own.iter().enumerate() {
                 let other = own[..at].iter().find(|it| it.name == *name && it.value != *value);
                 if let Some(other) = other {
@@ -276,7 +283,7 @@ impl StartPlan {
             self.with_cache.iter().find(|variable| self.without_cache.contains(variable))
         {
             bail!(
-                "{name}={value} is set by --with and by --off, so that it makes no difference; set it \
+                "{name}={value} is set by {first} and by {second}, so that it makes no difference; set it \
                  with --env"
             );
         }
@@ -284,10 +291,10 @@ impl StartPlan {
     }
 
     /// A variable that makes the difference must not come from the environment in the other condition.
-    fn check_leaks(&self) -> anyhow::Result<()> {
+    fn check_leaks(&self, [first, second]: [&str; 2], remedy: &str) -> anyhow::Result<()> {
         let sides = [
-            ("--off", &self.without_cache, &self.with_cache),
-            ("--with", &self.with_cache, &self.without_cache),
+            (second, &self.without_cache, &self.with_cache),
+            (first, &self.with_cache, &self.without_cache),
         ];
         for (option, own, other) in sides {
             let leak = own.iter().find(|variable| {
@@ -297,7 +304,7 @@ impl StartPlan {
             if let Some(Variable { name, value }) = leak {
                 bail!(
                     "{name}={value} of {option} is in the environment of all conditions, so that they do \
-                     not differ; leave out --keep-env or --env {name}"
+                     not differ; {remedy} {name}"
                 );
             }
         }

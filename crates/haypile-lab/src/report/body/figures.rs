@@ -112,6 +112,20 @@ pub(crate) fn picture(
     }
 }
 
+/// Returns a chart of the columns of a matrix, as many as it has room for, and what it leaves out.
+pub(crate) fn of_columns(
+    title: String,
+    quantity: Quantity,
+    measures: Vec<String>,
+    mut bars: Vec<Bar>,
+) -> (Option<Picture>, Option<String>) {
+    let left_out = beyond(bars.len(), MAX_BARS).map(|beyond| {
+        format!("{} of {title} are in the table alone.", count(beyond, "further column"))
+    });
+    bars.truncate(MAX_BARS);
+    ((!bars.is_empty()).then(|| picture(title, quantity, measures, bars)), left_out)
+}
+
 fn describe(quantity: Quantity, measures: &[String], bars: &[Bar]) -> String {
     let sentence = |bar: &Bar| {
         let value = |(name, value): (&String, &Option<Estimate>)| {

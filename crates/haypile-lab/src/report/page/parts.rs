@@ -118,9 +118,13 @@ const MAX_HEAD_CHARS: usize = 120;
 
 /// Returns a part of an answer, with the case that it is about set off.
 pub(crate) fn answer(text: &str) -> Markup {
-    match text.split_once(": ") {
-        Some((case, rest)) if case.chars().count() <= MAX_HEAD_CHARS => {
-            html! { strong { (case) ":" } " " (rest) }
+    // A command in quotes may have a colon of its own.
+    let is_whole =
+        |case: &str| ['\'', '"'].iter().all(|quote| case.matches(*quote).count() % 2 == 0);
+    let mut ends = text.match_indices(": ").map(|(at, _)| at);
+    match ends.find(|at| is_whole(&text[..*at])) {
+        Some(at) if text[..at].chars().count() <= MAX_HEAD_CHARS => {
+            html! { strong { (text[..at]) ":" } " " (text[at + 2..]) }
         }
         _ => html! { (text) },
     }
@@ -146,5 +150,22 @@ pub(crate) fn name(section: &Section) -> Markup {
         @if !section.experiment_files.is_empty() {
             " " span.file { "asked by " (codes(&section.experiment_files)) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_set_off_behind_the_colons_of_commands_in_quotes() {
+        let set_off = |text: &str| answer(text).into_string();
+        assert_eq!(set_off("a (b): c: d"), "<strong>a (b):</strong> c: d");
+        assert_eq!(
+            set_off("curl -H 'X: y' (A), true (B): B takes"),
+            "<strong>curl -H 'X: y' (A), true (B):</strong> B takes"
+        );
+        assert_eq!(set_off("no case"), "no case");
+        assert_eq!(set_off("don't: x"), "don't: x");
     }
 }

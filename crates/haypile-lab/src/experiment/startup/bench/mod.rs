@@ -69,10 +69,19 @@ impl Experiment for BenchExperiment {
         let cleaned = measuring.clean_up();
         host.finish();
         let written = options.exports.write(session.samples(), host);
-        // What was measured is printed even if a file cannot be written.
-        let ended = session.end(measured, differences, printout::printout)?;
-        written.and(cleaned)?;
-        Ok(ended)
+        // What was measured is printed even if a file cannot be written, and each error is said.
+        let ended = session.end(measured, differences, printout::printout);
+        let mut errors: Vec<anyhow::Error> =
+            [written.err(), cleaned.err()].into_iter().flatten().collect();
+        let (first, others) = match ended {
+            Ok(ended) if errors.is_empty() => return Ok(ended),
+            Ok(_) => (errors.remove(0), errors),
+            Err(error) => (error, errors),
+        };
+        for error in others {
+            host.note(&format!("error: {error:#}"));
+        }
+        Err(first)
     }
 
     fn findings(&self, samples: &Samples<'_>) -> Findings {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use haypile_measure::result::Parameters;
 use haypile_startup::Accepted;
+use serde_json::json;
 
 use super::super::exports::ExportOptions;
 use super::super::options::Variable;
@@ -28,7 +30,7 @@ or gives the signal of --ready (haypile lab startup --help lists them). Processo
 those of all its processes.
 
 Without --shell, a command is a program and its arguments, in which quotes may hold blanks. The commands
-around a start are always run by sh; in them, HAYPILE_CONDITION is A or B.
+around a start are always run by sh; in them, HAYPILE_CONDITION is A or B. --setup and --cleanup see A's.
 
 Exit status: 0 done, 1 a command has no result, 2 wrong arguments or failure.
 
@@ -96,7 +98,10 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
     /// Measure nothing; compare the commands in a file of hyperfine, each with the first
-    #[arg(long, value_name = "FILE.json", conflicts_with = "commands")]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = [
+        "commands", "shell", "env", "env_a", "env_b", "input", "setup", "prepare", "conclude", "cleanup", "ready",
+        "settle", "warmup", "blocks", "timeline", "export_markdown", "export_hyperfine", "out", "findings",
+    ])]
     pub import_hyperfine: Option<PathBuf>,
     /// Files in addition to the results.
     #[command(flatten)]
@@ -121,19 +126,48 @@ impl BenchOptions {
         }
     }
 
+    /// Returns both commands as a shell would be told to start them, with the variables that are set for them.
+    pub(in super::super) fn written(&self, commands: [&str; 2]) -> [String; 2] {
+        let assigned = |variable: &Variable| {
+            let value = shlex::try_quote(&variable.value).unwrap_or_else(|_| "...".into());
+            format!("{}={value} ", variable.name)
+        };
+        let both: String = self.env.iter().map(|text| format!("{text} ")).collect();
+        let one = |own: &[Variable], command: &str| {
+            let own: String = own.iter().map(assigned).collect();
+            format!("{both}{own}{command}")
+        };
+        [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
+    }
+
+    /// Returns how the commands are started where that is not the default, as parameters of the case.
+    pub(in super::super) fn settings(&self) -> Parameters {
+        let input = self.input.as_ref().map(|input| input.display().to_string());
+        let settings = [
+            ("shell", self.shell.then(|| json!(true))),
+            ("input", input.map(|input| json!(input))),
+            ("prepare", self.prepare.as_ref().map(|command| json!(command))),
+        ];
+        let set = settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        set.collect()
+    }
+
     /// Returns the words of a command: the program and its arguments.
     ///
     /// # Errors
     ///
     /// There is no program, or a quote has no end.
     pub(in super::super) fn words(&self, command: &str) -> anyhow::Result<Vec<String>> {
+        if command.trim().is_empty() {
+            bail!("a command is empty");
+        }
         if self.shell {
             return Ok(["sh", "-c", command].map(str::to_owned).to_vec());
         }
         let words = shlex::split(command)
             .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
-        if words.is_empty() {
-            bail!("a command is empty");
+        if words.first().is_none_or(String::is_empty) {
+            bail!("'{command}': the name of the program is empty");
         }
         if let Some(word) =
             words.iter().find(|word| ["|", ">", "<", "&&", ";"].contains(&word.as_str()))

@@ -6,8 +6,12 @@ use super::super::condition::Condition;
 use super::super::difference::{Difference, StartCase, StartVerdict};
 use super::super::figures::{CPU, MEMORY, READY};
 use super::super::tables::range;
+use crate::report::number::list;
 
-/// Returns which of two commands is faster, and by how much; `None` where nothing was measured of either.
+/// A mean that is further from the median than this part of it is said too: a few starts differ much.
+const FAR_MEAN: f64 = 0.25;
+
+/// Returns which of two commands is faster, and by how much; `None` where nothing was measured of one.
 pub(in super::super) fn sentence(case: &StartCase<'_>) -> Option<String> {
     let found = |figure| case.difference(Condition::Second, figure);
     let time = found(&READY)?;
@@ -19,8 +23,19 @@ pub(in super::super) fn sentence(case: &StartCase<'_>) -> Option<String> {
     });
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
-        text.push_str("; it uses ");
+        text.push_str("; B uses ");
         text.push_str(&others.join(", and "));
+    }
+    let failed = [Condition::First, Condition::FirstAgain, Condition::Second].into_iter();
+    let failed = failed.filter_map(|condition| {
+        let samples = case.samples(condition);
+        let errors = samples.iter().filter(|sample| sample.error.is_some()).count();
+        (errors > 0).then(|| format!("{condition} failed in {errors} of {} starts", samples.len()))
+    });
+    let failed: Vec<String> = failed.collect();
+    let blocks = time.later.count;
+    if !failed.is_empty() {
+        text.push_str(&format!("; that is of {blocks} blocks, for {}", list(&failed)));
     }
     Some(format!("{text}."))
 }
@@ -31,10 +46,16 @@ fn said(time: &Difference) -> String {
     let within = time.interval().map_or_else(String::new, |ends| {
         format!(", 95{NBSP}% interval {}", range(Quantity::Time, ends))
     });
-    let found = format!("B - A is {difference}{within}");
+    let distance = (time.mean - time.later.median).abs();
+    let mean = if distance > (FAR_MEAN * time.later.median.abs()).max(100_000.0) {
+        format!(", but {} in the mean", Quantity::Time.write_signed(time.mean))
+    } else {
+        String::new()
+    };
+    let found = format!("B - A is {difference}{within}{mean}");
     match time.verdict {
         StartVerdict::Significant => {
-            format!("B takes {}{within}", more_or_less(time, " than A", "as long"))
+            format!("B takes {}{within}{mean}", more_or_less(time, " than A", "as long"))
         }
         StartVerdict::NotSignificant => {
             format!("No difference of time is shown between A and B: {found}")
@@ -42,6 +63,10 @@ fn said(time: &Difference) -> String {
         StartVerdict::Small => format!(
             "B takes as long as A: {found}, which is below the least size that counts (1{NBSP}% and 0.1{NBSP}ms)"
         ),
+        StartVerdict::OpenSize => {
+            let more = if time.later.median < 0.0 { "less" } else { "more" };
+            format!("B takes {more} time than A, and how much is open: {found}")
+        }
         StartVerdict::WithinControl => format!(
             "No difference of time is shown between A and B: {found}, and A differs as much from itself"
         ),
@@ -123,7 +148,7 @@ mod tests {
         let same = |_: &mut Sample| ();
         assert_eq!(
             answer(-30, 0, -10, 5, same),
-            "B takes 30.0 ms less than A (-22.2 %), 95 % interval -30.0 ms to -30.0 ms; it uses 10.0 ms \
+            "B takes 30.0 ms less than A (-22.2 %), 95 % interval -30.0 ms to -30.0 ms; B uses 10.0 ms \
              less processor time (-20.0 %), and 5 MiB more memory (+50.0 %)."
         );
         let longer = answer(270, 0, 0, 0, same);
@@ -144,14 +169,24 @@ mod tests {
             sample.load = Some(Load { seen_ns: 1, waited_ns: Some(20_000_000), ..Load::default() });
         });
         assert!(disturbed.starts_with("Nothing can be said of the time"), "{disturbed}");
+        // More than half of the differences are small, and the others large.
+        let open = answer(0, 0, 0, 0, |sample| {
+            if sample.subject.name == "B" {
+                sample.wall_ns += if sample.block < 5 { 300_000 } else { 50_000_000 };
+            }
+        });
+        assert!(
+            open.starts_with("B takes more time than A, and how much is open: B - A is +30"),
+            "{open}"
+        );
+        assert!(open.ends_with(", but +18.9 ms in the mean."), "{open}");
         let few = answer(50, 0, 0, 0, |sample| {
             if sample.block > 4 {
                 sample.error = Some("late".to_owned());
             }
         });
-        assert!(
-            few.ends_with("with fewer than 6 blocks nothing says how certain that is."),
-            "{few}"
-        );
+        let end = "with fewer than 6 blocks nothing says how certain that is; that is of 5 blocks, for A failed in 3 \
+                   of 8 starts, A again failed in 3 of 8 starts and B failed in 3 of 8 starts.";
+        assert!(few.ends_with(end), "{few}");
     }
 }

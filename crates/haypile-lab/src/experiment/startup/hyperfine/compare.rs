@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context;
-use haypile_measure::statistics::{Effect, Rule};
+use haypile_measure::statistics::{Centre, Effect, Rule};
 use haypile_number::{NBSP, Quantity};
+use haypile_sim::plot::drawing::text::printable;
 use serde_json::json;
 
 use super::Timed;
@@ -35,10 +36,11 @@ pub(in super::super) fn compare(
     let is_enough = |effect: &&Effect| effect.samples() >= MIN_RUNS;
     if in_json {
         let commands = all.iter().map(|timed| {
-            let effect = effect(timed);
+            let effect = effect(timed).filter(|_| !std::ptr::eq(timed, first));
             let judged = effect.as_ref().filter(is_enough);
             json!({
                 "command": timed.command, "median_ms": timed.median * 1e3,
+                "centre_ms": centre(timed).map(|seconds| seconds * 1e3),
                 "memory_bytes": timed.memory,
                 "change": effect.as_ref().map(|effect| effect.ratio() - 1.0),
                 "interval": judged.and_then(Effect::interval).map(|it| [it.low, it.high]),
@@ -54,8 +56,9 @@ pub(in super::super) fn compare(
         let judged = effect.as_ref().filter(is_enough);
         let nothing = || NOTHING.to_owned();
         vec![
-            timed.command.clone(),
+            printable(&timed.command),
             Quantity::Time.write(timed.median * 1e9),
+            centre(timed).map_or_else(nothing, |seconds| Quantity::Time.write(seconds * 1e9)),
             timed.times.len().to_string(),
             effect.as_ref().map_or_else(nothing, |it| change(it.ratio())),
             judged.and_then(Effect::interval).map_or_else(nothing, |it| {
@@ -66,8 +69,12 @@ pub(in super::super) fn compare(
         ]
     };
     let interval = format!("95{NBSP}% interval");
-    let names = ["Command", "Median", "Runs", "Change", &interval, "Verdict", "Memory"];
-    let caption = format!("Commands of {}, compared with the first", path.display());
+    let names = ["Command", "Median", "Centre", "Runs", "Change", &interval, "Verdict", "Memory"];
+    let caption = format!(
+        "Commands of {}, compared with the first by the centre: the mean of logarithms, of which a fifth is trimmed \
+         from each end",
+        path.display()
+    );
     let table = Table::of_numbers(caption, &names, all.iter().map(row).collect());
     let mut printout = Printout::default();
     printout.show(&table);
@@ -77,6 +84,11 @@ pub(in super::super) fn compare(
     );
     host.print(&printout)?;
     Ok(Ended::Well)
+}
+
+/// Returns the centre of the runs in seconds, by which commands are compared.
+fn centre(timed: &Timed) -> Option<f64> {
+    Centre::of(&timed.times).map(|centre| centre.value)
 }
 
 /// Returns a ratio as people say it: a change in percent, or how many times as long.

@@ -39,16 +39,22 @@ struct Timed {
 impl Timed {
     /// Refuses times that no command takes, and those of commands that failed.
     fn check(&self, accepts_failure: bool) -> anyhow::Result<()> {
-        let mut all = self.times.iter().chain([&self.median]).chain(&self.memory);
-        // They are printed in milliseconds.
-        if let Some(time) = all.find(|time| !(**time >= 0.0 && (**time * 1e3).is_finite())) {
+        let mut all = self.times.iter().chain([&self.median]);
+        // They are printed in nanoseconds.
+        let is_wrong = |value: &&f64| !(**value >= 0.0 && (**value * 1e9).is_finite());
+        if let Some(time) = all.find(is_wrong) {
             bail!("{time} is not a time");
+        }
+        if let Some(memory) = self.memory.iter().find(is_wrong) {
+            bail!("{memory} is not a size of memory");
         }
         let failed =
             |code: &&Option<i32>| **code != Some(0) && !(accepts_failure && code.is_some());
         if let Some(code) = self.exit_codes.iter().find(failed) {
             let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-            bail!("a run failed ({code}), so that its times say nothing (--ignore-failure)");
+            bail!(
+                "a run failed ({code}), so that its times say nothing; --ignore-failure accepts exit codes"
+            );
         }
         Ok(())
     }
@@ -203,6 +209,7 @@ mod tests {
             (Timed { median: -0.5, ..good.clone() }, "-0.5 is not a time"),
             (Timed { exit_codes: vec![Some(0), Some(3)], ..good.clone() }, "exit code 3"),
             (Timed { exit_codes: vec![None], ..good.clone() }, "a signal"),
+            (Timed { memory: Some(-5.0), ..good.clone() }, "-5 is not a size of memory"),
         ] {
             let error = error(timed);
             assert!(error.contains(text), "{error}");

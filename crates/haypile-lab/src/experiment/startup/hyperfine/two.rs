@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use haypile_measure::result::Sample;
-use serde::{Deserialize, Serialize, de::Error};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
 
 use super::{Moments, Runs, Timed, exit_code, median, seconds};
 
@@ -40,7 +41,14 @@ struct Measurement {
     time_cpu: Option<Measured>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_peak_resident: Option<Measured>,
-    exit_code: Option<i32>,
+    /// `None` if the file does not have it; the inner one is that of an end by a signal.
+    #[serde(default, deserialize_with = "present")]
+    exit_code: Option<Option<i32>>,
+}
+
+/// Reads a value that may be null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i32>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A value and its unit.
@@ -74,7 +82,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileTwo {
         time_wall_clock: value(seconds(sample.wall_ns), SECOND),
         time_cpu: Some(value(seconds(sample.cpu_ns), SECOND)),
         memory_peak_resident: bytes(sample).map(|bytes| value(bytes, BYTE)),
-        exit_code: Some(exit_code(sample)),
+        exit_code: Some(Some(exit_code(sample))),
     };
     let result = |runs: &Runs<'_>| {
         let cpu: Vec<f64> = runs.samples.iter().map(|sample| seconds(sample.cpu_ns)).collect();
@@ -129,8 +137,27 @@ fn timed(result: ResultTwo) -> serde_json::Result<Timed> {
     Ok(Timed {
         median: middle,
         memory: median(&memory),
-        exit_codes: runs.iter().map(|run| run.exit_code).collect(),
+        exit_codes: runs.iter().filter_map(|run| run.exit_code).collect(),
         times,
         command: result.command,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_that_is_not_there_is_not_an_end_by_a_signal() {
+        let read = |code: &str| {
+            let text = format!(
+                r#"{{"schema_version": 2, "primary_metric": "time_wall_clock", "results": [{{"command": "a",
+                    "measurements": [{{"time_wall_clock": {{"value": 1, "unit": "second"}}{code}}}]}}]}}"#
+            );
+            read(text.as_bytes()).unwrap().remove(0).exit_codes
+        };
+        assert_eq!(read(""), []);
+        assert_eq!(read(r#", "exit_code": null"#), [None]);
+        assert_eq!(read(r#", "exit_code": 3"#), [Some(3)]);
+    }
 }
