@@ -117,7 +117,8 @@ pub(crate) struct Compare {
     /// Exit with status 1 if a result is slower by more than this, fails, or is missing in NEW
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_above: Option<f64>,
-    /// The figures that --fail-above checks: centre and mean, each at half of the level, or the centre alone
+    /// The figures that --fail-above checks: centre and mean, each at half of the level; the centre alone; or slow samples
+    /// as well
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub(crate) gate: GateChoice,
     /// Effects up to this count as no difference, however certain they are
@@ -135,6 +136,9 @@ pub(crate) enum GateChoice {
     Both,
     /// The centre alone, which a few slow samples do not move
     Median,
+    /// Both, and slow samples that only the new side has: finds them in few blocks, and fails now and then where both
+    /// sides have some
+    Tails,
 }
 
 impl From<GateChoice> for Gate {
@@ -142,6 +146,7 @@ impl From<GateChoice> for Gate {
         match choice {
             GateChoice::Both => Self::Both,
             GateChoice::Median => Self::Median,
+            GateChoice::Tails => Self::Tails,
         }
     }
 }

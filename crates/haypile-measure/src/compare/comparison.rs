@@ -6,7 +6,7 @@ use super::difference::Difference;
 use super::metric::Metric;
 use crate::figure::Estimate;
 use crate::result::{Identity, Parameters};
-use crate::statistics::{Rule, Summary, Verdict};
+use crate::statistics::{Effect, Rule, Summary, Verdict};
 
 /// The results of all comparisons.
 #[derive(Clone, Debug)]
@@ -60,6 +60,8 @@ pub struct Side {
     pub first_error: Option<String>,
     /// Notes on what the centre of times does not show, for people.
     pub notes: Vec<String>,
+    /// Whether some samples are far slower than the others, beyond what chance and other work explain.
+    pub has_slow_samples: bool,
 }
 
 /// A check of comparisons that a slowdown fails.
@@ -71,6 +73,9 @@ pub enum Gate {
     Both,
     /// The centre alone.
     Median,
+    /// Both, and slow samples in the new side where the old one has none. A few blocks find a tail by this, and a
+    /// subject that has always had one fails now and then: where 1 of 20 samples is slow, in 1 of 4 checks.
+    Tails,
 }
 
 /// The outcome of comparing two sides.
@@ -149,14 +154,22 @@ impl Comparison {
     pub fn beyond(&self, part: f64, gate: Gate) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| match row.outcome {
             Outcome::Judged { verdict, .. } if verdict.is_none() => false,
-            Outcome::Judged { ref difference, verdict } => match gate {
-                Gate::Median => verdict == Verdict::Slower && difference.centre.change() > part,
-                Gate::Both => [&difference.centre, &difference.mean].into_iter().any(|effect| {
-                    // Of both directions; half of it is the one that counts.
-                    let is_certain = effect.p_value() < Rule::SIGNIFICANCE;
-                    is_certain && effect.change() > part.max(self.rule.noise_floor())
-                }),
-            },
+            Outcome::Judged { ref difference, verdict } => {
+                let most = part.max(self.rule.noise_floor());
+                // Of both directions; half of it is the one that counts.
+                let is_beyond = |effect: &Effect| {
+                    effect.p_value() < Rule::SIGNIFICANCE && effect.change() > most
+                };
+                let both = || [&difference.centre, &difference.mean].into_iter().any(is_beyond);
+                match gate {
+                    Gate::Median => verdict == Verdict::Slower && difference.centre.change() > part,
+                    Gate::Both => both(),
+                    Gate::Tails => {
+                        let is_new = row.new.has_slow_samples && !row.old.has_slow_samples;
+                        both() || is_new && difference.mean.change() > most
+                    }
+                }
+            }
             Outcome::Failed => true,
             Outcome::NotMeasured => row.old.summary.is_some(),
         })

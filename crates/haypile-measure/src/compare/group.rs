@@ -48,6 +48,7 @@ pub(super) struct Group<'a> {
     pub(super) timing: Timing,
     /// Notes on the group's times; none where the metric is not a time.
     pub(super) notes: Vec<String>,
+    pub(super) has_slow_samples: bool,
 }
 
 impl<'a> GroupKey<'a> {
@@ -78,6 +79,8 @@ impl<'a> Group<'a> {
             first_error: None,
             timing: if metric.is_time() { samples.timing() } else { Timing::default() },
             notes: notes.map_or_else(Vec::new, |notes| notes.on(samples)),
+            has_slow_samples: notes
+                .is_some_and(|notes| notes.has_slow_samples(metric.figure(), samples)),
         };
         for sample in samples.iter() {
             if !group.seeds.contains(&sample.seed) {

@@ -134,6 +134,7 @@ fn side(group: &Group<'_>) -> Side {
         errors: group.errors,
         first_error: group.first_error.clone(),
         notes: group.notes.clone(),
+        has_slow_samples: group.has_slow_samples,
     }
 }
 

@@ -47,6 +47,17 @@ impl<'a> CaseNotes<'a> {
         on_cpu.chain(on_wall).chain(left_out(own)).collect()
     }
 
+    /// Returns whether some samples of one of the subjects are far slower than the others, by this figure, and other work
+    /// on the machine does not explain them.
+    pub fn has_slow_samples(&self, figure: &Figure, own: &Samples<'_>) -> bool {
+        let is_slow = |note: &Note| match note {
+            Note::Slow { count, excused, .. } => count > excused,
+            Note::First { .. } | Note::TwoSpeeds { .. } | Note::Mean { .. } => true,
+            Note::Trend { .. } | Note::After { .. } => false,
+        };
+        self.of_figure(figure, own).iter().any(|(note, _)| is_slow(note))
+    }
+
     /// Returns the notes on a figure of one subject's samples, each with the number of samples that it is about. Runs
     /// are told of apart, the first that has a kind of note: a change between them is not a trend.
     fn of_figure(&self, figure: &Figure, own: &Samples<'_>) -> Vec<(Note, usize)> {

@@ -164,3 +164,21 @@ fn slow_samples_that_do_not_move_the_centre_are_found() {
     let least = difference.least_shown(comparison.rule).unwrap();
     assert!(least > difference.mean.change(), "{difference:?}");
 }
+
+/// Three of 20 samples take five times as long: as many come by chance where both sides have such samples.
+#[test]
+fn a_tail_that_only_the_new_side_has_is_found_in_few_blocks_where_that_is_asked_for() {
+    let tail: fn(u64) -> u64 = |block| if block % 7 == 3 { 500 + block } else { 100 + block % 3 };
+    let even: fn(u64) -> u64 = |block| 100 + block % 3;
+    let of = |run: &str, cost: fn(u64) -> u64| -> Vec<Sample> {
+        (0..20).map(|block| sample("a", run, block, cost(block))).collect()
+    };
+    let beyond = |old: fn(u64) -> u64, new: fn(u64) -> u64, gate| {
+        compare(&of("r", old), &of("s", new), &question()).unwrap().beyond(0.03, gate).count()
+    };
+    assert_eq!(beyond(even, tail, Gate::Both), 0);
+    assert_eq!(beyond(even, tail, Gate::Tails), 1);
+    for (old, new) in [(even, even), (tail, tail), (tail, even)] {
+        assert_eq!(beyond(old, new, Gate::Tails), 0);
+    }
+}

@@ -130,12 +130,11 @@ impl BenchOptions {
     pub(in super::super) fn written(&self, commands: [&str; 2]) -> [String; 2] {
         let assigned = |variable: &Variable| {
             let value = shlex::try_quote(&variable.value).unwrap_or_else(|_| "...".into());
-            format!("{}={value} ", variable.name)
+            format!("{}={value}", variable.name)
         };
-        let both: String = self.env.iter().map(|text| format!("{text} ")).collect();
         let one = |own: &[Variable], command: &str| {
-            let own: String = own.iter().map(assigned).collect();
-            format!("{both}{own}{command}")
+            let own = self.env.iter().cloned().chain(own.iter().map(assigned));
+            own.chain([command.to_owned()]).collect::<Vec<_>>().join(" ")
         };
         [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
     }
@@ -144,7 +143,7 @@ impl BenchOptions {
     pub(in super::super) fn settings(&self) -> Parameters {
         let input = self.input.as_ref().map(|input| input.display().to_string());
         let settings = [
-            ("shell", self.shell.then(|| json!(true))),
+            ("shell", self.shell.then_some(json!(true))),
             ("input", input.map(|input| json!(input))),
             ("prepare", self.prepare.as_ref().map(|command| json!(command))),
         ];

@@ -35,7 +35,7 @@ pub(in super::super) fn sentence(case: &StartCase<'_>) -> Option<String> {
     let failed: Vec<String> = failed.collect();
     let blocks = time.later.count;
     if !failed.is_empty() {
-        text.push_str(&format!("; that is of {blocks} blocks, for {}", list(&failed)));
+        text = format!("{text}; that is of {blocks} blocks, for {}", list(&failed));
     }
     Some(format!("{text}."))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use haypile_measure::result::Sample;
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Moments, Runs, Timed, exit_code, median, seconds};
 
@@ -41,14 +41,18 @@ struct Measurement {
     time_cpu: Option<Measured>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_peak_resident: Option<Measured>,
-    /// `None` if the file does not have it; the inner one is that of an end by a signal.
-    #[serde(default, deserialize_with = "present")]
-    exit_code: Option<Option<i32>>,
+    /// None or one: a file may not have it. It is null of an end by a signal.
+    #[serde(default, deserialize_with = "present", serialize_with = "first")]
+    exit_code: Vec<Option<i32>>,
 }
 
 /// Reads a value that may be null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i32>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<i32>>, D::Error> {
+    Option::deserialize(deserializer).map(|code| vec![code])
+}
+
+fn first<S: Serializer>(codes: &[Option<i32>], serializer: S) -> Result<S::Ok, S::Error> {
+    codes.first().copied().flatten().serialize(serializer)
 }
 
 /// A value and its unit.
@@ -82,7 +86,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileTwo {
         time_wall_clock: value(seconds(sample.wall_ns), SECOND),
         time_cpu: Some(value(seconds(sample.cpu_ns), SECOND)),
         memory_peak_resident: bytes(sample).map(|bytes| value(bytes, BYTE)),
-        exit_code: Some(Some(exit_code(sample))),
+        exit_code: vec![Some(exit_code(sample))],
     };
     let result = |runs: &Runs<'_>| {
         let cpu: Vec<f64> = runs.samples.iter().map(|sample| seconds(sample.cpu_ns)).collect();
@@ -137,7 +141,7 @@ fn timed(result: ResultTwo) -> serde_json::Result<Timed> {
     Ok(Timed {
         median: middle,
         memory: median(&memory),
-        exit_codes: runs.iter().filter_map(|run| run.exit_code).collect(),
+        exit_codes: runs.iter().flat_map(|run| run.exit_code.clone()).collect(),
         times,
         command: result.command,
     })
