@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use haypile::policy::{Newcomer, Policy, Slot};
+use haypile_policy::{Newcomer, Policy, Slot};
 use haypile_sim::simulate::{Accounting, Contender, Options, simulate, simulate_policy};
 use haypile_sim::trace::{BuildOptions, TraceBuilder, format};
 

@@ -15,7 +15,7 @@ mod invariants;
 
 use std::fmt::Write;
 
-use haypile::policy::PolicySpec;
+use haypile_policy::PolicySpec;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
@@ -26,7 +26,7 @@ use crate::invariants::{check, check_empties, same_decisions};
 /// Keys are few, so that they come again.
 const KEYS: u32 = 64;
 /// No entry weighs nothing, nor more than the largest store holds: sums of weights do not overflow.
-const MAX_WEIGHT: u64 = haypile::memory::MAX_SIZE_BYTES;
+const MAX_WEIGHT: u64 = haypile_policy::rules::memory::MAX_SIZE_BYTES;
 const MAX_REQUESTS: usize = 400;
 
 fuzz_target!(|bytes: &[u8]| {

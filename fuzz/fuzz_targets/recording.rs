@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use haypile::record::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, FileHeader, HEADER_BYTES};
+use haypile_policy::recording::{BLOCK_HEADER_BYTES, Block, BlockHeader, FileHeader, HEADER_BYTES};
 use haypile_sim::trace::format::{Format, ReadOptions, TraceReader};
 use haypile_sim::trace::{Request, TraceError};
 use libfuzzer_sys::fuzz_target;

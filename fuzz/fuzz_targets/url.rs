@@ -6,8 +6,8 @@
 
 #![no_main]
 
-use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
-use haypile::policy::PolicySpec;
+use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+use haypile_policy::PolicySpec;
 use haypile::url::CacheUrl;
 use haypile::{Registry, SetOptions, Store, Written};
 use libfuzzer_sys::fuzz_target;

@@ -7,7 +7,7 @@ mod support;
 use std::ops::ControlFlow;
 
 use haypile::Registry;
-use haypile::policy::PolicySpec;
+use haypile_policy::PolicySpec;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Choice, Question, advise};
 use haypile_sim::simulate::{Accounting, Monitor, SimulateError};

@@ -50,7 +50,7 @@ impl Model {
             Accounting::Relstorage => {
                 (bytes < RELSTORAGE_VALUE_LIMIT_BYTES).then_some(key_bytes + bytes)
             }
-            Accounting::Engine => Some(haypile::memory::charge(key_bytes, bytes)),
+            Accounting::Engine => Some(haypile_policy::rules::memory::charge(key_bytes, bytes)),
         }
     }
 

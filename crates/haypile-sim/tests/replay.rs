@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use haypile::memory::{MIN_SIZE_BYTES, MemoryBuilder};
-use haypile::policy::PolicySpec;
+use haypile::memory::MemoryBuilder;
 use haypile::{Error, SetOptions, Store};
+use haypile_policy::PolicySpec;
+use haypile_policy::rules::memory::MIN_SIZE_BYTES;
 use haypile_sim::Trace;
 use haypile_sim::simulate::{Accounting, Counts, ENGINE_HASH_SEED, Options, Outcome, footprint};
 use haypile_sim::trace::format::Format;
@@ -299,7 +300,7 @@ fn the_default_shards_are_the_stores() {
         let (counts, _) = real.replay_in(vec![builder.open().unwrap()]);
         let predicted = predict(&trace, "s3fifo", size_bytes, None);
         assert_eq!(counts.hits, predicted.counts.hits, "{size_bytes} bytes");
-        assert_eq!(predicted.shards, haypile::memory::rules::default_shards(size_bytes));
+        assert_eq!(predicted.shards, haypile_policy::rules::memory::default_shards(size_bytes));
     }
 }
 

@@ -25,7 +25,8 @@
 //! - [`compress`] compresses values where that saves space.
 //! - [`record`] records the operations on a cache, for the simulator.
 //! - [`tier`] puts a fast cache in front of a larger or shared one.
-//! - [`policy`] has the eviction policies, which stores and the simulator both run.
+//!
+//! The eviction policies, which the simulator runs as well, are a crate of their own: `haypile_policy`.
 
 mod cache;
 mod call;
@@ -33,24 +34,16 @@ mod claim;
 mod clock;
 pub mod compress;
 mod compute;
-pub mod counter;
 mod error;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 pub mod file;
-/// Rules of the store of a mapped file, without the store, which needs 64-bit Linux: the simulator
-/// predicts on every platform what such a file evicts.
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
-pub mod file {
-    pub mod rules;
-}
 mod flight;
 pub mod fork;
+mod layer;
 pub mod memory;
 mod mutant;
 mod none;
 mod pinned;
-pub mod policy;
-mod prefetch;
 mod private_file;
 mod process;
 pub mod record;
@@ -60,7 +53,6 @@ mod size;
 mod stats;
 mod store;
 mod sync;
-mod table;
 pub mod tier;
 mod ttl;
 pub mod url;
@@ -72,6 +64,8 @@ pub use claim::{OwnedClaim, TriedClaim};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use compute::{Computation, ComputeError, ComputeStats, Freshness, PendingCompute, Polled};
 pub use error::{Error, MAX_KEY_BYTES, Result};
+pub use haypile_policy::PolicySpec;
+pub use layer::Layer;
 pub use none::NoneStore;
 pub use pinned::{OwnedPinned, Pinned};
 pub use registry::{OpenError, Opener, Registry};

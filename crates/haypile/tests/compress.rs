@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haypile::compress::{CompressedStore, Compression};
-use haypile::memory::{MIN_SIZE_BYTES, OVERHEAD_BYTES};
 use haypile::{Cache, Error, NoneStore, Registry, SetOptions, Store, Ttl, WriteMode, Written};
+use haypile_policy::rules::memory::{MIN_SIZE_BYTES, OVERHEAD_BYTES};
 use proptest::prelude::*;
 
 use hooked::{Hooked, When};

@@ -11,9 +11,10 @@
 use std::sync::{Arc, atomic};
 use std::time::Duration;
 
-use haypile::memory::{MemoryBuilder, charge};
+use haypile::memory::MemoryBuilder;
 use haypile::tier::{TierOptions, TieredStore};
 use haypile::{Cache, Cursor, Durability, ManualClock, SetOptions, Store};
+use haypile_policy::rules::memory::charge;
 use shuttle::sync::atomic::{AtomicU8, Ordering};
 use shuttle::thread;
 

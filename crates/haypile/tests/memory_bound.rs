@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::memory::{MemoryBuilder, charge};
-use haypile::policy::PolicySpec;
+use haypile::memory::MemoryBuilder;
 use haypile::{Error, ManualClock, SetOptions};
+use haypile_policy::PolicySpec;
+use haypile_policy::rules::memory::charge;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use haypile::memory::{MemoryBuilder, charge};
-use haypile::policy::PolicySpec;
+use haypile::memory::MemoryBuilder;
 use haypile::{Cache, Stats};
+use haypile_policy::PolicySpec;
+use haypile_policy::rules::memory::charge;
 use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;

@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::memory::{MemoryBuilder, charge};
+use haypile::memory::MemoryBuilder;
 use haypile::{
     Cache, Clock, Error, ManualClock, SetOptions, Store, Ttl, Version, WriteMode, Written,
 };
+use haypile_policy::rules::memory::charge;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use haypile::memory::snapshot::{EntryRef, SnapshotWriter, WriteOptions};
-use haypile::memory::{MemoryBuilder, PersistOptions, charge};
+use haypile::memory::{MemoryBuilder, PersistOptions};
 use haypile::{Cache, Clock, Durability, Error, ManualClock, OpenError};
+use haypile_policy::rules::memory::charge;
 use tempfile::TempDir;
 
 struct Place {

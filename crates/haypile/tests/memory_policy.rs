@@ -5,10 +5,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haypile::memory::{MemoryBuilder, charge};
-use haypile::policy::lru::Lru;
-use haypile::policy::{Newcomer, Policy, Slot};
+use haypile::memory::MemoryBuilder;
 use haypile::{Cache, ManualClock};
+use haypile_policy::lru::Lru;
+use haypile_policy::rules::memory::charge;
+use haypile_policy::{Newcomer, Policy, Slot};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {

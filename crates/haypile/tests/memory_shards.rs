@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use haypile::memory::{MemoryBuilder, charge};
+use haypile::memory::MemoryBuilder;
 use haypile::{Cache, Error, SetOptions, Store};
+use haypile_policy::rules::memory::charge;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haypile::memory::{MemoryBuilder, charge};
+use haypile::memory::MemoryBuilder;
 use haypile::{
     Cache, Cursor, Durability, Error, ManualClock, OpenError, Registry, SetOptions, Ttl, Written,
 };
+use haypile_policy::rules::memory::charge;
 
 #[test]
 fn what_is_too_large_names_the_limit_and_the_old_value_stays() {

@@ -10,15 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use haypile::memory::MemoryBuilder;
-use haypile::record::format::{
-    BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES, Kind, RecordReader,
-    hash_key,
-};
 use haypile::record::{RecordOptions, RecordingState, RecordingStore};
 use haypile::url::CacheUrl;
 use haypile::{
     Clock, Cursor, Durability, Error, Hit, LevelStats, Limits, ManualClock, NoneStore, Page,
     Registry, Reservation, SetOptions, Stats, Store, SystemClock, Ttl, Version, Written,
+};
+use haypile_policy::recording::{
+    BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES, Kind, RecordReader,
+    hash_key,
 };
 use tempfile::TempDir;
 

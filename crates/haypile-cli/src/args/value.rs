@@ -5,9 +5,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use haypile::policy::{PolicyError, PolicySpec};
 use haypile::{ByteSize, Ttl};
 use haypile_lab::experiment::value::{count, percent};
+use haypile_policy::{PolicyError, PolicySpec};
 use haypile_sim::simulate::{Contender, Warmup};
 use haypile_sim::trace::format::CsvOptions;
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};

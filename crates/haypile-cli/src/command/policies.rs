@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use haypile::policy::{Param, PolicyKind, PolicySpec};
+use haypile_policy::{Param, PolicyKind, PolicySpec};
 use serde_json::{Value, json};
 
 use crate::args::Policies;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use haypile::url::CacheUrl;
 use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
-    Store, Ttl, Version, WriteMode, Written, counter,
+    Store, Ttl, Version, WriteMode, Written,
 };
+use haypile_policy::rules::counter;
 use memcache::exp::{
     ArithmeticMode, ArithmeticOptions, GetOptions, MetaCommand, MetaCommandResult, ReturnCode,
     SetMode, SetOptions as MetaSetOptions, build_arithmetic, build_get, build_set,

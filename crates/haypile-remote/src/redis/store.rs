@@ -7,8 +7,9 @@ use std::time::Duration;
 use haypile::url::CacheUrl;
 use haypile::{
     Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
-    SetOptions, Stats, Store, Ttl, WriteMode, Written, counter,
+    SetOptions, Stats, Store, Ttl, WriteMode, Written,
 };
+use haypile_policy::rules::counter;
 use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use super::connection::{Reply, value};

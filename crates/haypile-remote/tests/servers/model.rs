@@ -98,7 +98,7 @@ struct Both<'a> {
 
 /// Parses a number as the trait does.
 fn number(value: &[u8]) -> Option<u64> {
-    haypile::counter::parse(value)
+    haypile_policy::rules::counter::parse(value)
 }
 
 impl Both<'_> {

@@ -1,9 +1,9 @@
 //! Choice of a size and a policy among the simulated ones.
 
 use haypile::ByteSize;
-use haypile::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile::url::Level;
 use haypile_number::ratio;
+use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 
 use super::lru::{LruSearch, Stopped};
 use super::{AdviceTable, Choice, Lead, SizeTried};
@@ -222,12 +222,13 @@ fn store_bytes(
         Accounting::Bytes | Accounting::Relstorage => {
             let keys = mean_key_bytes(trace);
             let key_bytes = if accounting == Accounting::Bytes { keys } else { 0 };
-            (capacity + entries * (haypile::memory::charge(key_bytes, 0)), false)
+            (capacity + entries * (haypile_policy::rules::memory::charge(key_bytes, 0)), false)
         }
         Accounting::Objects => {
             let known = mean_value_bytes(trace);
             let value_bytes = known.unwrap_or(ASSUMED_VALUE_BYTES);
-            let entry_bytes = haypile::memory::charge(mean_key_bytes(trace), value_bytes);
+            let entry_bytes =
+                haypile_policy::rules::memory::charge(mean_key_bytes(trace), value_bytes);
             (capacity.saturating_mul(entry_bytes).div_ceil(1 << 20) << 20, known.is_none())
         }
     };

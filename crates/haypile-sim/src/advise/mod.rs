@@ -4,9 +4,9 @@ mod choose;
 mod lru;
 mod text;
 
-use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
-use haypile::policy::{PolicyError, PolicySpec};
 use haypile_number::ratio;
+use haypile_policy::rules::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
+use haypile_policy::{PolicyError, PolicySpec};
 
 use crate::Trace;
 use crate::curve::{LruCurve, Sampling};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use haypile::memory::rules::default_shards;
 use haypile_number::{bytes, grouped, percent};
+use haypile_policy::rules::memory::default_shards;
 
 use super::choose::WORTH_A_CACHE;
 use super::{Advice, Choice, Lead};

@@ -48,9 +48,10 @@ impl Accounting {
             Self::Bytes => Some(size_bytes.max(1)),
             Self::Relstorage if size_bytes >= RELSTORAGE_VALUE_LIMIT_BYTES => None,
             Self::Relstorage => Some((u64::from(trace.key_bytes(id)) + size_bytes).max(1)),
-            Self::Engine => {
-                Some(haypile::memory::charge(u64::from(trace.key_bytes(id)), size_bytes))
-            }
+            Self::Engine => Some(haypile_policy::rules::memory::charge(
+                u64::from(trace.key_bytes(id)),
+                size_bytes,
+            )),
         }
     }
 }

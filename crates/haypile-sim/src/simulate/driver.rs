@@ -1,6 +1,6 @@
 //! Runs one policy: knows which keys are in the cache and keeps the bound.
 
-use haypile::policy::{Newcomer, Policy};
+use haypile_policy::{Newcomer, Policy};
 
 use super::Counts;
 use super::run::Cached;

@@ -4,9 +4,9 @@
 //! The steps are those of `haypile::memory`, in its order, and so are the rules and the slots: with the
 //! same hash function of keys, store and simulation have the same hits.
 
-use haypile::memory::rules::{self, ShardBytes};
-use haypile::memory::slab::Slab;
-use haypile::policy::{Newcomer, Policy, Slot};
+use haypile_policy::rules::memory::{self as rules, ShardBytes};
+use haypile_policy::slab::Slab;
+use haypile_policy::{Newcomer, Policy, Slot};
 
 use super::Counts;
 use super::run::Cached;

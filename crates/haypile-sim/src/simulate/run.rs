@@ -6,10 +6,10 @@ use std::ops::{ControlFlow, Range};
 use std::str::FromStr;
 use std::time::Duration;
 
-use haypile::memory::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, rules};
-use haypile::policy::ghost::{ByFingerprint, BySlot};
-use haypile::policy::weight::{PerSlot, Unit};
-use haypile::policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
+use haypile_policy::ghost::{ByFingerprint, BySlot};
+use haypile_policy::rules::memory::{self as rules, MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+use haypile_policy::weight::{PerSlot, Unit};
+use haypile_policy::{Policy, PolicyError, PolicySpec, PolicyVisitor};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::belady::Belady;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use haypile::policy::PolicySpec;
-use haypile::policy::weight::{PerSlot, Unit, Weights};
+use haypile_policy::PolicySpec;
+use haypile_policy::weight::{PerSlot, Unit, Weights};
 use haypile_sim::simulate::SimulatedFile;
 
 use crate::driver::{Cache, Dump, Event, Op, Setup};
@@ -93,7 +93,7 @@ impl<W: Weights> Cache for FileCache<W> {
     fn dump(&self) -> Vec<Dump> {
         let key = |number: &u64| u32::try_from(*number).expect("a key");
         let dump =
-            |queue: haypile::policy::Queue| (queue.name, queue.entries.iter().map(key).collect());
+            |queue: haypile_policy::Queue| (queue.name, queue.entries.iter().map(key).collect());
         self.file.queues().into_iter().map(dump).collect()
     }
 

@@ -3,15 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a plain model that breaks its own rules fails its test")]
 
-#[path = "../../../haypile/tests/policy/driver.rs"]
+#[path = "../../../haypile-policy/tests/policy/driver.rs"]
 #[expect(dead_code, reason = "the tests of policies use more of it")]
 mod driver;
-#[path = "../../../haypile/tests/policy/invariants.rs"]
+#[path = "../../../haypile-policy/tests/policy/invariants.rs"]
 mod invariants;
-#[path = "../../../haypile/tests/policy/plain.rs"]
+#[path = "../../../haypile-policy/tests/policy/plain.rs"]
 #[expect(dead_code, reason = "the tests of policies use more of it")]
 mod plain;
-#[path = "../../../haypile/tests/policy/requests.rs"]
+#[path = "../../../haypile-policy/tests/policy/requests.rs"]
 mod requests;
 
 mod cache;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haypile::memory::charge;
+use haypile_policy::rules::memory::charge;
 
 use super::time::{Expiry, Moment};
 use crate::target::{Kind, Target};

@@ -321,7 +321,7 @@ impl Run {
         let (counted, now) = self
             .time
             .of(|| if is_up { cache.incr(&bytes, delta) } else { cache.decr(&bytes, delta) });
-        let number = held.as_deref().and_then(haypile::counter::parse);
+        let number = held.as_deref().and_then(haypile_policy::rules::counter::parse);
         let presence = self.model(at).presence(key, now);
         match counted {
             Ok(None) => {
@@ -361,7 +361,7 @@ impl Run {
 /// reads like `strtoull`, past blanks and a sign, up to a blank or a zero byte; and it refuses some
 /// numbers from 2^63 on.
 fn is_odd_number(value: &[u8]) -> bool {
-    match haypile::counter::parse(value) {
+    match haypile_policy::rules::counter::parse(value) {
         Some(number) => number >= 1 << 63 || value.len() > number.to_string().len(),
         None => value
             .first()

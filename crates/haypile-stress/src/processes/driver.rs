@@ -449,7 +449,7 @@ fn count_of(cache: &Cache, counted: Counted) -> Result<Option<u64>> {
     Ok(match counted {
         Counted::Counter(number) => {
             let found = cache.get(Name::Counter(number).key())?;
-            found.and_then(|found| haypile::counter::parse(&found))
+            found.and_then(|found| haypile_policy::rules::counter::parse(&found))
         }
         Counted::Swapped(number) => {
             let name = Name::Swapped(number);

@@ -1,7 +1,6 @@
 //! The store that compresses values for another store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::codec::Codec;
 use super::format::{
@@ -9,17 +8,13 @@ use super::format::{
 };
 use super::{Compression, MIN_MIN_BYTES};
 use crate::error::{Error, Result};
+use crate::layer::Layer;
 use crate::pinned::Pinned;
 use crate::size::ByteSize;
 use crate::stats::{Event, EventCounters, LevelStats, Stats};
-use crate::store::{
-    COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store,
-    allocate,
-};
-use crate::ttl::Ttl;
+use crate::store::{COMPARE_ATTEMPTS, Hit, Limits, Store, allocate};
 use crate::url::CacheUrl;
-use crate::write::{Reservation, SetOptions, Version, Written};
-use crate::writers::Writers;
+use crate::write::{Reservation, SetOptions, Written};
 
 /// A store that compresses values where that saves space; see the [module documentation](super).
 ///
@@ -159,28 +154,23 @@ fn with_options(inner: CacheUrl, compression: Compression, min_bytes: u64) -> Ca
     level.map_or(inner, CacheUrl::from)
 }
 
-impl Store for CompressedStore {
-    fn url(&self) -> CacheUrl {
-        // Not cached, because the size can change.
-        with_options(self.inner.url(), self.compression, self.min_bytes)
+impl Layer for CompressedStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
     }
 
-    fn limits(&self) -> Limits {
-        Limits { max_value_bytes: self.limit_bytes(), ..self.inner.limits() }
+    /// Values are compressed here, and not by who opens it.
+    fn compression(&self) -> Option<Compression> {
+        None
     }
 
-    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
-        let Some(hit) = self.inner.get_into(key, buffer)? else { return Ok(None) };
+    fn loaded(&self, key: &[u8], buffer: &mut Vec<u8>, hit: Option<Hit>) -> Result<Option<Hit>> {
+        let Some(hit) = hit else { return Ok(None) };
         Ok(self.decoded_in_place(key, hit, buffer)?.then_some(hit))
     }
 
-    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
-        let Some(hit) = self.inner.get_versioned_into(key, buffer)? else { return Ok(None) };
-        Ok(self.decoded_in_place(key, hit, buffer)?.then_some(hit))
-    }
-
-    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        let Some(pinned) = self.inner.get_pinned(key)? else { return Ok(None) };
+    fn pinned<'a>(&'a self, key: &[u8], found: Option<Pinned<'a>>) -> Result<Option<Pinned<'a>>> {
+        let Some(pinned) = found else { return Ok(None) };
         if !is_marked(&pinned) {
             return Ok(Some(pinned));
         }
@@ -191,6 +181,15 @@ impl Store for CompressedStore {
         let hit = pinned.hit();
         drop(pinned);
         Ok(self.decoded_in_place(key, hit, &mut value)?.then(|| Pinned::copied(value, hit)))
+    }
+
+    fn url(&self) -> CacheUrl {
+        // Not cached, because the size can change.
+        with_options(self.inner.url(), self.compression, self.min_bytes)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { max_value_bytes: self.limit_bytes(), ..self.inner.limits() }
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -217,14 +216,6 @@ impl Store for CompressedStore {
         let mut value = allocate(self, value_bytes)?;
         value.resize(value_bytes, 0);
         Ok(Box::new(Long { store: self, key, options, value }))
-    }
-
-    fn delete(&self, key: &[u8]) -> Result<bool> {
-        self.inner.delete(key)
-    }
-
-    fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
-        self.inner.delete_version(key, version)
     }
 
     /// Compares decompressed values: the same value has several stored forms, by method, level and
@@ -260,31 +251,6 @@ impl Store for CompressedStore {
         Err(Error::Busy { store: self.describe(), process: None })
     }
 
-    fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
-        self.inner.touch(key, ttl)
-    }
-
-    fn incr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
-        self.inner.incr(key, delta)
-    }
-
-    fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>> {
-        self.inner.decr(key, delta)
-    }
-
-    fn contains(&self, key: &[u8]) -> Result<bool> {
-        self.inner.contains(key)
-    }
-
-    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
-        let found = self.inner.get_many(keys)?;
-        let decoded = |(key, found): (&&[u8], Found)| {
-            let Some((mut value, hit)) = found else { return Ok(None) };
-            Ok(self.decoded_in_place(key, hit, &mut value)?.then_some((value, hit)))
-        };
-        keys.iter().zip(found).map(decoded).collect()
-    }
-
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         // Each entry is either refused here or passed to the inner store.
         let forms: Vec<Result<Option<Vec<u8>>>> = entries
@@ -317,30 +283,6 @@ impl Store for CompressedStore {
         forms.into_iter().map(result).collect()
     }
 
-    fn delete_many(&self, keys: &[&[u8]]) -> Vec<Result<bool>> {
-        self.inner.delete_many(keys)
-    }
-
-    fn clear(&self) -> Result<()> {
-        self.inner.clear()
-    }
-
-    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
-        self.inner.keys(from, limit)
-    }
-
-    fn len(&self) -> Result<u64> {
-        self.inner.len()
-    }
-
-    fn is_empty(&self) -> Result<bool> {
-        self.inner.is_empty()
-    }
-
-    fn bytes(&self) -> Result<u64> {
-        self.inner.bytes()
-    }
-
     fn stats(&self) -> Result<Stats> {
         Ok(self.seen_from_here(&self.inner.stats()?))
     }
@@ -351,41 +293,9 @@ impl Store for CompressedStore {
             front.stats = self.seen_from_here(&front.stats);
         }
         if let [only] = &mut levels[..] {
-            only.url = self.url();
+            only.url = Layer::url(self);
         }
         Ok(levels)
-    }
-
-    fn flush(&self, durability: Durability) -> Result<()> {
-        self.inner.flush(durability)
-    }
-
-    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
-        self.inner.claim(key, take_over)
-    }
-
-    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
-        self.inner.await_claim(key, holder, at_most);
-    }
-
-    fn compute_wait(&self) -> Duration {
-        self.inner.compute_wait()
-    }
-
-    fn resize(&self, size_bytes: u64) -> Result<()> {
-        self.inner.resize(size_bytes)
-    }
-
-    fn writers(&self) -> Vec<Writers> {
-        self.inner.writers()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.inner.warnings()
-    }
-
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }
 
@@ -426,6 +336,6 @@ impl Reservation for Long<'_> {
     }
 
     fn commit(self: Box<Self>) -> Result<Written> {
-        self.store.set(&self.key, &self.value, &self.options)
+        Store::set(self.store, &self.key, &self.value, &self.options)
     }
 }

@@ -5,7 +5,6 @@
 //!
 //! | layer | content |
 //! |---|---|
-//! | `rules` | decisions that the simulator makes as well |
 //! | `crash`, `hooks` | steps at which tests end or stop the process, and what tests decide |
 //! | `format` | the bytes: offsets, and the meaning of words |
 //! | `platform` | what the protocol stands on, as the trait `Ground`; the same of a real file, with nearly all `unsafe` |
@@ -34,7 +33,6 @@ mod operations;
 mod platform;
 mod process;
 mod reader;
-pub mod rules;
 mod store;
 
 pub use format::layout::{

@@ -198,7 +198,7 @@ impl FileStore {
                 area.count(taken.me.counting(), Event::CountMiss, 1);
                 return Ok(None);
             };
-            let Some(number) = crate::counter::parse(&value) else {
+            let Some(number) = haypile_policy::rules::counter::parse(&value) else {
                 return Err(Error::NotACounter { operation, store: self.describe() });
             };
             let number = change(number);

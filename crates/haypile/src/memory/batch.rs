@@ -6,11 +6,12 @@
 //! only. What changes in between makes a prefetch useless and nothing else: the operation itself comes after
 //! them, and is that of a single key.
 
+use haypile_policy::{Policy, Slot};
+
 use super::contents::{Contents, HashedKey};
 use super::lock::ReadGuard;
 use super::{MAX_KEY_BYTES, MemoryStore};
 use crate::error::Result;
-use crate::policy::{Policy, Slot};
 use crate::store::{Found, check_key};
 use crate::write::{SetOptions, Written};
 

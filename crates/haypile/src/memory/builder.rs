@@ -5,31 +5,24 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use haypile_policy::ghost::ByFingerprint;
+use haypile_policy::rules::memory::{self as rules, MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+use haypile_policy::{Policy, PolicySpec, PolicyVisitor};
+
 use super::contents::{Contents, Options};
 use super::lock::{BiasedLock, ReaderLine};
 use super::opener::SCHEME;
 use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
 use super::shortage::Reserve;
-use super::{Fingerprint, MemoryStore, Shard, rules};
+use super::{Fingerprint, MemoryStore, Shard};
 use crate::clock::{Clock, SystemClock, nanos};
-use crate::policy::ghost::ByFingerprint;
-use crate::policy::{Policy, PolicySpec, PolicyVisitor};
 use crate::registry::OpenError;
 use crate::size::ByteSize;
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;
 use crate::url::{CacheUrl, Level};
-
-/// The smallest size of a memory store, in bytes.
-pub const MIN_SIZE_BYTES: u64 = 1 << 10;
-
-/// The largest size of a memory store, in bytes. Slots have numbers of 32 bits.
-pub const MAX_SIZE_BYTES: u64 = 256 << 30;
-
-/// The largest number of shards of a memory store.
-pub const MAX_SHARDS: usize = 1 << 10;
 
 /// Opens a memory store with parts that a URL cannot express: a clock, a fingerprint, a custom
 /// policy.

@@ -8,8 +8,8 @@
 //! per level finds the next bucket at once, however far the clock has jumped. When time reaches a
 //! bucket, its entries are distributed over the levels below, each entry at most once per level.
 
-use crate::policy::Slot;
-use crate::policy::link::Links;
+use haypile_policy::Slot;
+use haypile_policy::link::Links;
 
 /// The binary logarithm of a tick in nanoseconds: a tick is 1.05 ms.
 const TICK_BITS: u32 = 20;

@@ -2,7 +2,7 @@
 //!
 //! Keys are spread over shards. Each shard has a lock, a slab of records, an index of their slots
 //! by fingerprint, and a policy. Under a policy with
-//! [`SHARED_HITS`](crate::policy::Policy::SHARED_HITS), which are `s3fifo`, `sieve`, `clock` and
+//! [`SHARED_HITS`](haypile_policy::Policy::SHARED_HITS), which are `s3fifo`, `sieve`, `clock` and
 //! `fifo`, hits share the lock. A write is visible at once.
 //!
 //! # The bound
@@ -47,26 +47,25 @@ mod pool;
 mod read;
 mod record;
 mod room;
-pub mod rules;
 pub(crate) mod shortage;
-#[doc(hidden)]
-pub mod slab;
 pub mod snapshot;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haypile_policy::Policy;
+use haypile_policy::prefetch::{CACHE_LINE_BYTES, prefetch_to_write};
+use haypile_policy::rules::memory::{longest_value, shard_of};
+
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
-use crate::policy::Policy;
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch_to_write};
 use crate::store::{Store, check_key};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
+pub use builder::MemoryBuilder;
 use builder::{KeyHasher, Name};
-pub use builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
 use contents::{Contents, HashedKey};
 use lock::{BiasedLock, ReadGuard, ReaderLine, WriteGuard};
 pub(crate) use opener::MemoryOpener;
@@ -74,33 +73,6 @@ pub use persist::PersistOptions;
 use persist::Persistence;
 use pool::Pool;
 use shortage::Reserve;
-
-/// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
-/// default policy, as a test measures them.
-///
-/// That is 64 on average, and up to 80 where tables have just doubled. With the store's own part,
-/// `fifo` and `lru` take some 26, `clock` and `sieve` 27, `slru4` 36, `slru` 40, `wtinylfu` 56,
-/// `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
-pub const OVERHEAD_BYTES: u64 = 72;
-
-/// The header of a record before its key and value, in bytes.
-const HEADER_BYTES: u64 = 40;
-
-/// Returns the bytes that an entry is charged in a memory store: its record, which is the key, the
-/// value and a header, rounded up as common allocators do, and [`OVERHEAD_BYTES`].
-///
-/// The simulator charges the same when it predicts this store.
-pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
-    // An allocator puts a word before each allocation, and rounds up to 16 bytes.
-    let asked = key_bytes.saturating_add(value_bytes).saturating_add(HEADER_BYTES + 8);
-    (asked.saturating_add(15) & !15).saturating_add(OVERHEAD_BYTES)
-}
-
-/// Returns the longest value for which [`charge`] stays within `limit_bytes`, if any.
-const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
-    let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
-    (record_bytes & !15).checked_sub(HEADER_BYTES + 8 + key_bytes)
-}
 
 /// A hash function of keys. It must return the same for the same key, and should be hard to predict
 /// for those that choose keys.
@@ -151,7 +123,7 @@ impl<P: Policy> MemoryStore<P> {
 
     #[inline]
     fn shard_of(&self, fingerprint: u64) -> usize {
-        rules::shard_of(fingerprint, self.shards.len())
+        shard_of(fingerprint, self.shards.len())
     }
 
     /// Takes the shared lock on an open shard.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::builder::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryBuilder};
+use haypile_policy::rules::memory::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+
+use super::builder::MemoryBuilder;
 use super::persist::PersistOptions;
 use crate::registry::{OpenError, Opener, Registry};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};

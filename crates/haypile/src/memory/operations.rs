@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use haypile_policy::rules::memory::longest_value;
+
 use super::contents::{Contents, HashedKey, Outcome, Uncounted, Write};
 use super::lock::{ReaderLine, WriteGuard};
 use super::record::{Draft, Record};
-use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy, longest_value};
+use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy};
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::pinned::Pinned;

@@ -10,13 +10,15 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use haypile_policy::rules::memory::charge;
+
 use super::contents::{Kept, Load};
 use super::read::PinnedRecord;
 use super::record::Draft;
 use super::snapshot::{
     EntryRef, Pushed, ReadOptions, SnapshotError, SnapshotReader, SnapshotWriter, WriteOptions,
 };
-use super::{MemoryStore, Policy, charge};
+use super::{MemoryStore, Policy};
 use crate::clock::nanos;
 use crate::error::{Error, Result};
 use crate::fork;

@@ -1,7 +1,7 @@
 //! The bytes of a store that no shard has claimed.
 
-use super::rules;
 use crate::sync::atomic::{AtomicI64, Ordering};
+use haypile_policy::rules::memory as rules;
 
 /// The unclaimed part of the store's size. A shard claims bytes before it uses them and returns
 /// those that it does not need, so that the claimed bytes and this pool always add up to the size.

@@ -11,8 +11,9 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::slice;
 
+use haypile_policy::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
+
 use crate::mutant;
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The bytes of the key and then of the value follow directly.

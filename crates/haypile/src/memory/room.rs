@@ -1,9 +1,11 @@
 //! Room for an entry that does not fit its shard, and resizing of the whole store.
 
+use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
+
 use super::contents::Contents;
 use super::lock::WriteGuard;
 use super::pool::Pool;
-use super::{MAX_SIZE_BYTES, MIN_SIZE_BYTES, MemoryStore, Policy};
+use super::{MemoryStore, Policy};
 use crate::error::{Error, Result};
 use crate::mutant;
 use crate::sync::atomic::Ordering;

@@ -1,13 +1,15 @@
 //! Properties that cannot be observed from outside: the memory that a store takes in addition to
 //! its records.
 
+use haypile_policy::ghost::ByFingerprint;
+use haypile_policy::rules::memory::{HEADER_BYTES, OVERHEAD_BYTES, charge, longest_value};
+use haypile_policy::{Policy, PolicySpec, PolicyVisitor};
+
 use super::contents::{Contents, HashedKey, Options, Outcome, Write};
 use super::pool::Pool;
+use super::record;
 use super::record::Draft;
-use super::{HEADER_BYTES, OVERHEAD_BYTES, charge, longest_value, record};
 use crate::clock::ManualClock;
-use crate::policy::ghost::ByFingerprint;
-use crate::policy::{Policy, PolicySpec, PolicyVisitor};
 use crate::write::WriteMode;
 
 #[test]

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
+use haypile_policy::recording::{
+    BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES,
+};
+
 use super::RecordOptions;
-use super::format::{BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HEADER_BYTES};
 use crate::clock::{Clock, nanos};
 use crate::private_file::{GuardedFile, append};
 
@@ -163,9 +166,9 @@ impl RecordFile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::format::{FULL_PAYLOAD_BYTES, HeaderError};
     use super::*;
     use crate::clock::ManualClock;
+    use haypile_policy::recording::{FULL_PAYLOAD_BYTES, HeaderError};
 
     fn block(payload_bytes: u32) -> (BlockHeader, Vec<u8>) {
         let block = Block::Records { payload_bytes, records: 1, stripe: 0 };

@@ -48,7 +48,6 @@
 //! can guess a key can test whether it occurs, and the frequency of each key stays visible.
 
 mod file;
-pub mod format;
 mod open;
 mod recorder;
 mod store;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
+use haypile_policy::recording::{End, Payload, RecordedEntry};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::file::{RecordFile, Stop};
-use super::format::{End, Payload, RecordedEntry};
 use super::{RecordOptions, RecordingState};
 use crate::clock::Clock;
 

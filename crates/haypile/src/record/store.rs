@@ -3,22 +3,20 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::format::{Kind, RecordedEntry};
 use super::open::Naming;
 use super::recorder::Recorder;
 use super::{RecordOptions, RecordingState};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::layer::Layer;
 use crate::pinned::Pinned;
 use crate::registry::OpenError;
-use crate::stats::{LevelStats, Stats};
-use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
+use crate::store::{Durability, Hit, Store};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
-use crate::writers::Writers;
+use haypile_policy::recording::{Kind, RecordedEntry};
 
 /// A store that forwards each operation to another one and records it; see the [module
 /// documentation](super).
@@ -155,49 +153,23 @@ impl fmt::Debug for RecordingStore {
     }
 }
 
-impl Store for RecordingStore {
+impl Layer for RecordingStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn loaded(&self, key: &[u8], buffer: &mut Vec<u8>, hit: Option<Hit>) -> Result<Option<Hit>> {
+        self.read(key, hit.map(|_| buffer.len()));
+        Ok(hit)
+    }
+
+    fn pinned<'a>(&'a self, key: &[u8], found: Option<Pinned<'a>>) -> Result<Option<Pinned<'a>>> {
+        self.read(key, found.as_ref().map(|value| value.len()));
+        Ok(found)
+    }
+
     fn url(&self) -> CacheUrl {
         self.naming.url(&*self.inner)
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-
-    fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
-        let hit = self.inner.get_into(key, buffer)?;
-        self.read(key, hit.map(|_| buffer.len()));
-        Ok(hit)
-    }
-
-    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
-        let hit = self.inner.get_versioned_into(key, buffer)?;
-        self.read(key, hit.map(|_| buffer.len()));
-        Ok(hit)
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let value = self.inner.get(key)?;
-        self.read(key, value.as_ref().map(Vec::len));
-        Ok(value)
-    }
-
-    fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        let value = self.inner.get_pinned(key)?;
-        self.read(key, value.as_ref().map(|value| value.len()));
-        Ok(value)
-    }
-
-    fn get_in_place(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        let value = self.inner.get_in_place(key)?;
-        self.read(key, value.as_ref().map(|value| value.len()));
-        Ok(value)
-    }
-
-    fn get_in_place_verified(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        let value = self.inner.get_in_place_verified(key)?;
-        self.read(key, value.as_ref().map(|value| value.len()));
-        Ok(value)
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -262,18 +234,6 @@ impl Store for RecordingStore {
         result
     }
 
-    fn contains(&self, key: &[u8]) -> Result<bool> {
-        self.inner.contains(key)
-    }
-
-    fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
-        let values = self.inner.get_many(keys)?;
-        for (key, found) in keys.iter().zip(&values) {
-            self.read(key, found.as_ref().map(|(value, _)| value.len()));
-        }
-        Ok(values)
-    }
-
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         let results = self.inner.set_many(entries);
         for ((key, value, options), result) in entries.iter().zip(&results) {
@@ -296,57 +256,9 @@ impl Store for RecordingStore {
         Ok(())
     }
 
-    fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
-        self.inner.keys(from, limit)
-    }
-
-    fn len(&self) -> Result<u64> {
-        self.inner.len()
-    }
-
-    fn is_empty(&self) -> Result<bool> {
-        self.inner.is_empty()
-    }
-
-    fn bytes(&self) -> Result<u64> {
-        self.inner.bytes()
-    }
-
-    fn stats(&self) -> Result<Stats> {
-        self.inner.stats()
-    }
-
-    fn stats_by_level(&self) -> Result<Vec<LevelStats>> {
-        let mut levels = self.inner.stats_by_level()?;
-        if let [only] = &mut levels[..] {
-            only.url = self.url();
-        }
-        Ok(levels)
-    }
-
     fn flush(&self, durability: Durability) -> Result<()> {
         self.recorder.flush();
         self.inner.flush(durability)
-    }
-
-    fn claim(&self, key: &[u8], take_over: Option<ClaimHolder>) -> Result<Claim<'_>> {
-        self.inner.claim(key, take_over)
-    }
-
-    fn await_claim(&self, key: &[u8], holder: ClaimHolder, at_most: Duration) {
-        self.inner.await_claim(key, holder, at_most);
-    }
-
-    fn compute_wait(&self) -> Duration {
-        self.inner.compute_wait()
-    }
-
-    fn resize(&self, size_bytes: u64) -> Result<()> {
-        self.inner.resize(size_bytes)
-    }
-
-    fn writers(&self) -> Vec<Writers> {
-        self.inner.writers()
     }
 
     fn warnings(&self) -> Vec<String> {

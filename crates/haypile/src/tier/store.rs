@@ -60,6 +60,27 @@ impl TieredStore {
         &self.levels.lower
     }
 
+    /// Returns the value of a key behind a guard: the upper level's, if it has a copy that can be served.
+    fn pinned<'a>(
+        &'a self,
+        key: &[u8],
+        upper: Result<Option<Pinned<'a>>>,
+    ) -> Result<Option<Pinned<'a>>> {
+        match upper {
+            Ok(Some(kept)) => {
+                if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
+                    // Without the trailer behind it.
+                    return Ok(Some(Pinned::part_of(kept, value_bytes, hit)));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => self.levels.counts.upper_failed(&error),
+        }
+        let mut buffer = Vec::new();
+        let hit = self.levels.read_below(key, &mut buffer, false)?;
+        Ok(hit.map(|hit| Pinned::copied(buffer, hit)))
+    }
+
     /// Ends the thread that writes, and writes the rest.
     fn end_deferring(&self) -> Result<()> {
         let Some(queue) = self.levels.queue() else {
@@ -113,19 +134,16 @@ impl Store for TieredStore {
     }
 
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
-        match self.levels.upper.get_pinned(key) {
-            Ok(Some(kept)) => {
-                if let Some((value_bytes, hit)) = self.levels.serve(&kept, kept.hit(), false) {
-                    // Without the trailer behind it.
-                    return Ok(Some(Pinned::part_of(kept, value_bytes, hit)));
-                }
-            }
-            Ok(None) => {}
-            Err(error) => self.levels.counts.upper_failed(&error),
-        }
-        let mut buffer = Vec::new();
-        let hit = self.levels.read_below(key, &mut buffer, false)?;
-        Ok(hit.map(|hit| Pinned::copied(buffer, hit)))
+        self.pinned(key, self.levels.upper.get_pinned(key))
+    }
+
+    /// Keeps a copy of the upper level in place.
+    fn get_in_place(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.pinned(key, self.levels.upper.get_in_place(key))
+    }
+
+    fn get_in_place_verified(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
+        self.pinned(key, self.levels.upper.get_in_place_verified(key))
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {

@@ -1,7 +1,8 @@
 //! Errors in URLs.
 
+use haypile_policy::PolicyError;
+
 use crate::compress::CompressionError;
-use crate::policy::PolicyError;
 use crate::size::SizeError;
 
 use super::redact::REDACTED;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use haypile_policy::PolicySpec;
+
 use super::resolved::OptionValue;
 use super::{Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind, redacted};
 use crate::compress::Compression;
-use crate::policy::PolicySpec;
 use crate::size::ByteSize;
 
 impl Level {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use haypile_policy::PolicySpec;
+
 use super::{CacheUrl, Level, Scheme};
 use crate::compress::Compression;
-use crate::policy::PolicySpec;
 use crate::size::ByteSize;
 
 /// A level that was [resolved](Level::resolve) against its scheme: its place is of the kind that

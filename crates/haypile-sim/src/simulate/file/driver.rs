@@ -1,7 +1,7 @@
 //! Runs a simulated file: counts what becomes of each request.
 
-use haypile::policy::PolicySpec;
-use haypile::policy::weight::Weights;
+use haypile_policy::PolicySpec;
+use haypile_policy::weight::Weights;
 
 use super::super::Counts;
 use super::super::run::Cached;

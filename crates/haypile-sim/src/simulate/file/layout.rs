@@ -1,8 +1,8 @@
 //! The sizes of a simulated file, and the bounds that it recycles by.
 
-use haypile::file::rules::{RESERVED_SEGMENTS, Rules};
-use haypile::policy::PolicySpec;
-use haypile::policy::weight::share;
+use haypile_policy::PolicySpec;
+use haypile_policy::rules::file::{RESERVED_SEGMENTS, Rules};
+use haypile_policy::weight::share;
 
 /// Segments without which nothing is stored: those in reserve, and an open one of each queue.
 const MIN_SEGMENTS: u32 = RESERVED_SEGMENTS + 2;

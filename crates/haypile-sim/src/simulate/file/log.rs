@@ -1,6 +1,6 @@
 //! A file of segments: where each record was appended, and which are live.
 
-use haypile::file::rules::{Queue, Sealed};
+use haypile_policy::rules::file::{Queue, Sealed};
 
 use super::window::{Stretch, StretchState};
 

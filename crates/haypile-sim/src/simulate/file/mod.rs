@@ -1,6 +1,6 @@
 //! The `file` store under simulation: the policy `segment`.
 //!
-//! The store's own rules, [`haypile::file::rules`], say what leaves. A driver for the engine's
+//! The store's own rules, [`haypile_policy::rules::file`], say what leaves. A driver for the engine's
 //! policies cannot run them: they name segments to recycle and not entries to evict.
 
 mod driver;

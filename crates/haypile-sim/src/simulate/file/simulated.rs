@@ -1,12 +1,12 @@
 //! A file in which records have lengths and nothing else.
 
-use haypile::file::rules::{
+use haypile_policy::PolicySpec;
+use haypile_policy::ghost::{GhostList, SlotGhosts};
+use haypile_policy::rules::file::{
     BytesByFrequency, Keeping, MAX_FREQUENCY, MAX_RECYCLED, Queue, RESERVED_SEGMENTS,
     queue_of_write,
 };
-use haypile::policy::PolicySpec;
-use haypile::policy::ghost::{GhostList, SlotGhosts};
-use haypile::policy::weight::Weights;
+use haypile_policy::weight::Weights;
 
 use super::layout::Layout;
 use super::log::{Log, LogPlace};
@@ -109,15 +109,15 @@ impl<W: Weights> SimulatedFile<W> {
     }
 
     /// The queues from the oldest record to the youngest, for tests and for people.
-    pub fn queues(&self) -> Vec<haypile::policy::Queue> {
+    pub fn queues(&self) -> Vec<haypile_policy::Queue> {
         let dump = |queue| {
             let segments = self.log.in_order(queue).into_iter();
             segments.flat_map(|segment| self.log.live(segment)).map(u64::from).collect()
         };
         vec![
-            haypile::policy::Queue { name: "small", entries: dump(Queue::Small) },
-            haypile::policy::Queue { name: "main", entries: dump(Queue::Main) },
-            haypile::policy::Queue { name: "ghost", entries: self.ghosts.dump() },
+            haypile_policy::Queue { name: "small", entries: dump(Queue::Small) },
+            haypile_policy::Queue { name: "main", entries: dump(Queue::Main) },
+            haypile_policy::Queue { name: "ghost", entries: self.ghosts.dump() },
         ]
     }
 

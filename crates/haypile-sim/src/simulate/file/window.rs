@@ -1,6 +1,6 @@
 //! Room for a record that is longer than a segment.
 
-use haypile::file::rules::RESERVED_SEGMENTS;
+use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
 /// The part of the file that a record can have at most, unless one segment is more.
 pub(super) const LARGEST_PART: u64 = 8;

@@ -35,7 +35,7 @@ pub(super) fn recognise(
     if head.starts_with(&MAGIC) {
         return Ok(Format::Hpt);
     }
-    if head.starts_with(&haypile::record::format::MAGIC) {
+    if head.starts_with(&haypile_policy::recording::MAGIC) {
         return Ok(Format::Recording);
     }
     if let Some(format) = by_name(name) {

@@ -1,5 +1,7 @@
 //! The records of a segment that is emptied, and what becomes of each.
 
+use haypile_policy::rules::file::MAX_FREQUENCY;
+
 use crate::file::area::{Key, OpError, Record};
 use crate::file::crash;
 use crate::file::format::layout::LINE_BYTES;
@@ -9,7 +11,6 @@ use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
-use crate::file::rules::MAX_FREQUENCY;
 use crate::mutant;
 
 /// The distance at which buckets are prefetched.

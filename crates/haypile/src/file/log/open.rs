@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use haypile_policy::rules::file::{MAX_RECYCLED, RESERVED_SEGMENTS};
+
 use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, OpError, Owner};
 use crate::file::crash;
@@ -13,7 +15,6 @@ use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Survey;
 use crate::file::platform::ground::Ground;
-use crate::file::rules::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
 /// A write verifies counts of segments for this time at most: a loss of power can leave all of them wrong,
 /// and each that is verified is right for the next write.

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::Ordering;
 
+use haypile_policy::rules::file::RESERVED_SEGMENTS;
+
 use crate::file::area::{Area, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::header;
@@ -13,7 +15,6 @@ use crate::file::format::segment::{SegmentKind, State};
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
-use crate::file::rules::RESERVED_SEGMENTS;
 use crate::mutant;
 
 /// Of this number of segments, one is ready at most.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use haypile_policy::rules::file::{BytesByFrequency, Keeping};
+
 use crate::file::area::OpError;
 use crate::file::crash;
 use crate::file::format::counter::Counter;
@@ -12,7 +14,6 @@ use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice, queue_of};
 use crate::file::platform::ground::Ground;
-use crate::file::rules::{BytesByFrequency, Keeping};
 use crate::mutant;
 use crate::stats::Event;
 

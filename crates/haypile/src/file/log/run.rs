@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use haypile_policy::rules::file::RESERVED_SEGMENTS;
+
 use crate::file::area::wait::{LONGEST_WAIT, Wait};
 use crate::file::area::{Area, Holder, OpError, Owner, Record};
 use crate::file::crash;
@@ -14,7 +16,6 @@ use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::Cause;
 use crate::file::platform::ground::Ground;
-use crate::file::rules::RESERVED_SEGMENTS;
 use crate::mutant;
 
 /// A value is moved in pieces of this size.

@@ -1,11 +1,12 @@
 //! Looking at all segments, and choosing.
 
+use haypile_policy::rules::file::{Queue, Rules, Sealed};
+
 use crate::file::area::Area;
 use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
 use crate::file::log::plan::{Stretch, Use};
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
-use crate::file::rules::{Queue, Rules, Sealed};
 use crate::mutant;
 
 /// Small's share of the segments, as one of this number.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use haypile_policy::rules::file::RESERVED_SEGMENTS;
 use shuttle::sync::atomic::AtomicBool;
 
 use super::{
@@ -20,7 +21,6 @@ use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
-use crate::file::rules::RESERVED_SEGMENTS;
 use crate::write::{WriteMode, Written};
 
 fn once(test: impl Fn() + Send + Sync + 'static) {

@@ -1,5 +1,7 @@
 //! Changing entries.
 
+use haypile_policy::rules::file::{Queue, queue_of_write};
+
 use crate::file::area::now::Now;
 use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
@@ -14,7 +16,6 @@ use crate::file::log::append::{Appended, Draft, expiry_word};
 use crate::file::log::survey::queue_of;
 use crate::file::operations::read::Search;
 use crate::file::platform::ground::{Ground, IN_ORDER};
-use crate::file::rules::{Queue, queue_of_write};
 use crate::mutant;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};

@@ -12,6 +12,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use haypile_policy::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 use rustix::thread::futex;
 use rustix::time::Timespec;
@@ -19,7 +20,6 @@ use rustix::time::Timespec;
 use crate::call::Call;
 use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::ground::{IN_ORDER, Line, exchange_orders, is_equal_rest};
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 
 /// Copies of at least this length are made by one instruction instead of word by word.
 #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,11 @@
 //! The bytes that a shard has claimed from the pool.
 
+use haypile_policy::Policy;
+use haypile_policy::rules::memory::ShardBytes;
+
 use super::super::pool::Pool;
-use super::super::rules::ShardBytes;
 use super::Contents;
 use crate::mutant;
-use crate::policy::Policy;
 
 impl<P: Policy> Contents<P> {
     /// Claims the missing part of `more` bytes, as far as the pool has it, and removes expired entries

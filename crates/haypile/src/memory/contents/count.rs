@@ -1,12 +1,13 @@
 //! Counters: values that are decimal digits.
 
+use haypile_policy::Policy;
+use haypile_policy::rules::counter;
+
 use super::super::pool::Pool;
 use super::super::record::Draft;
 use super::write::SlotPlace;
 use super::{Contents, HashedKey, charge_of_lengths};
 use crate::clock::Clock;
-use crate::counter;
-use crate::policy::Policy;
 use crate::stats::Event;
 
 /// The reason why a counter stays unchanged.

@@ -2,13 +2,14 @@
 
 use std::mem;
 
+use haypile_policy::table::spread;
+use haypile_policy::{Policy, Slot};
+
 use super::super::pool::Pool;
 use super::super::record::Record;
 use super::{Contents, charge_of};
 use crate::mutant;
-use crate::policy::{Policy, Slot};
 use crate::stats::Event;
-use crate::table::spread;
 
 /// Expired entries that a write removes in addition to those that it meets.
 const SWEEP: usize = 8;
@@ -86,7 +87,15 @@ impl<P: Policy> Contents<P> {
         self.forget(slot, pool);
         self.counters.add_exclusive(Event::Eviction);
         if let Some(next) = self.policy.next_victim() {
-            self.slab.prefetch_to_free(next);
+            self.prefetch_to_free(next);
+        }
+    }
+
+    /// Prefetches the memory of a record that is about to be freed: the next record is written to it.
+    #[inline]
+    pub(super) fn prefetch_to_free(&self, slot: Slot) {
+        if let Some(record) = self.slab.peek(slot) {
+            record.prefetch_to_free();
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use haypile_policy::table::spread;
+use haypile_policy::{Policy, Slot};
+
 use super::super::pool::Pool;
 use super::super::record::{Draft, Pin};
 use super::write::{Room, SlotPlace};
 use super::{Contents, charge_of, key_of};
-use crate::policy::{Policy, Slot};
 use crate::process;
-use crate::table::spread;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

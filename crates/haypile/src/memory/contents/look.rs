@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use haypile_policy::table::spread;
+use haypile_policy::{Policy, Slot};
+
 use super::super::pool::Pool;
 use super::super::record::Record;
 use super::{Contents, HashedKey};
 use crate::clock::Clock;
 use crate::mutant;
-use crate::policy::{Policy, Slot};
 use crate::stats::Event;
 use crate::store::Hit;
-use crate::table::spread;
 use crate::write::Version;
 
 /// The result of a lookup without an exclusive lock.
@@ -136,7 +137,9 @@ impl<P: Policy> Contents<P> {
     /// Prefetches the record in this slot, if there is one.
     #[inline]
     pub(in crate::memory) fn prefetch_record(&self, slot: Slot) {
-        self.slab.prefetch(slot);
+        if let Some(record) = self.slab.peek(slot) {
+            record.prefetch();
+        }
     }
 
     /// Returns the slot of a live entry; removes an expired one.

@@ -9,15 +9,16 @@ mod write;
 
 use std::collections::HashSet;
 
-use super::charge;
+use haypile_policy::Policy;
+use haypile_policy::rules::memory::charge;
+use haypile_policy::slab::Slab;
+use haypile_policy::table::Table;
+
 use super::expiry::Expiries;
 use super::record::Record;
-use super::slab::Slab;
 use crate::clock::Clock;
-use crate::policy::Policy;
 use crate::stats::{EventCounters, Stats};
 use crate::store::{Cursor, Page};
-use crate::table::Table;
 
 pub(super) use count::Uncounted;
 pub(super) use load::{Kept, Load};

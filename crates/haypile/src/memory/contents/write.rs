@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use haypile_policy::table::spread;
+use haypile_policy::{Newcomer, Policy, Slot};
+
 use super::super::expiry::Expiries;
 use super::super::pool::Pool;
 use super::super::record::{Draft, Record};
@@ -9,9 +12,7 @@ use super::super::shortage::has_memory;
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
 use crate::mutant;
-use crate::policy::{Newcomer, Policy, Slot};
 use crate::stats::Event;
-use crate::table::spread;
 use crate::ttl::expiry_ns;
 use crate::write::{WriteMode, Written};
 
@@ -250,7 +251,7 @@ impl<P: Policy> Contents<P> {
     /// Prefetches the memory that is read to evict the next entry, after [`prefetch`](Self::prefetch).
     fn prefetch_victim(&self) {
         let Some(victim) = self.policy.next_victim() else { return };
-        self.slab.prefetch_to_free(victim);
+        self.prefetch_to_free(victim);
         // Where the policy has the fingerprint as well, it is there earlier than the record.
         let fingerprint = self.policy.fingerprint(victim);
         let fingerprint = fingerprint.unwrap_or_else(|| self.slab.get(victim).fingerprint());

@@ -57,6 +57,6 @@ pub struct EntryRef<'a> {
     pub expires: Option<SystemTime>,
     /// The time of writing, to the second. It cannot be later than the snapshot.
     pub written: SystemTime,
-    /// The entry's [`Ranked::uses`](crate::policy::Ranked::uses).
+    /// The entry's [`Ranked::uses`](haypile_policy::Ranked::uses).
     pub uses: u8,
 }

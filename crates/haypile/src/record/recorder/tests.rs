@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use super::super::format::{
-    BLOCK_HEADER_BYTES, Block, BlockHeader, HEADER_BYTES, Kind, RecordReader,
-};
 use super::*;
 use crate::clock::ManualClock;
+use haypile_policy::recording::{
+    BLOCK_HEADER_BYTES, Block, BlockHeader, HEADER_BYTES, Kind, RecordReader,
+};
 
 struct Fixture {
     clock: Arc<ManualClock>,

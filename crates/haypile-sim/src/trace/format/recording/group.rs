@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use haypile::record::format::MAGIC;
+use haypile_policy::recording::MAGIC;
 
 /// Puts the files together that the processes of one recording wrote: `PATH.PID`, also where it is
 /// `PATH.PID.2` and so on. Each other path stays alone. The order is that of the first of each.

@@ -14,7 +14,7 @@ mod stream;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use haypile::record::format::{End, Kind};
+use haypile_policy::recording::{End, Kind};
 
 use super::super::input::Input;
 use super::super::{Sink, TraceError};

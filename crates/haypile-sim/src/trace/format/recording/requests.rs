@@ -26,7 +26,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
-use haypile::record::format::Kind;
+use haypile_policy::recording::Kind;
 
 use super::super::super::{Key, Op, Request, Sink, TraceError};
 use super::super::entries::Entries;

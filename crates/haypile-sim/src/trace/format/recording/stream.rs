@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
-use haypile::record::format::{
+use haypile_policy::recording::{
     BLOCK_HEADER_BYTES, Block, BlockHeader, End, FileHeader, HASH_BYTES, HEADER_BYTES, Record,
     RecordReader,
 };

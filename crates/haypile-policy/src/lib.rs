@@ -1,11 +1,38 @@
-//! Eviction policies, each written once and run by stores and by the simulator alike.
+//! Eviction policies, each written once and run by Haypile's stores and by its simulator alike.
+//!
+//! [`PolicySpec`] names a policy and builds it; [`Policy`] is the contract between a policy and the cache that drives
+//! it. With both, a cache of your own can use these policies, and a policy of yours can compete with them in the
+//! simulator (`haypile_sim::simulate::simulate_policy`).
+//!
+//! ```
+//! use haypile_policy::ghost::ByFingerprint;
+//! use haypile_policy::weight::Unit;
+//! use haypile_policy::{Newcomer, Policy, sieve::Sieve};
+//!
+//! // A cache of two entries, each of which weighs 1. It puts keys into slots 0 and 1.
+//! let mut policy = Sieve::new(Unit);
+//! policy.reserve_slots(2);
+//! let key = |fingerprint| Newcomer { fingerprint, weight: 1 };
+//! policy.on_insert(0, key(10));
+//! policy.on_insert(1, key(11));
+//! policy.on_hit(0);
+//! // The third key needs room: the entry that was not read leaves.
+//! assert!(policy.admit(key(12), 1));
+//! assert_eq!(policy.evict(Some(key(12))), 1);
+//! policy.on_insert(1, key(12));
+//! ```
+//!
+//! The rest of the crate are parts that the stores and the simulator share, so that a prediction and the store that it
+//! predicts cannot disagree: [`rules`], the hash [`table`], the [`slab`], and the format of a [`recording`].
+//!
+//! # The contract
 //!
 //! A policy never sees a key. It works on dense slot numbers, on fingerprints (64-bit hashes of
 //! keys, for what it remembers of entries that are gone) and on weights. Whoever drives it, a
 //! store or the simulator, owns the entries, knows which slots are taken and keeps the sum of
 //! their weights within the capacity.
 //!
-//! # The life of an entry
+//! ## The life of an entry
 //!
 //! 1. A key that is not in the cache is about to be stored: [`Policy::admit`] is asked once. A
 //!    policy looks into its ghosts and sketches here, and may refuse, if entries would have to
@@ -26,15 +53,20 @@
 //! A lookup that finds nothing is not reported: what matters to a policy is the key that is
 //! stored after it, and reporting both would count one access twice.
 
-pub(crate) mod column;
-pub(crate) mod free;
+mod column;
+mod free;
 pub mod ghost;
-pub(crate) mod link;
+pub mod link;
 mod mark;
+pub mod prefetch;
 mod queues;
 mod ranking;
+pub mod recording;
+pub mod rules;
 mod sketch;
+pub mod slab;
 mod spec;
+pub mod table;
 pub mod weight;
 
 pub mod arc;

@@ -3,11 +3,11 @@
 #![expect(unsafe_code, reason = "instructions that take any address")]
 
 /// Bytes of a line of the processor's cache.
-pub(crate) const CACHE_LINE_BYTES: usize = 64;
+pub const CACHE_LINE_BYTES: usize = 64;
 
 /// Prefetches the cache line at this address.
 #[inline]
-pub(crate) fn prefetch<T>(place: *const T) {
+pub fn prefetch<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch reads nothing and accepts any address.
     unsafe {
@@ -20,7 +20,7 @@ pub(crate) fn prefetch<T>(place: *const T) {
 
 /// Prefetches the cache line at this address to write to it: no other processor has it then.
 #[inline]
-pub(crate) fn prefetch_to_write<T>(place: *const T) {
+pub fn prefetch_to_write<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch accesses nothing and accepts any address; a processor without the instruction
     // does nothing.

@@ -14,19 +14,25 @@ struct Link {
 
 /// `LISTS` lists over one set of slots. New entries go to the head; the tail leaves first.
 #[derive(Debug)]
-pub(crate) struct Links<const LISTS: usize> {
+pub struct Links<const LISTS: usize> {
     nodes: Vec<Link>,
 }
 
+impl<const LISTS: usize> Default for Links<LISTS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<const LISTS: usize> Links<LISTS> {
-    /// Empty lists.
-    pub(crate) fn new() -> Self {
+    /// Returns empty lists.
+    pub fn new() -> Self {
         let sentinels = (0..index(LISTS)).map(|at| Link { toward_tail: at, toward_head: at });
         Self { nodes: sentinels.collect() }
     }
 
     /// Makes room for slots below `slots`.
-    pub(crate) fn reserve(&mut self, slots: usize) {
+    pub fn reserve(&mut self, slots: usize) {
         let nodes = slots + LISTS;
         if nodes > self.nodes.len() {
             // `resize` alone would double the capacity; the driver reserves in steps of its own.
@@ -37,7 +43,7 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Prefetches the links of `slot`, to change them.
     #[inline]
-    pub(crate) fn prefetch_to_write(&self, slot: Slot) {
+    pub fn prefetch_to_write(&self, slot: Slot) {
         if let Some(node) = self.nodes.get(slot as usize + LISTS) {
             prefetch_to_write(node);
         }
@@ -45,7 +51,7 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Places `slot`, which is in no list, at the head of `list`.
     #[inline]
-    pub(crate) fn push_head(&mut self, list: usize, slot: Slot) {
+    pub fn push_head(&mut self, list: usize, slot: Slot) {
         let node = slot + index(LISTS);
         let head = self.nodes[list].toward_tail;
         self.nodes[node as usize] = Link { toward_tail: head, toward_head: index(list) };
@@ -55,7 +61,7 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Takes `slot` out of the list that it is in.
     #[inline]
-    pub(crate) fn unlink(&mut self, slot: Slot) {
+    pub fn unlink(&mut self, slot: Slot) {
         let link = self.nodes[slot as usize + LISTS];
         self.nodes[link.toward_head as usize].toward_tail = link.toward_tail;
         self.nodes[link.toward_tail as usize].toward_head = link.toward_head;
@@ -63,13 +69,13 @@ impl<const LISTS: usize> Links<LISTS> {
 
     /// Moves `slot`, which is in some list, to the head of `list`.
     #[inline]
-    pub(crate) fn move_to_head(&mut self, list: usize, slot: Slot) {
+    pub fn move_to_head(&mut self, list: usize, slot: Slot) {
         self.unlink(slot);
         self.push_head(list, slot);
     }
 
     /// Moves all slots of `from` to the head of `to`.
-    pub(crate) fn move_all(&mut self, from: usize, to: usize) {
+    pub fn move_all(&mut self, from: usize, to: usize) {
         let Link { toward_tail: first, toward_head: last } = self.nodes[from];
         let (from, to) = (index(from), index(to));
         if first == from {
@@ -84,7 +90,7 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     /// Puts `to`, which is in no list, in the place of `from`, which is in none afterwards.
-    pub(crate) fn relocate(&mut self, from: Slot, to: Slot) {
+    pub fn relocate(&mut self, from: Slot, to: Slot) {
         let link = self.nodes[from as usize + LISTS];
         let node = to + index(LISTS);
         self.nodes[node as usize] = link;
@@ -93,43 +99,43 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     /// There are no slots from `slots` on any more, and none of them is in a list.
-    pub(crate) fn drop_slots(&mut self, slots: usize) {
+    pub fn drop_slots(&mut self, slots: usize) {
         self.nodes.truncate(slots + LISTS);
         self.nodes.shrink_to_fit();
     }
 
     /// The next to leave `list`.
     #[inline]
-    pub(crate) fn tail(&self, list: usize) -> Option<Slot> {
+    pub fn tail(&self, list: usize) -> Option<Slot> {
         Self::slot(self.nodes[list].toward_head)
     }
 
     /// The neighbour of `slot` on the side of the head; `None` at the head.
     #[inline]
-    pub(crate) fn toward_head(&self, slot: Slot) -> Option<Slot> {
+    pub fn toward_head(&self, slot: Slot) -> Option<Slot> {
         Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
     /// Takes the tail out of `list`.
     #[inline]
-    pub(crate) fn pop_tail(&mut self, list: usize) -> Option<Slot> {
+    pub fn pop_tail(&mut self, list: usize) -> Option<Slot> {
         let slot = self.tail(list)?;
         self.unlink(slot);
         Some(slot)
     }
 
     /// The slots of `list` from the tail to the head.
-    pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
+    pub fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
     /// The slots of `list` as [`Queue`](super::Queue) shows them.
-    pub(crate) fn dump(&self, list: usize) -> Vec<u64> {
+    pub fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()
     }
 
     /// Bytes of memory used.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()
     }
 

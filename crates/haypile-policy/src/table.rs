@@ -23,7 +23,7 @@ const HIGHEST: u128 = LOWEST << 7;
 /// Makes a hash of a fingerprint for tables that read its low and its high bits: fingerprints may be
 /// small numbers, which differ only in the low ones.
 #[inline]
-pub(crate) fn spread(fingerprint: u64) -> u64 {
+pub fn spread(fingerprint: u64) -> u64 {
     // Knuth's multiplicative hashing: 2^64 over the golden ratio.
     fingerprint.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -74,31 +74,36 @@ impl Iterator for Cells {
 /// The highest bits of a hash and its bits 16 to 23 should vary. In a large table, a number takes 8
 /// to 11 bytes. All operations take constant time on average.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     chunks: Vec<Chunk>,
     len: usize,
 }
 
 impl Table {
     /// Returns the number of numbers.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether the table has no number.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns the numbers that the table has room for.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.chunks.len() * FULL
     }
 
     /// Finds a number with this hash for which `is_it` returns true.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.locate(hash, is_it).map(|(at, cell)| self.chunks[at].numbers[cell])
     }
 
     /// Prefetches the chunk that [`find`](Self::find) reads first.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
+    pub fn prefetch(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
             prefetch(chunk);
         }
@@ -106,7 +111,7 @@ impl Table {
 
     /// Prefetches the chunk that is probably changed by [`insert`](Self::insert) or [`remove`](Self::remove).
     #[inline]
-    pub(crate) fn prefetch_to_write(&self, hash: u64) {
+    pub fn prefetch_to_write(&self, hash: u64) {
         if let Some(chunk) = self.chunks.get(self.home(hash)) {
             prefetch_to_write(chunk);
         }
@@ -115,13 +120,13 @@ impl Table {
     /// Returns the number that [`find`](Self::find) would ask about first, if it begins with the chunk that
     /// [`prefetch`](Self::prefetch) fetches.
     #[inline]
-    pub(crate) fn likely(&self, hash: u64) -> Option<u32> {
+    pub fn likely(&self, hash: u64) -> Option<u32> {
         let chunk = self.chunks.get(self.home(hash))?;
         chunk.with_tag(tag(hash)).next().map(|cell| chunk.numbers[cell])
     }
 
     /// Adds a number that is not in the table yet. `hash_of` returns the hashes of the others.
-    pub(crate) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
+    pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len == self.capacity() {
             self.resize(self.chunks.len() + self.chunks.len() * 3 / 8 + 1, hash_of);
         }
@@ -134,7 +139,7 @@ impl Table {
     /// # Panics
     ///
     /// If it is not in the table under this hash.
-    pub(crate) fn remove(&mut self, hash: u64, number: u32) {
+    pub fn remove(&mut self, hash: u64, number: u32) {
         let (end, cell) =
             self.locate(hash, |other| other == number).expect("a number in the table");
         self.chunks[end].tags[cell] = 0;
@@ -151,19 +156,19 @@ impl Table {
     /// # Panics
     ///
     /// If `from` is not in the table under this hash.
-    pub(crate) fn replace(&mut self, hash: u64, from: u32, to: u32) {
+    pub fn replace(&mut self, hash: u64, from: u32, to: u32) {
         let (at, cell) = self.locate(hash, |other| other == from).expect("a number in the table");
         self.chunks[at].numbers[cell] = to;
     }
 
     /// Removes all numbers; the memory stays.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.chunks.fill(Chunk::default());
         self.len = 0;
     }
 
     /// Frees memory that is needed neither for `capacity` numbers nor for those in the table.
-    pub(crate) fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
+    pub fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
         let chunks = capacity.max(self.len).div_ceil(FULL);
         if chunks < self.chunks.len() {
             self.resize(chunks, hash_of);
@@ -171,7 +176,7 @@ impl Table {
     }
 
     /// Returns the bytes of memory used.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()
     }
 

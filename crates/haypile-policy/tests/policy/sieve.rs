@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot};
+use haypile_policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Stored};

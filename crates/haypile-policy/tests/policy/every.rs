@@ -1,6 +1,6 @@
 //! Properties of every policy.
 
-use haypile::policy::{PolicyKind, PolicySpec};
+use haypile_policy::{PolicyKind, PolicySpec};
 use proptest::prelude::*;
 
 use crate::driver::{Event, Op, Setup};

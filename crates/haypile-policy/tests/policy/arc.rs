@@ -1,6 +1,6 @@
 //! `arc`.
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot};
+use haypile_policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Stored, Updated};

@@ -58,7 +58,7 @@ static KINDS: [&PolicyKind; 11] = [
 /// A policy and its parameters.
 ///
 /// ```
-/// use haypile::policy::PolicySpec;
+/// use haypile_policy::PolicySpec;
 ///
 /// let spec: PolicySpec = "s3fifo:threshold=2".parse().unwrap();
 /// assert_eq!(spec.to_string(), "s3fifo:threshold=2");

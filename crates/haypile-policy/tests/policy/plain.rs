@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Queue, Slot};
+use haypile_policy::{Queue, Slot};
 
 /// Weights of slots.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot};
+use haypile_policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Refused, Stored, Updated};

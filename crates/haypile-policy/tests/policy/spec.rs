@@ -1,6 +1,6 @@
 //! `PolicySpec`: names of policies as text.
 
-use haypile::policy::{PolicyError, PolicyKind, PolicySpec};
+use haypile_policy::{PolicyError, PolicyKind, PolicySpec};
 use proptest::prelude::*;
 
 fn error(text: &str) -> PolicyError {
@@ -109,7 +109,7 @@ fn a_parameter_is_given_once() {
 /// A policy with some of its parameters set to values in their range.
 fn specs() -> impl Strategy<Value = (&'static PolicyKind, Vec<Option<f64>>)> {
     prop::sample::select(PolicySpec::kinds().to_vec()).prop_flat_map(|kind| {
-        let value = |param: &haypile::policy::Param| {
+        let value = |param: &haypile_policy::Param| {
             let whole = param.whole;
             let any = param.min..=param.max;
             prop::option::of(any.prop_map(move |value| if whole { value.round() } else { value }))

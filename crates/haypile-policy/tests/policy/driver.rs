@@ -1,10 +1,10 @@
 //! A small reference driver: it owns entries, slots, weights and the bound, and makes the calls of
-//! the contract of `haypile::policy` one after the other, without optimisations.
+//! the contract of `haypile_policy` one after the other, without optimisations.
 
 use std::collections::{BTreeMap, HashMap};
 
-use haypile::policy::ghost::{ByFingerprint, BySlot, Memory};
-use haypile::policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot};
+use haypile_policy::ghost::{ByFingerprint, BySlot, Memory};
+use haypile_policy::{Newcomer, Policy, PolicySpec, PolicyVisitor, Slot};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -431,7 +431,7 @@ impl<P: Policy, S: Slots> Cache for Driver<P, S> {
 
     fn dump(&self) -> Vec<Dump> {
         let queues = self.policy.queues().into_iter();
-        let to_keys = |queue: haypile::policy::Queue| {
+        let to_keys = |queue: haypile_policy::Queue| {
             let is_ghost = invariants::GHOSTS.contains(&queue.name);
             let keys = queue.entries.iter().map(|number| self.key(is_ghost, *number));
             (queue.name, keys.collect())

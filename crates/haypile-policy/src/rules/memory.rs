@@ -6,8 +6,43 @@ use std::thread;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::MAX_SHARDS;
 use crate::table::spread;
+
+/// The smallest size of a memory store, in bytes.
+pub const MIN_SIZE_BYTES: u64 = 1 << 10;
+
+/// The largest size of a memory store, in bytes. Slots have numbers of 32 bits.
+pub const MAX_SIZE_BYTES: u64 = 256 << 30;
+
+/// The largest number of shards of a memory store.
+pub const MAX_SHARDS: usize = 1 << 10;
+
+/// The charge of an entry in addition to its record, in bytes: the metadata of the store and of the
+/// default policy, as a test measures them.
+///
+/// That is 64 on average, and up to 80 where tables have just doubled. With the store's own part,
+/// `fifo` and `lru` take some 26, `clock` and `sieve` 27, `slru4` 36, `slru` 40, `wtinylfu` 56,
+/// `arc` 44 to 68 (the more it reads twice, the more ghosts it has), and `lirs` 110.
+pub const OVERHEAD_BYTES: u64 = 72;
+
+/// The header of a record before its key and value, in bytes.
+pub const HEADER_BYTES: u64 = 40;
+
+/// Returns the bytes that an entry is charged in a memory store: its record, which is the key, the
+/// value and a header, rounded up as common allocators do, and [`OVERHEAD_BYTES`].
+///
+/// The simulator charges the same when it predicts this store.
+pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
+    // An allocator puts a word before each allocation, and rounds up to 16 bytes.
+    let asked = key_bytes.saturating_add(value_bytes).saturating_add(HEADER_BYTES + 8);
+    (asked.saturating_add(15) & !15).saturating_add(OVERHEAD_BYTES)
+}
+
+/// Returns the longest value for which [`charge`] stays within `limit_bytes`, if any.
+pub const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
+    let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
+    (record_bytes & !15).checked_sub(HEADER_BYTES + 8 + key_bytes)
+}
 
 /// The smallest shard that is chosen by default: with few entries in each, evictions would be a matter of
 /// chance. `docs/simulator.md` has what shards cost, in hits and in time.

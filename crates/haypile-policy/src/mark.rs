@@ -1,6 +1,9 @@
 //! A small counter per slot that a hit raises without an exclusive lock.
 
-use crate::sync::atomic::{AtomicU8, Ordering::Relaxed};
+#[cfg(shuttle)]
+use shuttle::sync::atomic::{AtomicU8, Ordering::Relaxed};
+#[cfg(not(shuttle))]
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::Slot;
 use super::column::SlotColumn;

@@ -1,6 +1,6 @@
 //! `slru4`: libCacheSim's four segments.
 
-use haypile::policy::{Newcomer, Policy, Queue, Slot};
+use haypile_policy::{Newcomer, Policy, Queue, Slot};
 use proptest::prelude::*;
 
 use crate::driver::Event::{Evicted, Hit, Refused, Stored, Updated};
