@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::ops::Deref;
 use std::ptr;
 
-use engine::fork::Inside;
+use engine::Inside;
 use engine::{Durability, Registry};
 
 use crate::call::{Failure, Status, call};

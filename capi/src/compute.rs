@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use engine::{ComputeError, fork};
+use engine::{ComputeError, ForkGate};
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
@@ -78,7 +78,7 @@ impl Computation {
         let mut output = Output(Vec::new());
         // SAFETY: the promise to `new`; the output outlives the call.
         let compute = || unsafe { (self.compute)(self.context, &raw mut output) };
-        match fork::outside(compute) {
+        match ForkGate::outside(compute) {
             0 => Ok(output.0),
             answer => Err(NotComputed::Failed(answer)),
         }

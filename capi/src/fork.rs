@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::fork::{self, Inside};
+use engine::{ForkGate, Inside};
 
 use crate::call::Failure;
 
@@ -24,15 +24,15 @@ pub(crate) fn register() -> Result<(), Failure> {
 }
 
 extern "C" fn prepare() {
-    fork::prepare(fork::PATIENCE);
+    ForkGate::prepare(ForkGate::PATIENCE);
 }
 
 extern "C" fn in_parent() {
-    fork::in_parent();
+    ForkGate::in_parent();
 }
 
 extern "C" fn in_child() {
-    fork::in_child();
+    ForkGate::in_child();
 }
 
 /// The process that a cache was opened in, and so every object of that cache.
@@ -52,7 +52,7 @@ impl Origin {
             [level] => level.scheme() == "file" && level.option("record").is_none(),
             _ => false,
         };
-        Self { generation: fork::generation(), is_shared }
+        Self { generation: ForkGate::generation(), is_shared }
     }
 
     /// Keeps forks from happening until the guard is dropped, where they could leave something locked.
@@ -60,7 +60,7 @@ impl Origin {
         if self.is_shared {
             return Ok(None);
         }
-        let inside = fork::enter();
+        let inside = ForkGate::enter();
         if self.is_usable() { Ok(Some(inside)) } else { Err(Failure::Forked) }
     }
 
@@ -73,6 +73,6 @@ impl Origin {
     }
 
     fn is_usable(self) -> bool {
-        fork::is_usable(self.generation)
+        ForkGate::is_usable(self.generation)
     }
 }

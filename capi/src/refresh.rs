@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
-use engine::{Freshness, fork};
+use engine::{ForkGate, Freshness};
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn haypile_get_or_refresh_in(
         let hand_over = |job: Box<dyn FnOnce() + Send>| {
             let job = Box::into_raw(Box::new(Job { job, origin: cache.origin }));
             // SAFETY: the caller's function with the caller's context.
-            fork::outside(|| unsafe { executor(executor_context, job) });
+            ForkGate::outside(|| unsafe { executor(executor_context, job) });
         };
         let computed = cache.enter()?.get_or_try_refresh_in_until(
             key,

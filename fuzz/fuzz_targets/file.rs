@@ -82,8 +82,8 @@ fuzz_target!(|patches: &[u8]| {
     let path: PathBuf = sample.directory.path().join("patched");
     fs::write(&path, &bytes).expect("written");
     let store = open(&path).expect("its header is sound");
-    let _ = haypile::file::check(&path, |_| {}).expect("a report");
-    let _ = haypile::file::stat(&path).expect("a report");
+    let _ = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
+    let _ = haypile::file::FileStat::of(&path).expect("a report");
     let seed = patches.first().copied().unwrap_or(0);
     work::go_on(&*store, &mut sample.known.clone(), seed.into());
     drop(store);

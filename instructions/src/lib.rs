@@ -146,7 +146,7 @@ fn clock() -> Arc<dyn Clock> {
 /// By default the number of processors decides how many shards there are.
 fn memory(size_bytes: u64) -> Cache {
     let builder = MemoryBuilder::new(size_bytes).shards(4).hash_seed(HASH_SEED).clock(clock());
-    Cache::new(builder.open().expect("the options are right"))
+    Cache::new(builder.store().expect("the options are right"))
 }
 
 fn open(path: &Path, size_bytes: u64) -> Cache {

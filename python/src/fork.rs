@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use engine::fork;
+use engine::ForkGate;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Returns a number that differs between a process and its parent.
 pub(crate) fn generation() -> u64 {
-    fork::generation()
+    ForkGate::generation()
 }
 
 /// Calls the engine without the GIL, so that other threads run, or fork, in the meantime.
 pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
     let result = py.detach(|| {
-        let _inside = fork::enter();
+        let _inside = ForkGate::enter();
         work()
     });
     logging::emit(py);
@@ -36,7 +36,7 @@ pub(crate) fn without_gil<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Se
 
 /// Calls Python from inside the engine, where a fork need not wait for it.
 pub(crate) fn with_gil<R>(work: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
-    fork::outside(|| Python::attach(work))
+    ForkGate::outside(|| Python::attach(work))
 }
 
 /// Registers hooks that Python calls around forks.
@@ -55,15 +55,15 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
 
 #[pyfunction]
 fn before_fork(py: Python<'_>) {
-    py.detach(|| fork::prepare(PATIENCE));
+    py.detach(|| ForkGate::prepare(PATIENCE));
 }
 
 #[pyfunction]
 fn after_fork_in_parent() {
-    fork::in_parent();
+    ForkGate::in_parent();
 }
 
 #[pyfunction]
 fn after_fork_in_child() {
-    fork::in_child();
+    ForkGate::in_child();
 }

@@ -83,7 +83,7 @@ impl Drop for Opened {
             return mem::forget(cache);
         }
         let close = || {
-            let _inside = engine::fork::enter();
+            let _inside = engine::ForkGate::enter();
             drop(cache);
         };
         // The last reference may have been that of a Python object. To save a cache, or to send what is left to a server,

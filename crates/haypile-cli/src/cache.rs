@@ -46,7 +46,7 @@ impl OpenCache {
                 eprintln!(
                     "haypile: other users can write {}; the output has been verified against \
                     damage, but may come from a user that you do not trust",
-                    level.path()
+                    level.path().display()
                 );
                 return level.clone().with_option("mode", "copy");
             }
@@ -101,7 +101,7 @@ pub(crate) fn registry() -> Registry {
 fn is_exposed(level: &Level) -> bool {
     level.scheme() == "file"
         && ["mode", "allow_shared"].iter().all(|name| level.option(name).is_none())
-        && haypile::file::is_exposed(std::path::Path::new(level.path()))
+        && haypile::file::FileStat::is_exposed(level.path())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -28,13 +28,9 @@ pub fn cache_url() -> io::Result<CacheUrl> {
 ///
 /// # Errors
 ///
-/// The path is not UTF-8.
 pub fn cache_url_at(path: &Path) -> io::Result<CacheUrl> {
     let path = std::path::absolute(path)?;
-    let Some(text) = path.to_str() else {
-        return Err(io::Error::other(format!("{}: the path is not UTF-8", path.display())));
-    };
-    let level = Level::new("file").and_then(|level| level.with_path(text));
+    let level = Level::new("file").and_then(|level| level.with_path(path));
     let level = level.and_then(|level| level.with_option("size", SIZE));
     let level = level.and_then(|level| level.with_option("entry_size", ENTRY_SIZE));
     Ok(level.map_err(io::Error::other)?.into())
@@ -98,7 +94,11 @@ mod tests {
         for path in ["/a,size=1/b", "/a+b %41?#/c", "/p%2fq/d", "/x -> memory:/e"] {
             let url = cache_url_at(Path::new(path)).unwrap().to_string();
             let parsed: CacheUrl = url.parse().unwrap();
-            assert_eq!((parsed.levels().len(), parsed.levels()[0].path()), (1, path), "{url}");
+            assert_eq!(
+                (parsed.levels().len(), parsed.levels()[0].path()),
+                (1, Path::new(path)),
+                "{url}"
+            );
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use haypile::DEFAULT_COMPUTE_WAIT;
 use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind, redacted};
 
 use crate::address::Address;
@@ -38,7 +37,8 @@ pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
 /// Returns the socket at the path of a level. One that looks like a login and a host is refused: messages
 /// name the socket.
 pub(crate) fn socket(level: &Level) -> Result<Address, UrlError> {
-    let login = level.path().rsplit_once('@').map_or("", |(login, _)| login);
+    let path = level.path().to_string_lossy();
+    let login = path.rsplit_once('@').map_or("", |(login, _)| login);
     if login.split('/').nth(1).is_some_and(|first| first.contains(':')) {
         return Err(wrong_place(level, "the path of a socket comes without a user and a password"));
     }
@@ -64,7 +64,9 @@ impl Common {
         Self {
             timeout: level.duration("timeout").unwrap_or(DEFAULT_TIMEOUT),
             ttl: level.duration("ttl"),
-            compute_wait: level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT),
+            compute_wait: level
+                .duration("compute_wait")
+                .unwrap_or(OptionSpec::DEFAULT_COMPUTE_WAIT),
             prefix: prefix.unwrap_or_default(),
             url: level.url(),
         }

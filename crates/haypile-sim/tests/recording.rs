@@ -63,7 +63,7 @@ impl Recorded {
     }
 
     fn memory(bytes: u64) -> Self {
-        Self::new(|clock| MemoryBuilder::new(bytes).clock(clock).open().unwrap())
+        Self::new(|clock| MemoryBuilder::new(bytes).clock(clock).store().unwrap())
     }
 
     fn set(&self, key: &[u8], value_bytes: usize) {

@@ -206,7 +206,7 @@ impl<'a> Real<'a> {
             .shards(shards)
             .policy(policy.parse().unwrap())
             .hash_seed(ENGINE_HASH_SEED)
-            .open()
+            .store()
             .unwrap();
         self.replay_in(vec![store])
     }
@@ -297,7 +297,7 @@ fn the_default_shards_are_the_stores() {
     let real = Real::new(&trace);
     for size_bytes in [1 << 20, 20_000_000, 200_000_000] {
         let builder = MemoryBuilder::new(size_bytes).hash_seed(ENGINE_HASH_SEED);
-        let (counts, _) = real.replay_in(vec![builder.open().unwrap()]);
+        let (counts, _) = real.replay_in(vec![builder.store().unwrap()]);
         let predicted = predict(&trace, "s3fifo", size_bytes, None);
         assert_eq!(counts.hits, predicted.counts.hits, "{size_bytes} bytes");
         assert_eq!(predicted.shards, haypile_policy::rules::memory::default_shards(size_bytes));
@@ -402,7 +402,7 @@ fn in_a_file_of(writers: usize, trace: &Trace, share: u64) -> f64 {
     let url = format!("file://{}?size={size_bytes}", path.display());
     let open = |_| haypile::Registry::new().open(&url).unwrap();
     let (counts, _) = real.replay_in((0..writers).map(open).collect());
-    let file = haypile::file::stat(&path).unwrap();
+    let file = haypile::file::FileStat::of(&path).unwrap();
     assert!(file.segments >= 32 && file.stats.evictions > 1_000, "{file:?}");
     let policy = format!("segment:segments={}", file.segments);
     // The simulator charges what the `memory` store does. Records of a file have a shorter header, and lie in

@@ -64,7 +64,7 @@ impl Span {
 }
 
 fn operations(path: &std::path::Path) -> Option<u64> {
-    let stats = file::stat(path).ok()?.stats;
+    let stats = file::FileStat::of(path).ok()?.stats;
     Some(stats.hits + stats.misses + stats.sets + stats.deletes)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haypile::memory::MemoryBuilder;
 use haypile::url::{ResolvedLevel, Scheme};
-use haypile::{OpenError, Opener, Registry, Store};
+use haypile::{Clock, OpenError, Opener, Registry, Store};
 
 /// Opens memory stores of one hash seed.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ impl Opener for SeededMemory {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        MemoryBuilder::of_level(level, registry).hash_seed(self.hash_seed).open()
+        MemoryBuilder::of_level(level, clock).hash_seed(self.hash_seed).store()
     }
 }
 

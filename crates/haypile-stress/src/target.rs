@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use haypile::tier::DEFAULT_STALE;
+use haypile::tier::TierOptions;
 use haypile::url::{CacheUrl, Level};
 use haypile::{Clock, Registry, Store};
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ impl Target {
 
     /// Returns the path of the file of the last level.
     pub(crate) fn file(&self) -> Option<&Path> {
-        (self.last_kind() == Kind::File).then(|| Path::new(self.last_level().path()))
+        (self.last_kind() == Kind::File).then(|| self.last_level().path())
     }
 
     /// Returns the kinds of the levels, the fastest first.
@@ -90,7 +90,10 @@ impl Target {
     /// below; zero for one level.
     pub(crate) fn stale(&self) -> Duration {
         let upper = &self.url.levels()[..self.kinds.len() - 1];
-        upper.iter().map(|level| duration(level, "stale").unwrap_or(DEFAULT_STALE)).sum()
+        upper
+            .iter()
+            .map(|level| duration(level, "stale").unwrap_or(TierOptions::DEFAULT_STALE))
+            .sum()
     }
 
     /// Returns the life of entries that are written without one.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::compute::Computations;
 use crate::error::{Error, Result};
 use crate::mutant;
+use crate::open::OpenError;
 use crate::pinned::Pinned;
-use crate::registry::{OpenError, Registry};
-use crate::stats::{Stats, prometheus};
+use crate::registry::Registry;
+use crate::stats::{LevelStats, Stats};
 use crate::store::{Cursor, Durability, Store};
 use crate::ttl::Ttl;
 use crate::write::{SetOptions, Version, Written};
@@ -360,7 +361,7 @@ impl Cache {
     }
 
     /// Returns the counts of each level of the store in Prometheus' text format; see
-    /// [`prometheus`](crate::prometheus()). Those of computations are those of the first level.
+    /// [`LevelStats::prometheus`]. Those of computations are those of the first level.
     ///
     /// # Errors
     ///
@@ -370,7 +371,7 @@ impl Cache {
         if let Some(first) = levels.first_mut() {
             self.computations.counters().add_to(&mut first.stats);
         }
-        Ok(prometheus(&levels))
+        Ok(LevelStats::prometheus(&levels))
     }
 
     /// Returns when everything accepted before the call has reached `durability`.

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 /// The longest key that any store accepts, in bytes.
-pub const MAX_KEY_BYTES: usize = 65_535;
+pub(crate) const MAX_KEY_BYTES: usize = 65_535;
 
 /// The result of an operation on a cache.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -38,11 +38,12 @@ mod error;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 pub mod file;
 mod flight;
-pub mod fork;
+mod fork;
 mod layer;
 pub mod memory;
 mod mutant;
 mod none;
+mod open;
 mod pinned;
 mod private_file;
 mod process;
@@ -56,6 +57,7 @@ mod sync;
 pub mod tier;
 mod ttl;
 pub mod url;
+mod wrapped;
 mod write;
 mod writers;
 
@@ -63,18 +65,19 @@ pub use cache::Cache;
 pub use claim::{OwnedClaim, TriedClaim};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use compute::{Computation, ComputeError, ComputeStats, Freshness, PendingCompute, Polled};
-pub use error::{Error, MAX_KEY_BYTES, Result};
+pub use error::{Error, Result};
+pub use fork::{ForkGate, Inside};
 pub use haypile_policy::PolicySpec;
 pub use layer::Layer;
 pub use none::NoneStore;
+pub use open::{OpenError, Opener};
 pub use pinned::{OwnedPinned, Pinned};
-pub use registry::{OpenError, Opener, Registry};
+pub use registry::Registry;
 pub use reserve::OwnedReservation;
 pub use size::{ByteSize, SizeError};
-pub use stats::{Event, EventCounters, LevelStats, Loading, Stats, prometheus};
+pub use stats::{Event, EventCounters, LevelStats, Loading, Stats};
 pub use store::{
-    Claim, ClaimGuard, ClaimHolder, Cursor, DEFAULT_COMPUTE_WAIT, Durability, Found, Hit, Limits,
-    Page, Store,
+    Claim, ClaimGuard, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store,
 };
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
-use crate::registry::{OpenError, Opener, Registry};
+use crate::open::{OpenError, Opener};
 use crate::stats::{Event, EventCounters, Stats};
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
 use crate::ttl::Ttl;
@@ -16,6 +17,7 @@ use crate::writers::Writers;
 pub(crate) static SCHEME: Scheme = Scheme {
     name: "none",
     place: Place::Nowhere,
+    idle: &[],
     options: &[],
     help: "never holds anything: the baseline of every experiment",
 };
@@ -196,7 +198,7 @@ impl Opener for NoneOpener {
     fn open(
         &self,
         _level: &ResolvedLevel,
-        _registry: &Registry,
+        _clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         Ok(Arc::new(NoneStore::new()))
     }

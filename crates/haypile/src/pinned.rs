@@ -108,7 +108,7 @@ pub struct OwnedPinned {
 impl OwnedPinned {
     /// Has children of forks go on reading the value as it is, even when this process has let go of it. They get a
     /// copy of its pages where it is in the memory of a file, and so a fork takes longer. It needs a binding that
-    /// calls [`fork::prepare`](crate::fork::prepare) and what belongs to it.
+    /// calls [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare) and what belongs to it.
     pub fn keep_for_children(&mut self) {
         #[cfg(target_os = "linux")]
         if matches!(self.value.borrow_dependent().value, HeldValue::Shared(_)) {

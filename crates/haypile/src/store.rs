@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::compress::Compression;
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
@@ -13,7 +13,7 @@ use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
 /// The default time that a caller waits for another that computes.
-pub const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
+pub(crate) const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
 /// The number of times that [`Store::compare_and_delete`] compares again after the same value was
 /// rewritten between its two steps.
@@ -356,7 +356,7 @@ pub trait ClaimGuard: fmt::Debug + Send {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest key, at most [`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES).
+    /// The longest key, at most [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
     pub max_key_bytes: usize,
     /// The longest value under an empty key. A longer key can leave less.
     pub max_value_bytes: u64,
@@ -366,6 +366,9 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The longest key of any store, in bytes.
+    pub const MAX_KEY_BYTES: usize = MAX_KEY_BYTES;
+
     /// Returns limits with these fields.
     pub fn new(max_key_bytes: usize, max_value_bytes: u64, capacity_bytes: Option<u64>) -> Self {
         Self { max_key_bytes, max_value_bytes, capacity_bytes }

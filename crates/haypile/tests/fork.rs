@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haypile::{Cache, OwnedPinned, fork};
+use haypile::{Cache, ForkGate, OwnedPinned};
 
 /// A fork that does not wait is over by then.
 const LONG_ENOUGH: Duration = Duration::from_millis(50);
@@ -19,9 +19,9 @@ fn alone() -> MutexGuard<'static, ()> {
 /// Does the part of a fork that its parent does; returns whether it waited to the end of its patience.
 fn fork_in_parent() -> bool {
     let begin = Instant::now();
-    fork::prepare(fork::PATIENCE);
-    let has_waited_long = begin.elapsed() >= fork::PATIENCE;
-    fork::in_parent();
+    ForkGate::prepare(ForkGate::PATIENCE);
+    let has_waited_long = begin.elapsed() >= ForkGate::PATIENCE;
+    ForkGate::in_parent();
     has_waited_long
 }
 
@@ -32,28 +32,28 @@ fn a_fork_waits_for_threads_inside_and_they_for_a_fork() {
         (&Barrier::new(2), &AtomicBool::new(false), &AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(move || {
-            let _inside = fork::enter();
-            let _nested = fork::enter();
+            let _inside = ForkGate::enter();
+            let _nested = ForkGate::enter();
             inside.wait();
             thread::sleep(LONG_ENOUGH);
             ended.store(true, Ordering::SeqCst);
         });
         inside.wait();
         let begin = Instant::now();
-        fork::prepare(fork::PATIENCE);
+        ForkGate::prepare(ForkGate::PATIENCE);
         // Not before the thread has left.
-        assert!(ended.load(Ordering::SeqCst) || begin.elapsed() >= fork::PATIENCE);
+        assert!(ended.load(Ordering::SeqCst) || begin.elapsed() >= ForkGate::PATIENCE);
         scope.spawn(move || {
             inside.wait();
-            let _inside = fork::enter();
+            let _inside = ForkGate::enter();
             entered.store(true, Ordering::SeqCst);
         });
         inside.wait();
         let arrived = Instant::now();
         // The thread needs less than that, if it does not wait.
         thread::sleep(4 * LONG_ENOUGH);
-        assert!(!entered.load(Ordering::SeqCst) || arrived.elapsed() >= fork::PATIENCE);
-        fork::in_parent();
+        assert!(!entered.load(Ordering::SeqCst) || arrived.elapsed() >= ForkGate::PATIENCE);
+        ForkGate::in_parent();
     });
     assert!((0..20).any(|_| !fork_in_parent()));
 }
@@ -61,15 +61,15 @@ fn a_fork_waits_for_threads_inside_and_they_for_a_fork() {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "forks as programs in C and Python do")]
 fn is_true_in_child_while(mut condition: impl FnMut() -> bool, parent: impl FnOnce()) -> bool {
-    fork::prepare(fork::PATIENCE);
+    ForkGate::prepare(ForkGate::PATIENCE);
     // SAFETY: the child only uses atomic numbers, and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        fork::in_child();
+        ForkGate::in_child();
         // SAFETY: exits the child without the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!condition())) }
     }
-    fork::in_parent();
+    ForkGate::in_parent();
     parent();
     let mut status = 0;
     // SAFETY: the child belongs to this process, and the status is a valid pointer.
@@ -87,26 +87,27 @@ fn is_true_in_child(condition: impl Fn() -> bool) -> bool {
 fn a_thread_that_stays_inside_makes_the_caches_of_the_child_s_parent_unusable() {
     let _alone = alone();
     let (inside, done) = (&Barrier::new(2), &Barrier::new(2));
-    let generation = fork::generation();
-    let is_own = move || fork::generation() == generation + 1 && fork::is_usable(generation + 1);
-    assert!(fork::is_usable(generation));
+    let generation = ForkGate::generation();
+    let is_own =
+        move || ForkGate::generation() == generation + 1 && ForkGate::is_usable(generation + 1);
+    assert!(ForkGate::is_usable(generation));
     thread::scope(|scope| {
         scope.spawn(move || {
-            let _inside = fork::enter();
+            let _inside = ForkGate::enter();
             inside.wait();
             done.wait();
         });
         inside.wait();
         assert!(fork_in_parent());
-        assert!(is_true_in_child(move || !fork::is_usable(generation) && is_own()));
+        assert!(is_true_in_child(move || !ForkGate::is_usable(generation) && is_own()));
         done.wait();
     });
-    assert!(is_true_in_child(move || fork::is_usable(generation) && is_own()));
+    assert!(is_true_in_child(move || ForkGate::is_usable(generation) && is_own()));
     // A child's child, and a thread that forks inside, as a signal handler does.
-    let _inside = fork::enter();
-    assert!(is_true_in_child(move || fork::is_usable(generation) && is_own()));
-    assert!(is_true_in_child(|| is_true_in_child(move || fork::is_usable(generation))));
-    assert!(fork::is_usable(generation));
+    let _inside = ForkGate::enter();
+    assert!(is_true_in_child(move || ForkGate::is_usable(generation) && is_own()));
+    assert!(is_true_in_child(|| is_true_in_child(move || ForkGate::is_usable(generation))));
+    assert!(ForkGate::is_usable(generation));
 }
 
 /// Returns a value of a file that is read in place, and its cache, in a directory of its own.
@@ -192,9 +193,9 @@ fn computations_and_those_who_wait_for_them_are_outside() {
     let cache = &Cache::open("memory:size=1MiB").expect("a cache");
     let (computing, may_end) = (&Barrier::new(2), &Barrier::new(2));
     let ask = move || {
-        let _inside = fork::enter();
+        let _inside = ForkGate::enter();
         let value = cache.get_or_compute("key", None, || {
-            fork::outside(|| {
+            ForkGate::outside(|| {
                 computing.wait();
                 may_end.wait();
             });
@@ -220,8 +221,8 @@ fn a_panic_within_the_engine_or_a_computation_leaves_nobody_inside() {
     let _alone = alone();
     let panics = |inside: bool| {
         let thread = thread::spawn(move || {
-            let _inside = fork::enter();
-            if inside { panic!("inside") } else { fork::outside(|| panic!("outside")) }
+            let _inside = ForkGate::enter();
+            if inside { panic!("inside") } else { ForkGate::outside(|| panic!("outside")) }
         });
         assert!(thread.join().is_err());
     };

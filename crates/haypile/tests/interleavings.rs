@@ -24,7 +24,7 @@ const ITERATIONS: usize = 2_000;
 fn store(size_bytes: u64, policy: &str) -> Arc<dyn Store> {
     let builder = MemoryBuilder::new(size_bytes).shards(2).policy(policy.parse().unwrap());
     let builder = builder.clock(Arc::new(ManualClock::new()));
-    builder.fingerprint(|key| key.last().map_or(0, |byte| u64::from(*byte) << 40)).open().unwrap()
+    builder.fingerprint(|key| key.last().map_or(0, |byte| u64::from(*byte) << 40)).store().unwrap()
 }
 
 fn set(store: &dyn Store, key: &[u8], byte: u8, bytes: usize) {
@@ -401,7 +401,7 @@ fn what_was_removed_does_not_come_back_by_computations_that_were_overtaken() {
         check(move || {
             let builder = MemoryBuilder::new(4 * charge(1, 600)).compute_wait(Duration::ZERO);
             let clock = Arc::new(ManualClock::new());
-            let cache = Cache::new(builder.clock(clock).open().unwrap());
+            let cache = Cache::new(builder.clock(clock).store().unwrap());
             // Of what values are computed.
             let source = Arc::new(AtomicU8::new(1));
             let computing: Vec<_> = (0..2)

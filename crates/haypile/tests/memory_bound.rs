@@ -38,7 +38,7 @@ fn op() -> impl Strategy<Value = Op> {
 fn run(policy: &PolicySpec, size_bytes: u64, ops: &[Op]) {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(size_bytes).clock(clock.clone()).policy(policy.clone());
-    let store = builder.open().unwrap();
+    let store = builder.store().unwrap();
     let largest = store.limits().max_value_bytes - 1;
     let mut last: HashMap<u8, Vec<u8>> = HashMap::new();
     for (turn, op) in ops.iter().enumerate() {
@@ -106,7 +106,7 @@ proptest! {
 #[test]
 fn a_value_that_does_not_fit_any_more_is_refused_and_costs_nobody_its_place() {
     for shards in [1, 4] {
-        let store = MemoryBuilder::new(1 << 20).shards(shards).open().unwrap();
+        let store = MemoryBuilder::new(1 << 20).shards(shards).store().unwrap();
         let mut reservation = store.reserve(b"large", 500_000, &SetOptions::set()).unwrap();
         reservation.buffer().fill(7);
         store.resize(64 << 10).unwrap();

@@ -22,7 +22,7 @@ fn policies() -> Vec<String> {
 fn open(size_bytes: u64, shards: usize, policy: &str) -> Cache {
     let builder = MemoryBuilder::new(size_bytes).shards(shards).policy(policy.parse().unwrap());
     // Which keys share a shard is the same in each run.
-    Cache::new(builder.hash_seed(1).open().unwrap())
+    Cache::new(builder.hash_seed(1).store().unwrap())
 }
 
 fn stats(cache: &Cache) -> Stats {

@@ -176,7 +176,7 @@ fn run(ops: Vec<Op>, policy: &str) {
     let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
     // Two keys share each fingerprint, so that keys are compared.
     let builder = builder.fingerprint(|key| key.len() as u64 / 2);
-    let cache = Cache::new(builder.policy(policy.parse().unwrap()).open().unwrap());
+    let cache = Cache::new(builder.policy(policy.parse().unwrap()).store().unwrap());
     let store = cache.store().as_ref();
     let mut model = Model::default();
     let mut seen: HashMap<u8, (Version, u64)> = HashMap::new();

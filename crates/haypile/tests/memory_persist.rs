@@ -36,7 +36,7 @@ impl Place {
     fn open(&self, size_bytes: u64, policy: &str, options: PersistOptions) -> Cache {
         let builder = MemoryBuilder::new(size_bytes).policy(policy.parse().unwrap());
         let builder = builder.clock(self.clock.clone()).persist(options);
-        Cache::new(builder.open().unwrap())
+        Cache::new(builder.store().unwrap())
     }
 
     /// Loads a snapshot of `keys` in the background, the last one first. The loading thread waits
@@ -62,7 +62,7 @@ impl Place {
         };
         let options = self.options().in_background(true);
         let builder = MemoryBuilder::new(1 << 20).clock(self.clock.clone()).persist(options);
-        let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+        let cache = Cache::new(builder.fingerprint(hasher).store().unwrap());
         is_stopped.recv().unwrap();
         (cache, go)
     }
@@ -287,7 +287,7 @@ fn a_snapshot_of_another_user_is_used_only_if_that_is_allowed() {
 #[test]
 fn a_folder_that_is_not_there_is_an_error_at_the_start() {
     let options = PersistOptions::new(Path::new("/nowhere/at/all/cache.snapshot"));
-    let error = MemoryBuilder::new(1 << 20).persist(options).open().unwrap_err();
+    let error = MemoryBuilder::new(1 << 20).persist(options).store().unwrap_err();
     assert!(matches!(error, OpenError::Backend { .. }));
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
 }
@@ -397,7 +397,7 @@ fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
     };
     let options = place.options().in_background(true);
     let builder = MemoryBuilder::new(1 << 20).clock(place.clock.clone()).persist(options);
-    let cache = Cache::new(builder.fingerprint(hasher).open().unwrap());
+    let cache = Cache::new(builder.fingerprint(hasher).store().unwrap());
     is_stopped.recv().unwrap();
     cache.set("new", "value").unwrap();
     drop(cache);
@@ -409,7 +409,7 @@ fn a_store_that_is_dropped_while_it_loads_is_not_saved() {
 #[test]
 fn a_flush_to_disk_needs_a_file() {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::new());
-    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock).open().unwrap());
+    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock).store().unwrap());
     cache.flush(Durability::Visible).unwrap();
     let error = cache.flush(Durability::Disk).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }));

@@ -93,7 +93,7 @@ impl Subject {
         let clock = Arc::new(ManualClock::new());
         let builder = MemoryBuilder::new(3 * weight() + weight() / 2).clock(clock.clone());
         let store = builder.fingerprint(|key| key[0].into()).open_with(recorder, "recorder");
-        Self { cache: Cache::new(store.unwrap()), clock, calls }
+        Self { cache: store.unwrap().into(), clock, calls }
     }
 
     fn set(&self, key: u8, value_bytes: usize) {
@@ -194,7 +194,7 @@ fn what_is_deleted_cleared_or_expired_is_removed() {
 #[test]
 fn a_write_sweeps_a_few_entries_that_expired_first() {
     let clock = Arc::new(ManualClock::new());
-    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
+    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).store().unwrap());
     for key in 0..20_u8 {
         cache.set_with_ttl([key], "", Duration::from_secs(20 - u64::from(key))).unwrap();
     }

@@ -67,7 +67,7 @@ impl Place {
 
     fn open(&self, options: PersistOptions) -> Cache {
         let builder = MemoryBuilder::new(8 << 20).shards(4).clock(self.clock.clone());
-        Cache::new(builder.persist(options).open().unwrap())
+        Cache::new(builder.persist(options).store().unwrap())
     }
 
     /// Returns a store that has 5,000 entries.
@@ -145,7 +145,7 @@ fn a_full_store_that_is_saved_takes_writes_and_stays_full() {
     for shards in [1, 4] {
         let place = Place::new();
         let builder = MemoryBuilder::new(4 << 20).shards(shards).persist(place.options());
-        let cache = Cache::new(builder.open().unwrap());
+        let cache = Cache::new(builder.store().unwrap());
         let mut number = 0;
         let mut write = || {
             number += 1;

@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 
 fn store(size_bytes: u64, shards: usize, policy: &str) -> Arc<dyn Store> {
     let builder = MemoryBuilder::new(size_bytes).shards(shards);
-    builder.policy(policy.parse().unwrap()).open().unwrap()
+    builder.policy(policy.parse().unwrap()).store().unwrap()
 }
 
 /// Returns a value that repeats its key and its version in every byte after the first eight.
@@ -101,12 +101,12 @@ fn fill(cache: &Cache, entries: u64, size_bytes: u64) {
 #[test]
 fn shards_are_a_power_of_two_within_limits() {
     for shards in [0, 3, 2_048] {
-        let error = MemoryBuilder::new(64 * MIB).shards(shards).open().unwrap_err();
+        let error = MemoryBuilder::new(64 * MIB).shards(shards).store().unwrap_err();
         assert!(error.to_string().contains("power of two up to 1024"), "{error}");
     }
-    assert!(MemoryBuilder::new(1_024).shards(2).open().is_err());
+    assert!(MemoryBuilder::new(1_024).shards(2).store().is_err());
     assert_eq!(
-        MemoryBuilder::new(MIB).shards(8).open().unwrap().describe(),
+        MemoryBuilder::new(MIB).shards(8).store().unwrap().describe(),
         "memory://?size=1MiB&policy=s3fifo&shards=8"
     );
     let error = Cache::open("memory:shards=5000").unwrap_err().to_string();

@@ -122,7 +122,7 @@ fn expired_entries_leave_before_anything_is_evicted() {
     let clock = Arc::new(ManualClock::new());
     let size = 4 * charge(1, 200);
     let builder = MemoryBuilder::new(size).clock(clock.clone()).policy("lru".parse().unwrap());
-    let cache = Cache::new(builder.open().unwrap());
+    let cache = Cache::new(builder.store().unwrap());
     cache.set("a", [0; 200]).unwrap();
     cache.set_with_ttl("b", [0; 200], Duration::from_secs(1)).unwrap();
     cache.set("c", [0; 200]).unwrap();
@@ -141,7 +141,7 @@ fn expired_entries_leave_before_anything_is_evicted() {
 fn an_entry_expires_by_its_last_ttl_and_no_other() {
     let seconds = Duration::from_secs;
     let clock = Arc::new(ManualClock::new());
-    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).open().unwrap());
+    let cache = Cache::new(MemoryBuilder::new(1 << 20).clock(clock.clone()).store().unwrap());
     for key in ["overwritten", "touched", "overwritten forever", "touched forever"] {
         cache.set_with_ttl(key, "", seconds(10)).unwrap();
     }
@@ -169,7 +169,7 @@ fn an_entry_expires_by_its_last_ttl_and_no_other() {
 fn entries_that_have_moved_expire() {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(1 << 20).shards(1).clock(clock.clone());
-    let cache = Cache::new(builder.open().unwrap());
+    let cache = Cache::new(builder.store().unwrap());
     for key in 0..1_000_u32 {
         cache.set_with_ttl(key.to_le_bytes(), "", Duration::from_secs(10)).unwrap();
     }
@@ -240,7 +240,7 @@ fn statistics_count_by_operation() {
 fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
-    let cache = Cache::new(builder.open().unwrap());
+    let cache = Cache::new(builder.store().unwrap());
     let store = cache.store();
     let version = || cache.get_versioned("key").unwrap().unwrap().1;
     cache.set("key", "old").unwrap();
@@ -269,7 +269,7 @@ fn an_entry_is_deleted_by_its_version_only_while_it_has_it() {
 fn an_entry_is_deleted_by_its_value_only_while_it_has_it() {
     let clock = Arc::new(ManualClock::new());
     let builder = MemoryBuilder::new(64 << 10).clock(clock.clone());
-    let cache = Cache::new(builder.open().unwrap());
+    let cache = Cache::new(builder.store().unwrap());
     assert!(!cache.compare_and_delete("key", "").unwrap());
     cache.set("key", "").unwrap();
     assert!(!cache.compare_and_delete("key", "a").unwrap());
@@ -362,13 +362,13 @@ fn a_flush_to_disk_is_unsupported() {
 #[test]
 fn a_ttl_of_zero_is_refused_by_the_builder() {
     let builder = MemoryBuilder::new(1 << 20).ttl(Some(Duration::ZERO));
-    assert!(matches!(builder.open(), Err(OpenError::ZeroTtl)));
+    assert!(matches!(builder.store(), Err(OpenError::ZeroTtl)));
 }
 
 #[test]
 fn sizes_out_of_range_are_refused_by_the_builder_too() {
     for size in [0, 1_023, (256 << 30) + 1, u64::MAX] {
-        let error = MemoryBuilder::new(size).open().unwrap_err();
+        let error = MemoryBuilder::new(size).store().unwrap_err();
         assert!(matches!(error, OpenError::SizeOutOfRange { .. }), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{Place, ResolvedLevel, Scheme};
-use haypile::{Cache, NoneStore, OpenError, Opener, Registry, Reservation, Store};
+use haypile::{Cache, Clock, NoneStore, OpenError, Opener, Registry, Reservation, Store};
 
 fn shared<T: Send + Sync + ?Sized>() {}
 
@@ -19,8 +19,13 @@ fn stores_are_shared_as_objects() {
     assert_eq!(stores[0].describe(), "none://");
 }
 
-static SCHEME: Scheme =
-    Scheme { name: "memcached", place: Place::ServerOrPath, options: &[], help: "a stand-in" };
+static SCHEME: Scheme = Scheme {
+    name: "memcached",
+    place: Place::ServerOrPath,
+    idle: &[],
+    options: &[],
+    help: "a stand-in",
+};
 
 #[derive(Debug)]
 struct StandIn;
@@ -33,7 +38,7 @@ impl Opener for StandIn {
     fn open(
         &self,
         level: &ResolvedLevel,
-        _registry: &Registry,
+        _clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         assert_eq!(level.server(), "127.0.0.1:11211");
         Ok(Arc::new(NoneStore::new()))

@@ -75,7 +75,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 fn recorded(dir: &TempDir) -> (RecordingStore, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-    let inner = MemoryBuilder::new(4 << 10).clock(Arc::clone(&shared)).open().unwrap();
+    let inner = MemoryBuilder::new(4 << 10).clock(Arc::clone(&shared)).store().unwrap();
     let options = RecordOptions::new(dir.path().join("app.rec"));
     (RecordingStore::new(inner, options, shared).unwrap(), clock)
 }
@@ -334,7 +334,7 @@ mod child {
     fn has_a_full_disk() {
         let Some(dir) = dir() else { return };
         let options = RecordOptions::new(dir.join("app.rec"));
-        let inner = MemoryBuilder::new(1 << 20).open().unwrap();
+        let inner = MemoryBuilder::new(1 << 20).store().unwrap();
         let store = RecordingStore::new(inner, options, Arc::new(SystemClock::new())).unwrap();
         for number in 0..100_000_u32 {
             let key = format!("a key with some length {number}");

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use haypile::ByteSize;
-use haypile::tier::LEVEL_OPTIONS;
 use haypile::url::{OptionSpec, Place, Scheme, ValueKind};
 use serde_json::{Value, json};
 
@@ -27,7 +26,7 @@ pub(crate) fn run(arguments: &Schemes) -> anyhow::Result<()> {
             "levels": {
                 "shape": LEVELS_SHAPE,
                 "help": LEVELS_HELP,
-                "options": options(LEVEL_OPTIONS),
+                "options": options(OptionSpec::UPPER_LEVEL),
             },
         }));
     }
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &Schemes) -> anyhow::Result<()> {
         let head = format!("{}:{shape}\n  {}\n", scheme.name, scheme.help);
         texts.push(head + &list(scheme.options)?);
     }
-    texts.push(format!("{LEVELS_SHAPE}\n  {LEVELS_HELP}\n{}", list(LEVEL_OPTIONS)?));
+    texts.push(format!("{LEVELS_SHAPE}\n  {LEVELS_HELP}\n{}", list(OptionSpec::UPPER_LEVEL)?));
     output::text(&texts.join("\n"))?;
     Ok(())
 }
@@ -80,7 +79,7 @@ fn markdown(schemes: impl Iterator<Item = &'static Scheme>) -> anyhow::Result<St
         text += &table(options)?;
     }
     write!(text, "\n## Levels: `{LEVELS_SHAPE}`\n\n{}.\n", capitalized(LEVELS_HELP))?;
-    Ok(text + &table(LEVEL_OPTIONS)?)
+    Ok(text + &table(OptionSpec::UPPER_LEVEL)?)
 }
 
 const INTRODUCTION: &str = "\

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{Level, Place, ResolvedLevel, Scheme, UrlError};
-use haypile::{Clock, OpenError, Opener, Registry, Store};
+use haypile::{Clock, OpenError, Opener, Store};
 
 use super::admin;
 use super::connection::Memcached;
@@ -21,6 +21,7 @@ pub(super) const MAX_WIRE_KEY_BYTES: usize = memcache::exp::MAX_KEY_LENGTH;
 static SCHEME: Scheme = Scheme {
     name: "memcached",
     place: Place::ServerOrPath,
+    idle: &[],
     options: OPTIONS,
     help: "memcached, over TCP or a Unix socket; several servers are written HOST:PORT,HOST:PORT",
 };
@@ -59,7 +60,7 @@ impl Opener for MemcachedOpener {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         let common = Common::of(level);
         let failed = |source| OpenError::Backend { url: common.url.to_string(), source };
@@ -72,9 +73,9 @@ impl Opener for MemcachedOpener {
         let mut servers = Vec::new();
         let mut item_size_bytes: Option<u64> = None;
         let mut last = None;
-        let fences = Arc::new(Fences::new(registry.clock()));
+        let fences = Arc::new(Fences::new(Arc::clone(&clock)));
         for address in addresses(level.level())? {
-            match open(&address, &common, registry.clock(), &fences) {
+            match open(&address, &common, Arc::clone(&clock), &fences) {
                 Ok((server, bytes)) => {
                     if let Some(bytes) = bytes {
                         item_size_bytes =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
-use haypile::{OpenError, Opener, Registry, Store};
+use haypile::{Clock, OpenError, Opener, Store};
 
 use super::login::Login;
 use super::nodes::Nodes;
@@ -23,6 +23,7 @@ const MAX_NAMESPACE_BYTES: usize = 255;
 static TCP: Scheme = Scheme {
     name: "redis",
     place: Place::Server,
+    idle: &[],
     options: OPTIONS,
     help: "a database of Redis or Valkey over TCP",
 };
@@ -30,6 +31,7 @@ static TCP: Scheme = Scheme {
 static UNIX: Scheme = Scheme {
     name: "redis+unix",
     place: Place::Path,
+    idle: &[],
     options: &[
         OptionSpec {
             name: "db",
@@ -104,13 +106,13 @@ impl Opener for RedisOpener {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         let common = common(level)?;
         let failed = |source| OpenError::Backend { url: common.url.to_string(), source };
         let Database { address, number, login } = Database::of(level)?;
         let redis = Redis::alone(login, address.clone(), number);
-        let (clock, fences) = (registry.clock(), Arc::new(Fences::new(registry.clock())));
+        let (clock, fences) = (Arc::clone(&clock), Arc::new(Fences::new(clock)));
         let server = Server::new(redis, address.to_string(), common.timeout, clock, fences);
         if server.try_out(Redis::check).is_none() {
             let why = server.last_failure().unwrap_or_default();
@@ -154,7 +156,7 @@ impl Database {
                  redis://USER:PASSWORD@HOST:PORT, with an IPv6 address in brackets",
             )
         })?;
-        let database = match level.path().trim_start_matches('/') {
+        let database = match level.path().to_string_lossy().trim_start_matches('/') {
             "" => Some(0),
             number => number.parse().ok().filter(|number| *number <= MAX_DATABASE),
         };

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use haypile::url::CacheUrl;
 use haypile::{
-    Cursor, Durability, Error, Found, Hit, Limits, MAX_KEY_BYTES, Page, Reservation, Result,
-    SetOptions, Stats, Store, Ttl, WriteMode, Written,
+    Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
+    Store, Ttl, WriteMode, Written,
 };
 use haypile_policy::rules::counter;
 use redis::{Cmd, FromRedisValue, Value, cmd};
@@ -64,7 +64,7 @@ impl RedisStore {
     /// Returns the key as the server knows it.
     fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
         self.check_open()?;
-        let limit_bytes = MAX_KEY_BYTES - self.common.prefix.len();
+        let limit_bytes = Limits::MAX_KEY_BYTES - self.common.prefix.len();
         if key.len() > limit_bytes {
             return Err(Error::KeyTooLong {
                 key_bytes: key.len(),
@@ -238,7 +238,7 @@ impl Store for RedisStore {
     }
 
     fn limits(&self) -> Limits {
-        Limits::new(MAX_KEY_BYTES - self.common.prefix.len(), MAX_VALUE_BYTES, None)
+        Limits::new(Limits::MAX_KEY_BYTES - self.common.prefix.len(), MAX_VALUE_BYTES, None)
     }
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {

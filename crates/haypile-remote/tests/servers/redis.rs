@@ -55,7 +55,7 @@ fn the_url_says_how_long_computations_are_waited_for() {
     let Some((daemon, store)) = start("timeout=30s&compute_wait=7s") else { return };
     assert_eq!(store.compute_wait(), Duration::from_secs(7));
     let usual = open(&daemon.url("timeout=30s")).unwrap();
-    assert_eq!(usual.compute_wait(), haypile::DEFAULT_COMPUTE_WAIT);
+    assert_eq!(usual.compute_wait(), haypile::url::OptionSpec::DEFAULT_COMPUTE_WAIT);
 }
 
 #[test]

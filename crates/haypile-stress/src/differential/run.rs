@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::Result as Fallible;
 use haypile::url::CacheUrl;
-use haypile::{Cache, Error, MAX_KEY_BYTES, Ttl};
+use haypile::{Cache, Error, Limits, Ttl};
 
 use super::Plan;
 use super::counts::Counts;
@@ -257,7 +257,7 @@ impl Run {
             Error::KeyTooLong { key_bytes, limit_bytes, .. } => {
                 *key_bytes == key.length()
                     && key.length() > *limit_bytes
-                    && *limit_bytes <= MAX_KEY_BYTES
+                    && *limit_bytes <= Limits::MAX_KEY_BYTES
             }
             Error::ValueTooLarge { limit_bytes, .. } => {
                 value_bytes.is_some_and(|bytes| bytes as u64 > *limit_bytes)
@@ -283,7 +283,7 @@ impl Run {
         let key_bytes = key.length();
         // A small store in memory answers about keys that it could not hold.
         let longest_bytes =
-            if value_bytes.is_some() { limits.max_key_bytes } else { MAX_KEY_BYTES };
+            if value_bytes.is_some() { limits.max_key_bytes } else { Limits::MAX_KEY_BYTES };
         if key_bytes > longest_bytes {
             return wrong!(key, "a key of {key_bytes} bytes was accepted: {limits:?}");
         }

@@ -435,7 +435,7 @@ pub(super) fn audit(plan: &Plan, target: &Target, cache: &Cache) -> Result<Vec<S
 fn check_file(target: &Target, report: &mut Report) -> Result<()> {
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
     if let Some(path) = target.file() {
-        let check = haypile::file::check(path, |_| {})?;
+        let check = haypile::file::FileCheck::of(path, |_| {})?;
         if check.damaged > 0 {
             report.find(format!("the file is damaged: {check:?}"));
         }

@@ -48,16 +48,8 @@ use crate::store::Store;
 use crate::url::ResolvedLevel;
 
 pub(crate) use codec::Method;
-pub use spec::{Compression, CompressionError, MAX_ZSTD_LEVEL};
+pub use spec::{Compression, CompressionError};
 pub use store::CompressedStore;
-
-/// The default of `compress_min=`, in bytes. Shorter values contain little repetition, and the
-/// header costs a part of what is saved.
-pub const DEFAULT_MIN_BYTES: u64 = 256;
-
-/// The smallest threshold, in bytes. It is above the length of a counter, which must stay
-/// unchanged.
-pub const MIN_MIN_BYTES: u64 = 64;
 
 /// Wraps a store in compression if the level's options or the store itself ask for it.
 pub(crate) fn wrap(
@@ -67,6 +59,6 @@ pub(crate) fn wrap(
 ) -> Arc<dyn Store> {
     let compression = level.compression("compress").or(made_with);
     let Some(compression) = compression else { return store };
-    let min_bytes = level.size("compress_min").unwrap_or(DEFAULT_MIN_BYTES);
+    let min_bytes = level.size("compress_min").unwrap_or(CompressedStore::DEFAULT_MIN_BYTES);
     Arc::new(CompressedStore::new(store, compression, min_bytes))
 }

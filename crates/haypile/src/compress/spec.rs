@@ -7,7 +7,7 @@ use super::codec::Method;
 
 /// The highest level of Zstandard that is allowed. Higher ones take hundreds of megabytes of memory
 /// per thread.
-pub const MAX_ZSTD_LEVEL: i32 = 19;
+pub(super) const MAX_ZSTD_LEVEL: i32 = 19;
 
 /// The default level of Zstandard, which is the format's own default.
 const DEFAULT_ZSTD_LEVEL: i32 = 3;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Compression;
 use super::codec::Codec;
 use super::format::{
     NoMemory, Undecoded, WRAP_BYTES, decode_in_place, encode, is_marked, reserve, wrap,
 };
-use super::{Compression, MIN_MIN_BYTES};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::pinned::Pinned;
@@ -37,10 +37,18 @@ pub struct CompressedStore {
 }
 
 impl CompressedStore {
+    /// The default of `compress_min=`, in bytes. Shorter values contain little repetition, and the
+    /// header costs a part of what is saved.
+    pub const DEFAULT_MIN_BYTES: u64 = 256;
+
+    /// The smallest threshold, in bytes. It is above the length of a counter, which must stay
+    /// unchanged.
+    pub const MIN_MIN_BYTES: u64 = 64;
+
     /// Wraps `inner`, and compresses values of at least `min_bytes`. A threshold below
-    /// [`MIN_MIN_BYTES`] is raised to it.
+    /// [`MIN_MIN_BYTES`](Self::MIN_MIN_BYTES) is raised to it.
     pub fn new(inner: Arc<dyn Store>, compression: Compression, min_bytes: u64) -> Self {
-        let min_bytes = min_bytes.max(MIN_MIN_BYTES);
+        let min_bytes = min_bytes.max(Self::MIN_MIN_BYTES);
         let opened_limit_bytes = inner.limits().max_value_bytes;
         Self {
             inner,
@@ -221,7 +229,7 @@ impl Layer for CompressedStore {
     /// Compares decompressed values: the same value has several stored forms, by method, level and
     /// threshold of its writer. Where there can be only one, the inner store compares it.
     fn compare_and_delete(&self, key: &[u8], expected: &[u8]) -> Result<bool> {
-        if (expected.len() as u64) < MIN_MIN_BYTES && !is_marked(expected) {
+        if (expected.len() as u64) < Self::MIN_MIN_BYTES && !is_marked(expected) {
             return self.inner.compare_and_delete(key, expected);
         }
         let (mut stored, mut value) = (Vec::new(), Vec::new());

@@ -20,8 +20,8 @@ use crate::file::process::copied::{self, Copied};
 use crate::file::process::create::{Compressed, Wanted};
 use crate::file::process::error::FileError;
 use crate::file::process::sessions::Sessions;
+use crate::open::OpenError;
 use crate::private_file::check_private;
-use crate::registry::OpenError;
 
 /// Damages that are described; more are only counted.
 const DESCRIBED: usize = 20;
@@ -91,20 +91,47 @@ pub struct FileCheck {
     pub exposed_to: Option<u32>,
 }
 
-/// Reads what a file holds, without changing it. It may be in use. One that belongs to another user,
-/// or that others can write, is read without being mapped, and nothing in it is trusted.
-///
-/// # Errors
-///
-/// [`OpenError::Backend`] for a path that is not a file of this version, or cannot be read.
-pub fn stat(path: &Path) -> Result<FileStat, OpenError> {
-    match open(path)? {
-        OpenedFile::Mapped(sessions) => {
-            let using = sessions.begin();
-            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
-            Ok(stat_of(&session.area, &session.header, None))
+impl FileStat {
+    /// Reads what a file holds, without changing it. It may be in use. One that belongs to another user,
+    /// or that others can write, is read without being mapped, and nothing in it is trusted.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Backend`] for a path that is not a file of this version, or cannot be read.
+    pub fn of(path: &Path) -> Result<Self, OpenError> {
+        match open(path)? {
+            OpenedFile::Mapped(sessions) => {
+                let using = sessions.begin();
+                let session = sessions.get(&using).map_err(|error| failed(path, error))?;
+                Ok(stat_of(&session.area, &session.header, None))
+            }
+            OpenedFile::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
         }
-        OpenedFile::Copied(file, owner) => Ok(stat_of(&file.0, &file.1, Some(owner))),
+    }
+
+    /// Whether others than this user and root can write a file. Then a cache is not opened there unless
+    /// its URL allows it; `mode=copy` reads it without trusting it.
+    pub fn is_exposed(path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
+    }
+}
+
+impl FileCheck {
+    /// Reads every entry: whether what the index says leads to a whole record of the right key, and
+    /// whether the counts are right. `progress` is told how much of it is done, from 0 to 1.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileStat::of`].
+    pub fn of(path: &Path, mut progress: impl FnMut(f64)) -> Result<Self, OpenError> {
+        match open(path)? {
+            OpenedFile::Mapped(sessions) => {
+                let using = sessions.begin();
+                let session = sessions.get(&using).map_err(|error| failed(path, error))?;
+                Ok(check_area(&session.area, None, &mut progress))
+            }
+            OpenedFile::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
+        }
     }
 }
 
@@ -145,29 +172,6 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         compression: header.compression.map(Compression::from),
         exposed_to,
     }
-}
-
-/// Reads every entry: whether what the index says leads to a whole record of the right key, and
-/// whether the counts are right. `progress` is told how much of it is done, from 0 to 1.
-///
-/// # Errors
-///
-/// As [`stat`].
-pub fn check(path: &Path, mut progress: impl FnMut(f64)) -> Result<FileCheck, OpenError> {
-    match open(path)? {
-        OpenedFile::Mapped(sessions) => {
-            let using = sessions.begin();
-            let session = sessions.get(&using).map_err(|error| failed(path, error))?;
-            Ok(check_area(&session.area, None, &mut progress))
-        }
-        OpenedFile::Copied(file, owner) => Ok(check_area(&file.0, Some(owner), &mut progress)),
-    }
-}
-
-/// Whether others than this user and root can write a file. Then a cache is not opened there unless
-/// its URL allows it; `mode=copy` reads it without trusting it.
-pub fn is_exposed(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
 }
 
 enum OpenedFile {
@@ -339,11 +343,11 @@ mod tests {
             );
         }
         assert!(store.get(&5_u32.to_le_bytes()).unwrap().is_some());
-        let stat = stat(&path).expect("a file");
+        let stat = FileStat::of(&path).expect("a file");
         assert_eq!((stat.size_bytes, stat.entries, stat.stats.hits), (1 << 20, 100, 1));
         assert_eq!(stat.processes.len(), 1);
         assert_eq!(stat.processes[0].0, u64::from(std::process::id()));
-        let whole = check(&path, |_| {}).expect("a file");
+        let whole = FileCheck::of(&path, |_| {}).expect("a file");
         assert_eq!((whole.entries, whole.damaged), (100, 0), "{whole:?}");
         store.close().unwrap();
         drop(store);
@@ -352,7 +356,7 @@ mod tests {
         let at = bytes.windows(100).rposition(|window| window == [7; 100]).expect("a value");
         bytes[at + 50] ^= 1;
         std::fs::write(&path, bytes).expect("written");
-        let check = check(&path, |_| {}).expect("a file");
+        let check = FileCheck::of(&path, |_| {}).expect("a file");
         assert_eq!((check.entries, check.damaged), (99, 1), "{check:?}");
     }
 }

@@ -13,10 +13,11 @@
 //! | `log` | appending, and making room |
 //! | `operations` | operations on one key, on all of them, and single flight |
 //! | `process` | files, a process and its threads, and children |
-//! | `reader`, `store`, `copied_store`, `inspect`, `opener` | the [`Store`](crate::Store), and a file seen from outside |
+//! | `reader`, `store`, `copied_store`, `inspect`, `opener`, `builder` | the [`Store`](crate::Store), and a file seen from outside |
 //! | `model` | the model checker |
 
 mod area;
+mod builder;
 mod copied_store;
 mod crash;
 mod format;
@@ -35,9 +36,6 @@ mod process;
 mod reader;
 mod store;
 
-pub use format::layout::{
-    DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
-};
-pub use inspect::{FileCheck, FileStat, check, is_exposed, stat};
+pub use builder::FileBuilder;
+pub use inspect::{FileCheck, FileStat};
 pub(crate) use opener::FileOpener;
-pub use store::FileStore;

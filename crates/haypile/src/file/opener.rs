@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use crate::clock::Clock;
 use crate::file::copied_store::CopiedStore;
 use crate::file::format::layout::{
     DEFAULT_ENTRY_BYTES, MAX_ENTRY_BYTES, MAX_FILE_BYTES, MIN_ENTRY_BYTES, MIN_FILE_BYTES,
@@ -14,15 +15,32 @@ use crate::file::process::error::FileError;
 use crate::file::process::sessions::Sessions;
 use crate::file::reader::Reader;
 use crate::file::store::FileStore;
-use crate::registry::{OpenError, Opener, Registry};
+use crate::open::{OpenError, Opener};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 
+/// A process that only reads neither makes a file nor writes entries, and one that copies trusts nothing in any file.
+const IDLE: &[(&str, &str, &str)] = &[
+    ("size", "mode", "ro"),
+    ("entry_size", "mode", "ro"),
+    ("recreate", "mode", "ro"),
+    ("ttl", "mode", "ro"),
+    ("size", "mode", "copy"),
+    ("entry_size", "mode", "copy"),
+    ("recreate", "mode", "copy"),
+    ("ttl", "mode", "copy"),
+    ("verify", "mode", "copy"),
+    ("prefault", "mode", "copy"),
+    ("allow_shared", "mode", "copy"),
+    ("compute_wait", "mode", "copy"),
+];
+
 pub(in crate::file) static SCHEME: Scheme = Scheme {
     name: "file",
     place: Place::Path,
+    idle: IDLE,
     options: &[
         OptionSpec {
             name: "size",
@@ -92,13 +110,12 @@ impl Opener for FileOpener {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         let url = level.url();
         let failed =
             |source: FileError| OpenError::Backend { url: url.to_string(), source: source.into() };
         let path = Path::new(level.path());
-        let clock = registry.clock();
         let now = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ttl = level.duration("ttl");
         if let Some(namespace) = level.text("namespace")

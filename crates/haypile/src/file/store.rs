@@ -43,7 +43,7 @@ const TOGETHER: usize = 16;
 /// process since it opened the file. `docs/format-file.md` describes the file, and what is
 /// promised when processes die, stop, or the power fails.
 #[derive(Debug)]
-pub struct FileStore {
+pub(in crate::file) struct FileStore {
     sessions: Sessions,
     reader: Reader,
     ttl: Option<Duration>,
@@ -64,7 +64,7 @@ impl FileStore {
     }
 
     /// The path of the file.
-    pub fn path(&self) -> &Path {
+    pub(in crate::file) fn path(&self) -> &Path {
         self.sessions.path()
     }
 

@@ -1,18 +1,4 @@
-//! Forks of a process whose threads use caches: for bindings to languages whose programs fork.
-//!
-//! A forked child has one thread, and a copy of every lock as it was at that instant: a lock that another
-//! thread held stays locked in it. So a binding calls the engine behind a gate, [`enter`], and registers
-//! [`prepare`], [`in_parent`] and [`in_child`] with the system (`pthread_atfork`) or its interpreter. A fork
-//! then waits until no thread is behind the gate, and threads that arrive in the meantime wait for the fork.
-//! The engine's own threads go through the gate as well.
-//!
-//! Both waits poll, because a lock here would have the same problem, and both have a bound, because a
-//! thread may itself hold something that the fork waits for, or wait for a server. If a thread was behind the
-//! gate at the instant of a fork all the same, the child knows it: [`is_usable`] is false for what was opened
-//! before, and the child must leave that alone, or open it again.
-//!
-//! A thread that computes a value is [`outside`] as far as a fork is concerned: it holds no lock of the
-//! engine.
+//! The gate at which forks wait for the threads in the engine.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod values;
@@ -24,9 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::mutant;
-
-/// Longest wait of a thread for a fork, and of a fork for threads, if its binding names no other.
-pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Pause between two polls of a wait.
 const NAP: Duration = Duration::from_micros(50);
@@ -60,19 +43,115 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The gate at which forks wait for the threads that use caches: for bindings to languages whose programs fork.
+///
+/// A forked child has one thread, and a copy of every lock as it was at that instant: a lock that another
+/// thread held stays locked in it. So a binding calls the engine behind a gate, [`enter`](Self::enter), and registers
+/// [`prepare`](Self::prepare), [`in_parent`](Self::in_parent) and [`in_child`](Self::in_child) with the system (`pthread_atfork`) or its interpreter. A fork
+/// then waits until no thread is behind the gate, and threads that arrive in the meantime wait for the fork.
+/// The engine's own threads go through the gate as well.
+///
+/// Both waits poll, because a lock here would have the same problem, and both have a bound, because a
+/// thread may itself hold something that the fork waits for, or wait for a server. If a thread was behind the
+/// gate at the instant of a fork all the same, the child knows it: [`is_usable`](Self::is_usable) is false for what was opened
+/// before, and the child must leave that alone, or open it again.
+///
+/// A thread that computes a value is [`outside`](Self::outside) as far as a fork is concerned: it holds no lock of the
+/// engine.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ForkGate;
+
+impl ForkGate {
+    /// Longest wait of a thread for a fork, and of a fork for threads, if its binding names no other.
+    pub const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// Goes behind the gate. During a fork, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
+    #[inline]
+    pub fn enter() -> Inside {
+        if DEPTH.replace(DEPTH.get() + 1) == 0 {
+            arrive();
+        }
+        Inside(PhantomData)
+    }
+
+    /// Calls a function of the program from behind the gate, where a fork need not wait for it. The function
+    /// may use the engine, and fork.
+    pub fn outside<R>(function: impl FnOnce() -> R) -> R {
+        /// Goes behind the gate again, even after a panic.
+        struct Return(usize);
+
+        impl Drop for Return {
+            fn drop(&mut self) {
+                if self.0 > 0 {
+                    arrive();
+                }
+                DEPTH.set(self.0);
+            }
+        }
+
+        let depth = DEPTH.replace(0);
+        if depth > 0 {
+            leave();
+        }
+        let _return = Return(depth);
+        function()
+    }
+
+    /// To be called before a fork, in the thread that forks. Waits until no other thread is behind the gate,
+    /// for at most this long.
+    pub fn prepare(at_most: Duration) {
+        FORKING.fetch_add(1, Ordering::SeqCst);
+        if !mutant::is_on("fork-waits-for-nobody") {
+            wait_until(at_most, || threads_inside() == own());
+        }
+        #[cfg(target_os = "linux")]
+        values::copy_all();
+    }
+
+    /// To be called after a fork, in the parent.
+    pub fn in_parent() {
+        #[cfg(target_os = "linux")]
+        values::drop_copies();
+        FORKING.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// To be called after a fork, in the child. It only does what a signal handler may do.
+    pub fn in_child() {
+        // The counts are those of the instant of the fork.
+        let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");
+        for stripe in &INSIDE {
+            stripe.0.store(0, Ordering::SeqCst);
+        }
+        if own() > 0 {
+            stripe().fetch_add(1, Ordering::SeqCst);
+        }
+        FORKING.store(0, Ordering::SeqCst);
+        #[cfg(target_os = "linux")]
+        values::use_copies();
+        let generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
+        if !is_usable {
+            USABLE_FROM.store(generation, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns a number that differs between a process and its parent.
+    pub fn generation() -> u64 {
+        GENERATION.load(Ordering::Relaxed)
+    }
+
+    /// Whether this process may use what was opened in this generation: it is false if, at a fork since, another
+    /// thread was behind the gate.
+    #[inline]
+    pub fn is_usable(generation: u64) -> bool {
+        generation >= USABLE_FROM.load(Ordering::Relaxed)
+    }
+}
+
 /// Keeps this thread behind the gate until it is dropped.
 #[derive(Debug)]
 #[must_use = "the thread is behind the gate only as long as this exists"]
 pub struct Inside(PhantomData<*const ()>);
-
-/// Goes behind the gate. During a fork, waits for its end, at most [`PATIENCE`].
-#[inline]
-pub fn enter() -> Inside {
-    if DEPTH.replace(DEPTH.get() + 1) == 0 {
-        arrive();
-    }
-    Inside(PhantomData)
-}
 
 impl Drop for Inside {
     #[inline]
@@ -85,90 +164,18 @@ impl Drop for Inside {
     }
 }
 
-/// Calls a function of the program from behind the gate, where a fork need not wait for it. The function
-/// may use the engine, and fork.
-pub fn outside<R>(function: impl FnOnce() -> R) -> R {
-    /// Goes behind the gate again, even after a panic.
-    struct Return(usize);
-
-    impl Drop for Return {
-        fn drop(&mut self) {
-            if self.0 > 0 {
-                arrive();
-            }
-            DEPTH.set(self.0);
-        }
-    }
-
-    let depth = DEPTH.replace(0);
-    if depth > 0 {
-        leave();
-    }
-    let _return = Return(depth);
-    function()
-}
-
 /// Lets a fork happen that waits for this thread, if it is behind the gate. A thread that waits for another
 /// one calls it again and again, and so counts as outside.
 pub(crate) fn pass() {
     let is_awaited = is_inside() && FORKING.load(Ordering::SeqCst) > 0;
     if is_awaited && !mutant::is_on("waiting-thread-keeps-forks-waiting") {
-        outside(|| ());
+        ForkGate::outside(|| ());
     }
 }
 
 /// Whether this thread is behind the gate.
 pub(crate) fn is_inside() -> bool {
     DEPTH.get() > 0
-}
-
-/// To be called before a fork, in the thread that forks. Waits until no other thread is behind the gate,
-/// for at most this long.
-pub fn prepare(at_most: Duration) {
-    FORKING.fetch_add(1, Ordering::SeqCst);
-    if !mutant::is_on("fork-waits-for-nobody") {
-        wait_until(at_most, || threads_inside() == own());
-    }
-    #[cfg(target_os = "linux")]
-    values::copy_all();
-}
-
-/// To be called after a fork, in the parent.
-pub fn in_parent() {
-    #[cfg(target_os = "linux")]
-    values::drop_copies();
-    FORKING.fetch_sub(1, Ordering::SeqCst);
-}
-
-/// To be called after a fork, in the child. It only does what a signal handler may do.
-pub fn in_child() {
-    // The counts are those of the instant of the fork.
-    let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");
-    for stripe in &INSIDE {
-        stripe.0.store(0, Ordering::SeqCst);
-    }
-    if own() > 0 {
-        stripe().fetch_add(1, Ordering::SeqCst);
-    }
-    FORKING.store(0, Ordering::SeqCst);
-    #[cfg(target_os = "linux")]
-    values::use_copies();
-    let generation = GENERATION.fetch_add(1, Ordering::SeqCst) + 1;
-    if !is_usable {
-        USABLE_FROM.store(generation, Ordering::SeqCst);
-    }
-}
-
-/// Returns a number that differs between a process and its parent.
-pub fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
-
-/// Whether this process may use what was opened in this generation: it is false if, at a fork since, another
-/// thread was behind the gate.
-#[inline]
-pub fn is_usable(generation: u64) -> bool {
-    generation >= USABLE_FROM.load(Ordering::Relaxed)
 }
 
 /// Goes behind the gate, after a fork in progress.
@@ -190,7 +197,7 @@ fn leave() {
 #[cold]
 fn wait_outside(stripe: &AtomicUsize) {
     stripe.fetch_sub(1, Ordering::SeqCst);
-    wait_until(PATIENCE, || FORKING.load(Ordering::SeqCst) == 0);
+    wait_until(ForkGate::PATIENCE, || FORKING.load(Ordering::SeqCst) == 0);
     stripe.fetch_add(1, Ordering::SeqCst);
 }
 

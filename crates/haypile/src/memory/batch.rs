@@ -131,7 +131,7 @@ mod tests {
     /// that are not, one twice in a call, and texts that are not valid keys.
     #[test]
     fn many_keys_by_one_call_are_those_of_many_calls() {
-        let store = MemoryBuilder::new(64 << 20).open().expect("a store");
+        let store = MemoryBuilder::new(64 << 20).store().expect("a store");
         let entries: Vec<(Vec<u8>, Vec<u8>)> = (0..8_000)
             .map(|number| (key(number), vec![number.to_le_bytes()[0]; VALUE_BYTES]))
             .collect();
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_no_key_fails_alone_where_many_are_changed() {
-        let store = MemoryBuilder::new(1 << 20).open().expect("a store");
+        let store = MemoryBuilder::new(1 << 20).store().expect("a store");
         let long = vec![0; MAX_KEY_BYTES + 1];
         let entries = [&b"a"[..], &long, b"b"].map(|key| (key, &b"value"[..], SetOptions::set()));
         let written = store.set_many(&entries);

@@ -9,6 +9,7 @@ use haypile_policy::ghost::ByFingerprint;
 use haypile_policy::rules::memory::{self as rules, MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 use haypile_policy::{Policy, PolicySpec, PolicyVisitor};
 
+use super::cache::MemoryCache;
 use super::contents::{Contents, Options};
 use super::lock::{BiasedLock, ReaderLine};
 use super::opener::SCHEME;
@@ -16,8 +17,9 @@ use super::persist::{PersistOptions, Persistence};
 use super::pool::Pool;
 use super::shortage::Reserve;
 use super::{Fingerprint, MemoryStore, Shard};
+use crate::cache::Cache;
 use crate::clock::{Clock, SystemClock, nanos};
-use crate::registry::OpenError;
+use crate::open::OpenError;
 use crate::size::ByteSize;
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::sync::Mutex;
@@ -30,8 +32,8 @@ use crate::url::{CacheUrl, Level};
 /// ```
 /// use haypile::memory::MemoryBuilder;
 ///
-/// let store = MemoryBuilder::new(1 << 20).policy("lru".parse().unwrap()).open().unwrap();
-/// assert_eq!(store.describe(), "memory://?size=1MiB&policy=lru");
+/// let cache = MemoryBuilder::new(1 << 20).policy("lru".parse().unwrap()).open().unwrap();
+/// assert_eq!(cache.store().describe(), "memory://?size=1MiB&policy=lru");
 /// ```
 #[derive(Clone)]
 pub struct MemoryBuilder {
@@ -124,7 +126,7 @@ impl MemoryBuilder {
         Self { persist: persist.into(), ..self }
     }
 
-    /// Opens the store.
+    /// Opens the cache.
     ///
     /// # Errors
     ///
@@ -132,14 +134,23 @@ impl MemoryBuilder {
     /// [`OpenError::ExceedsBound`] and [`OpenError::FileStoreOnly`] for a policy that only the
     /// simulator runs; [`OpenError::Backend`] for a snapshot that could not be written later. One
     /// that cannot be read is not an error: the store is then empty and [warns](Store::warnings).
-    pub fn open(self) -> Result<Arc<dyn Store>, OpenError> {
+    pub fn open(self) -> Result<MemoryCache, OpenError> {
+        Ok(MemoryCache::new(Cache::new(self.store()?)))
+    }
+
+    /// Opens the store without a [`Cache`] around it, for levels and layers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn store(self) -> Result<Arc<dyn Store>, OpenError> {
         self.check()?;
         let policy = self.policy.clone();
         let opened = policy.build::<ByFingerprint, _>(true, Opening { builder: self });
         opened.unwrap_or_else(|| Err(OpenError::FileStoreOnly { policy: policy.to_string() }))
     }
 
-    /// Opens the store with a custom policy. `make` creates it for a number of bytes, once for each
+    /// Opens a cache with a custom policy. `make` creates it for a number of bytes, once for each
     /// shard; `name` stands for it in the URL.
     ///
     /// # Errors
@@ -149,9 +160,9 @@ impl MemoryBuilder {
         self,
         make: impl Fn(u64) -> P,
         name: &str,
-    ) -> Result<Arc<dyn Store>, OpenError> {
+    ) -> Result<MemoryCache, OpenError> {
         self.check()?;
-        self.start(make, name)
+        Ok(MemoryCache::new(Cache::new(self.start(make, name)?)))
     }
 
     /// Refuses a size or a TTL that no store has, whatever its policy.

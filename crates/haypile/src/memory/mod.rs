@@ -37,6 +37,7 @@
 
 mod batch;
 mod builder;
+mod cache;
 mod contents;
 mod expiry;
 mod lock;
@@ -48,6 +49,15 @@ mod read;
 mod record;
 mod room;
 pub(crate) mod shortage;
+#[cfg(not(feature = "test-hooks"))]
+#[allow(
+    unreachable_pub,
+    dead_code,
+    unused_imports,
+    reason = "tests and the fuzzer use all of the format"
+)]
+mod snapshot;
+#[cfg(feature = "test-hooks")]
 pub mod snapshot;
 
 use std::fmt;
@@ -66,6 +76,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 pub use builder::MemoryBuilder;
 use builder::{KeyHasher, Name};
+pub use cache::MemoryCache;
 use contents::{Contents, HashedKey};
 use lock::{BiasedLock, ReadGuard, ReaderLine, WriteGuard};
 pub(crate) use opener::MemoryOpener;
@@ -76,13 +87,13 @@ use shortage::Reserve;
 
 /// A hash function of keys. It must return the same for the same key, and should be hard to predict
 /// for those that choose keys.
-pub type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
+type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
 /// A cache in the process; see the [module documentation](self). A [`MemoryBuilder`] opens it.
 ///
 /// Its TTLs have the resolution of the clock, nanoseconds. Touching an entry counts as a use. A
 /// pinned value stays in place.
-pub struct MemoryStore<P: Policy> {
+pub(crate) struct MemoryStore<P: Policy> {
     shards: Box<[Shard<P>]>,
     /// Where reads in the shards are marked, and counted.
     lines: Arc<[ReaderLine]>,

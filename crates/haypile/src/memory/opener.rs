@@ -6,7 +6,8 @@ use haypile_policy::rules::memory::{MAX_SHARDS, MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 
 use super::builder::MemoryBuilder;
 use super::persist::PersistOptions;
-use crate::registry::{OpenError, Opener, Registry};
+use crate::clock::Clock;
+use crate::open::{OpenError, Opener};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
@@ -15,6 +16,7 @@ const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 pub(super) static SCHEME: Scheme = Scheme {
     name: "memory",
     place: Place::Nowhere,
+    idle: &[],
     options: &[
         OptionSpec {
             name: "size",
@@ -80,9 +82,9 @@ impl Opener for MemoryOpener {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
-        MemoryBuilder::of_level(level, registry).open()
+        MemoryBuilder::of_level(level, clock).store()
     }
 }
 
@@ -90,7 +92,7 @@ impl MemoryBuilder {
     /// Returns the builder of the store that a level of the scheme `memory` names: for openers that set what
     /// no URL can, such as the seed of the hash of keys.
     #[doc(hidden)]
-    pub fn of_level(level: &ResolvedLevel, registry: &Registry) -> Self {
+    pub fn of_level(level: &ResolvedLevel, clock: Arc<dyn Clock>) -> Self {
         let shards = level
             .count("shards")
             .map(|shards| usize::try_from(shards).expect("the option's range is checked"));
@@ -108,6 +110,6 @@ impl MemoryBuilder {
             .ttl(level.duration("ttl"))
             .compute_wait(level.duration("compute_wait").unwrap_or(DEFAULT_COMPUTE_WAIT))
             .namespace(level.text("namespace").map(str::to_owned))
-            .clock(registry.clock())
+            .clock(clock)
     }
 }

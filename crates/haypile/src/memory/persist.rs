@@ -167,7 +167,7 @@ impl Persistence {
 
     fn warn(&self, error: &SnapshotError) {
         log::warn!("{error}");
-        let _inside = fork::enter();
+        let _inside = fork::ForkGate::enter();
         self.warnings.lock().push(error.to_string());
     }
 }
@@ -215,7 +215,7 @@ impl<P: Policy> MemoryStore<P> {
         match SnapshotReader::open(path, ReadOptions { now, max_bytes, charge, allow_shared }) {
             Ok(mut reader) => {
                 {
-                    let _inside = fork::enter();
+                    let _inside = fork::ForkGate::enter();
                     *persistence.writers.lock() = Some(reader.writers());
                 }
                 loop {
@@ -224,7 +224,7 @@ impl<P: Policy> MemoryStore<P> {
                     }
                     match reader.next_entry() {
                         Ok(Some(entry)) => {
-                            let _inside = fork::enter();
+                            let _inside = fork::ForkGate::enter();
                             if self.load_entry(entry, now, now_ns).is_err() {
                                 // The store was closed in the meantime, or memory is short.
                                 is_whole = false;
@@ -240,13 +240,13 @@ impl<P: Policy> MemoryStore<P> {
                 (loading.read_ns, loading.check_ns) = (nanos(read), nanos(checked));
                 loading.insert_ns =
                     nanos(begin.elapsed().saturating_sub(read).saturating_sub(checked));
-                let _inside = fork::enter();
+                let _inside = fork::ForkGate::enter();
                 *persistence.loaded.lock() = is_whole.then_some(loading);
             }
             Err(error) if error.is_not_found() => {}
             Err(error) => persistence.warn(&error),
         }
-        let _inside = fork::enter();
+        let _inside = fork::ForkGate::enter();
         for shard in &self.shards {
             shard.0.write().end_loading();
         }

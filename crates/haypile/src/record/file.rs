@@ -130,7 +130,8 @@ impl RecordFile {
     }
 }
 
-const _: () = assert!(super::MIN_MAX_BYTES > (HEADER_BYTES + BLOCK_HEADER_BYTES) as u64);
+const _: () =
+    assert!(super::RecordOptions::MIN_MAX_BYTES > (HEADER_BYTES + BLOCK_HEADER_BYTES) as u64);
 
 fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
     let path = std::path::absolute(path)?;
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn a_file_never_exceeds_its_bound_and_has_room_for_the_end() {
         let dir = tempfile::tempdir().unwrap();
-        let max_bytes = super::super::MIN_MAX_BYTES;
+        let max_bytes = super::super::RecordOptions::MIN_MAX_BYTES;
         let options = RecordOptions::new(dir.path().join("a.rec")).max_bytes(max_bytes);
         let mut file = RecordFile::create(&options, &ManualClock::new()).unwrap();
         let mut blocks = 0;

@@ -58,15 +58,6 @@ pub use store::RecordingStore;
 
 pub(crate) use open::wrap;
 
-/// The default of `record_max=`: 1 GiB.
-pub const DEFAULT_MAX_BYTES: u64 = 1 << 30;
-
-/// The smallest value of `record_max=`: 1 MiB.
-pub const MIN_MAX_BYTES: u64 = 1 << 20;
-
-/// The largest value of `record_max=`: 1 PiB.
-pub const MAX_MAX_BYTES: u64 = 1 << 50;
-
 /// The file to record to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -74,16 +65,25 @@ pub struct RecordOptions {
     /// The prefix of the file names. A relative path is resolved against the current directory when
     /// the store is opened.
     pub path: PathBuf,
-    /// The bound on a file, which it never exceeds; [`DEFAULT_MAX_BYTES`] by default.
+    /// The bound on a file, which it never exceeds; [`DEFAULT_MAX_BYTES`](RecordOptions::DEFAULT_MAX_BYTES) by default.
     pub max_bytes: u64,
     /// Whether keys are hashed; false by default.
     pub hash_keys: bool,
 }
 
 impl RecordOptions {
+    /// The default of `record_max=`: 1 GiB.
+    pub const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+
+    /// The smallest value of `record_max=`: 1 MiB.
+    pub const MIN_MAX_BYTES: u64 = 1 << 20;
+
+    /// The largest value of `record_max=`: 1 PiB.
+    pub const MAX_MAX_BYTES: u64 = 1 << 50;
+
     /// Records to `path` with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), max_bytes: DEFAULT_MAX_BYTES, hash_keys: false }
+        Self { path: path.into(), max_bytes: Self::DEFAULT_MAX_BYTES, hash_keys: false }
     }
 
     /// Sets the bound on a file.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{DEFAULT_MAX_BYTES, RecordOptions, RecordingStore};
+use super::{RecordOptions, RecordingStore};
 use crate::clock::Clock;
-use crate::registry::OpenError;
+use crate::open::OpenError;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, Scheme, UrlError};
 
@@ -15,7 +15,8 @@ pub(crate) fn wrap(
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Store>, OpenError> {
     let Some(path) = level.text(OptionSpec::RECORD.name) else { return Ok(store) };
-    let max_bytes = level.size(OptionSpec::RECORD_MAX.name).unwrap_or(DEFAULT_MAX_BYTES);
+    let max_bytes =
+        level.size(OptionSpec::RECORD_MAX.name).unwrap_or(RecordOptions::DEFAULT_MAX_BYTES);
     let hash_keys = level.choice(OptionSpec::RECORD_KEYS.name) == Some("hash");
     let options = RecordOptions::new(path).max_bytes(max_bytes).hash_keys(hash_keys);
     Ok(Arc::new(RecordingStore::named(store, options, clock, Naming::new(level))?))

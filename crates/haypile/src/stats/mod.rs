@@ -8,7 +8,6 @@ mod prometheus;
 pub use counters::EventCounters;
 pub use event::{Event, Stats};
 pub(crate) use failures::Failures;
-pub use prometheus::prometheus;
 
 use crate::url::CacheUrl;
 

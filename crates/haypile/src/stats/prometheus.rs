@@ -5,36 +5,38 @@ use std::fmt::{self, Write};
 use super::{Event, LevelStats, Stats};
 use crate::url::CacheUrl;
 
-/// The statistics of the levels of a cache, the fastest first, in the text format of Prometheus,
-/// version 0.0.4. Over HTTP its type is `text/plain; version=0.0.4`.
-///
-/// Each sample has the labels `level`, counted from zero, and `store`, the level's URL without a
-/// password. The text ends with a line feed and may be joined with other texts whose metrics have
-/// other names.
-///
-/// | metric | type | what it counts |
-/// |---|---|---|
-/// | `haypile_operations_total` | counter | calls by `operation` and `result`, see below |
-/// | `haypile_evictions_total` | counter | [`Stats::evictions`] |
-/// | `haypile_expirations_total` | counter | [`Stats::expired`] |
-/// | `haypile_declined_total` | counter | [`Stats::declined`] |
-/// | `haypile_corrupt_total` | counter | [`Stats::corrupt`] |
-/// | `haypile_unreachable_total` | counter | [`Stats::unreachable`] |
-/// | `haypile_unfenced_total` | counter | [`Stats::unfenced`] |
-/// | `haypile_failed_reads_total` | counter | [`Stats::failed_reads`] |
-/// | `haypile_refused_values_total` | counter | [`Stats::refused_values`] |
-/// | `haypile_failed_refreshes_total` | counter | [`Stats::failed_refreshes`] |
-/// | `haypile_entries` | gauge | [`Stats::entries`] |
-/// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
-/// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
-///
-/// The label `operation` is `get`, `set` (all writes of a value), `delete`, `touch` or `count`
-/// (`incr` and `decr`); `result` is `hit` or `miss`, and for `set` it is `stored` or `unmet`. Each
-/// call is counted once, so that sums over both labels have a meaning.
-pub fn prometheus(levels: &[LevelStats]) -> String {
-    let mut text = String::new();
-    write_all(&mut text, levels).expect("writing to a string does not fail");
-    text
+impl LevelStats {
+    /// The statistics of the levels of a cache, the fastest first, in the text format of Prometheus,
+    /// version 0.0.4. Over HTTP its type is `text/plain; version=0.0.4`.
+    ///
+    /// Each sample has the labels `level`, counted from zero, and `store`, the level's URL without a
+    /// password. The text ends with a line feed and may be joined with other texts whose metrics have
+    /// other names.
+    ///
+    /// | metric | type | what it counts |
+    /// |---|---|---|
+    /// | `haypile_operations_total` | counter | calls by `operation` and `result`, see below |
+    /// | `haypile_evictions_total` | counter | [`Stats::evictions`] |
+    /// | `haypile_expirations_total` | counter | [`Stats::expired`] |
+    /// | `haypile_declined_total` | counter | [`Stats::declined`] |
+    /// | `haypile_corrupt_total` | counter | [`Stats::corrupt`] |
+    /// | `haypile_unreachable_total` | counter | [`Stats::unreachable`] |
+    /// | `haypile_unfenced_total` | counter | [`Stats::unfenced`] |
+    /// | `haypile_failed_reads_total` | counter | [`Stats::failed_reads`] |
+    /// | `haypile_refused_values_total` | counter | [`Stats::refused_values`] |
+    /// | `haypile_failed_refreshes_total` | counter | [`Stats::failed_refreshes`] |
+    /// | `haypile_entries` | gauge | [`Stats::entries`] |
+    /// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
+    /// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
+    ///
+    /// The label `operation` is `get`, `set` (all writes of a value), `delete`, `touch` or `count`
+    /// (`incr` and `decr`); `result` is `hit` or `miss`, and for `set` it is `stored` or `unmet`. Each
+    /// call is counted once, so that sums over both labels have a meaning.
+    pub fn prometheus(levels: &[LevelStats]) -> String {
+        let mut text = String::new();
+        write_all(&mut text, levels).expect("writing to a string does not fail");
+        text
+    }
 }
 
 /// The metric of an event.
@@ -205,7 +207,7 @@ mod tests {
     fn every_number_is_there_once() {
         // Without options: the parser takes an equals sign in a label's value for a separator.
         let level = LevelStats::new(url("memory://"), distinct());
-        let samples = parse(&prometheus(&[level]));
+        let samples = parse(&LevelStats::prometheus(&[level]));
         let at = " 0 memory://";
         let expected = [
             ("haypile_operations_total", " get hit", 1),
@@ -240,17 +242,17 @@ mod tests {
     fn levels_share_one_description() {
         let bounded = LevelStats::new(url("memory://"), distinct());
         let unbounded = LevelStats::new(url("redis://h"), Stats::default());
-        let text = prometheus(&[bounded, unbounded]);
+        let text = LevelStats::prometheus(&[bounded, unbounded]);
         assert_eq!(text.matches("# TYPE haypile_entries gauge\n").count(), 1);
         assert!(text.contains("haypile_entries{level=\"1\",store=\"redis://h\"} 0\n"));
         assert_eq!(text.matches("\nhaypile_capacity_bytes{").count(), 1);
-        assert_eq!(prometheus(&[]), "");
+        assert_eq!(LevelStats::prometheus(&[]), "");
     }
 
     #[test]
     fn labels_are_escaped_and_show_no_password() {
         let level = |store: &str| LevelStats::new(url(store), Stats::default());
-        let text = prometheus(&[
+        let text = LevelStats::prometheus(&[
             level("file:///a%20%22b%22%20%5C%20c%0Ad"),
             level("redis://ann:secret@h:6379/0?ttl=1s"),
         ]);

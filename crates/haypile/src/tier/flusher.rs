@@ -49,7 +49,7 @@ impl Flusher {
 fn write_all(levels: &Levels) {
     let Some(queue) = levels.queue() else { return };
     loop {
-        let inside = fork::enter();
+        let inside = fork::ForkGate::enter();
         let has_failed = match queue.next() {
             NextWrite::Closed => return,
             NextWrite::Idle => {
@@ -71,7 +71,7 @@ fn write_all(levels: &Levels) {
 fn rest(queue: &WriteQueue) {
     let end = Instant::now() + REST;
     let is_closed = || {
-        let _inside = fork::enter();
+        let _inside = fork::ForkGate::enter();
         queue.is_closed()
     };
     while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())

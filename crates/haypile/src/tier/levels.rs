@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_child_writes_through_and_leaves_waiting_writes_to_its_parent() {
-        let memory = || MemoryBuilder::new(64 << 10).open().expect("a size in range");
+        let memory = || MemoryBuilder::new(64 << 10).store().expect("a size in range");
         let options = TierOptions::new().lower_ttl(None).write_back(Some(1 << 20));
         let clock = Arc::new(ManualClock::new());
         let mut levels = Levels::new(memory(), memory(), options, clock);

@@ -122,8 +122,6 @@ mod store;
 mod stripes;
 mod trailer;
 
-pub use options::{
-    DEFAULT_STALE, DEFAULT_WRITE_MAX_BYTES, LEVEL_OPTIONS, MIN_WRITE_MAX_BYTES, TierOptions,
-};
-pub(crate) use options::{Upper, refuse};
+pub use options::TierOptions;
+pub(crate) use options::{LEVEL_OPTIONS, Upper, refuse};
 pub use store::TieredStore;

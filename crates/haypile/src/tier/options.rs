@@ -6,17 +6,8 @@ use crate::size::ByteSize;
 use crate::ttl::Ttl;
 use crate::url::{CacheUrl, Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 
-/// The default of `stale=`.
-pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
-
-/// The default of `write_max=`, in bytes.
-pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
-
-/// The smallest bound on pending writes, in bytes.
-pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
-
 /// The options of an upper level, in addition to those of its scheme.
-pub static LEVEL_OPTIONS: &[OptionSpec] = &[
+pub(crate) static LEVEL_OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "stale",
         kind: ValueKind::Duration,
@@ -31,7 +22,7 @@ pub static LEVEL_OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "write_max",
-        kind: ValueKind::Size { min_bytes: MIN_WRITE_MAX_BYTES, max_bytes: 1 << 40 },
+        kind: ValueKind::Size { min_bytes: TierOptions::MIN_WRITE_MAX_BYTES, max_bytes: 1 << 40 },
         help: "the bound on writes that wait for the level below; 16MiB by default",
     },
 ];
@@ -39,6 +30,7 @@ pub static LEVEL_OPTIONS: &[OptionSpec] = &[
 static OPTIONS: Scheme = Scheme {
     name: "an upper level",
     place: Place::Nowhere,
+    idle: &[("write_max", "write", "through")],
     options: LEVEL_OPTIONS,
     help: "its relation to the level below",
 };
@@ -66,9 +58,23 @@ pub struct TierOptions {
 }
 
 impl TierOptions {
-    /// Returns the default options: [`DEFAULT_STALE`], and writing through.
+    /// The default of `stale=`.
+    pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
+
+    /// The default of `write_max=`, in bytes.
+    pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
+
+    /// The smallest bound on pending writes, in bytes.
+    pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
+
+    /// Returns the default options: [`DEFAULT_STALE`](Self::DEFAULT_STALE), and writing through.
     pub fn new() -> Self {
-        Self { stale: DEFAULT_STALE, write_max_bytes: None, lower_ttl: None, upper_ttl: None }
+        Self {
+            stale: TierOptions::DEFAULT_STALE,
+            write_max_bytes: None,
+            lower_ttl: None,
+            upper_ttl: None,
+        }
     }
 
     /// Sets the longest time that the upper level may serve values that others have overwritten or
@@ -97,10 +103,10 @@ impl TierOptions {
         upper: &ResolvedLevel,
         lower_ttl: Option<Duration>,
     ) -> Self {
-        let write_max = relation.size("write_max").unwrap_or(DEFAULT_WRITE_MAX_BYTES);
+        let write_max = relation.size("write_max").unwrap_or(TierOptions::DEFAULT_WRITE_MAX_BYTES);
         let is_back = relation.choice("write") == Some("back");
         Self {
-            stale: relation.duration("stale").unwrap_or(DEFAULT_STALE),
+            stale: relation.duration("stale").unwrap_or(TierOptions::DEFAULT_STALE),
             write_max_bytes: is_back.then_some(write_max),
             lower_ttl: Some(Life(lower_ttl)),
             upper_ttl: upper.duration("ttl"),

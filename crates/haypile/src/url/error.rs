@@ -205,6 +205,16 @@ pub enum UrlError {
         /// The option that is missing.
         needs: &'static str,
     },
+    /// An option that does nothing where another has this value.
+    #[error("the option '{name}' has no effect with {other}={value}; leave out one of them")]
+    NoEffect {
+        /// The option given.
+        name: &'static str,
+        /// The other option.
+        other: &'static str,
+        /// Its value.
+        value: &'static str,
+    },
     /// A tier option on a level that has none below it.
     #[error(
         "the option '{name}' belongs to a level in front of another, as in \
@@ -251,6 +261,7 @@ impl UrlError {
             Self::Empty
             | Self::HiddenValue { .. }
             | Self::OptionNeeds { .. }
+            | Self::NoEffect { .. }
             | Self::NoLevelBelow { .. }
             | Self::EmptyValue { .. } => return self,
         };

@@ -10,7 +10,8 @@
 //!
 //! The canonical form is `SCHEME://SERVER/PATH?NAME=VALUE&NAME=VALUE`; the short form is
 //! `SCHEME:SERVER/PATH,NAME=VALUE,NAME=VALUE`. In both, `%` and two hexadecimal digits stand for a
-//! byte of UTF-8, so that a path may contain the separators. Paths are absolute and in UTF-8.
+//! byte, so that a path may contain the separators. Paths are absolute; on Unix they are bytes, elsewhere UTF-8.
+//! Everything else is UTF-8.
 //!
 //! A level in front of another also accepts tier options, whatever its scheme:
 //! `memory:size=16MiB,stale=5s+file:/tmp/app.haypile`; see [`tier`](crate::tier).
@@ -26,10 +27,12 @@ mod resolve;
 mod resolved;
 mod scheme;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 pub use error::UrlError;
 pub use redact::redacted;
@@ -122,7 +125,7 @@ impl fmt::Display for CacheUrl {
 pub struct Level {
     scheme: String,
     server: String,
-    path: String,
+    path: PathBuf,
     options: Vec<(String, String)>,
 }
 
@@ -145,7 +148,7 @@ impl Level {
         Ok(Self {
             scheme: scheme.to_owned(),
             server: String::new(),
-            path: String::new(),
+            path: PathBuf::new(),
             options: Vec::new(),
         })
     }
@@ -162,10 +165,10 @@ impl Level {
     /// # Errors
     ///
     /// [`UrlError::RelativePath`] unless it is empty or starts with a slash.
-    pub fn with_path(mut self, path: impl Into<String>) -> Result<Self, UrlError> {
+    pub fn with_path(mut self, path: impl Into<PathBuf>) -> Result<Self, UrlError> {
         let path = path.into();
-        if !path.is_empty() && !path.starts_with('/') {
-            return Err(UrlError::RelativePath { path });
+        if !path.as_os_str().is_empty() && !path.has_root() {
+            return Err(UrlError::RelativePath { path: path.display().to_string() });
         }
         self.path = path;
         Ok(self)
@@ -205,9 +208,14 @@ impl Level {
         &self.server
     }
 
-    /// Returns the path, decoded; empty or starting with a slash.
-    pub fn path(&self) -> &str {
+    /// Returns the path, decoded; empty or absolute.
+    pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the path as text, with a replacement character for what is not UTF-8.
+    pub(crate) fn path_text(&self) -> Cow<'_, str> {
+        self.path.to_string_lossy()
     }
 
     /// Returns names and values of the options, decoded. No name occurs twice.
@@ -239,14 +247,14 @@ impl Level {
     /// alone, without a place.
     pub(crate) fn split_options(&self, is_taken: impl Fn(&str) -> bool) -> (Self, Self) {
         let (taken, left) = self.options.iter().cloned().partition(|(name, _)| is_taken(name));
-        let (server, path) = (String::new(), String::new());
+        let (server, path) = (String::new(), PathBuf::new());
         let taken = Self { scheme: self.scheme.clone(), server, path, options: taken };
         (Self { options: left, ..self.clone() }, taken)
     }
 
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", utf8_percent_encode(&self.server, ESCAPED_IN_SERVER))?;
-        write!(f, "{}", utf8_percent_encode(&self.path, ESCAPED))
+        write!(f, "{}", percent_encode(self.path.as_os_str().as_encoded_bytes(), ESCAPED))
     }
 
     fn write_options(
@@ -282,13 +290,14 @@ impl fmt::Display for Short<'_> {
             }
             write!(f, "{}:", level.scheme)?;
             // `SCHEME://` marks the canonical form, and a path may start like that.
-            if level.server.is_empty() && level.path.starts_with("//") {
-                let rest = utf8_percent_encode(&level.path[1..], ESCAPED_IN_SERVER);
+            let path = level.path.as_os_str().as_encoded_bytes();
+            if level.server.is_empty() && path.starts_with(b"//") {
+                let rest = percent_encode(&path[1..], ESCAPED_IN_SERVER);
                 write!(f, "/{rest}")?;
             } else {
                 level.write_place(f)?;
             }
-            let placed = !level.server.is_empty() || !level.path.is_empty();
+            let placed = !level.server.is_empty() || !path.is_empty();
             level.write_options(f, if placed { "," } else { "" }, ",")?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Parsing of both forms.
 
+use std::path::PathBuf;
+
 use percent_encoding::percent_decode_str;
 
 use super::redact::Quoted;
@@ -94,7 +96,7 @@ impl Parser<'_> {
 
     fn place(&self, level: Level, text: &str) -> Result<Level, UrlError> {
         let (server, path) = text.split_at(text.find('/').unwrap_or(text.len()));
-        level.with_server(self.decode(server)?).with_path(self.decode(path)?)
+        level.with_server(self.decode(server)?).with_path(self.decode_path(path)?)
     }
 
     fn options(&self, mut level: Level, text: &str, separator: char) -> Result<Level, UrlError> {
@@ -117,13 +119,28 @@ impl Parser<'_> {
     }
 
     fn decode(&self, text: &str) -> Result<String, UrlError> {
-        let error = || UrlError::BadEscape { text: self.quoted.part(text) };
+        let error = |_| UrlError::BadEscape { text: self.quoted.part(text) };
+        String::from_utf8(self.decode_bytes(text)?).map_err(error)
+    }
+
+    #[cfg(unix)]
+    fn decode_path(&self, text: &str) -> Result<PathBuf, UrlError> {
+        use std::os::unix::ffi::OsStringExt;
+        Ok(std::ffi::OsString::from_vec(self.decode_bytes(text)?).into())
+    }
+
+    #[cfg(not(unix))]
+    fn decode_path(&self, text: &str) -> Result<PathBuf, UrlError> {
+        self.decode(text).map(PathBuf::from)
+    }
+
+    fn decode_bytes(&self, text: &str) -> Result<Vec<u8>, UrlError> {
         let is_escape = |rest: &str| {
             rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
         };
         if !text.split('%').skip(1).all(is_escape) {
-            return Err(error());
+            return Err(UrlError::BadEscape { text: self.quoted.part(text) });
         }
-        Ok(percent_decode_str(text).decode_utf8().map_err(|_| error())?.into_owned())
+        Ok(percent_decode_str(text).collect())
     }
 }

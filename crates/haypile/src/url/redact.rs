@@ -57,16 +57,17 @@ impl Level {
     /// Whether a login can begin in this level: in its server, in its path, or in a part
     /// that looks as if it had swallowed another level.
     fn may_have_login(&self) -> bool {
-        let mut others = self.options().map(|(_, value)| value).chain([self.path()]);
+        let path = self.path_text();
+        let mut others = self.options().map(|(_, value)| value).chain([&*path]);
         self.server.contains('@')
             || open_login_in(&self.server).is_some()
-            || self.path.contains(':')
+            || path.contains(':')
             || others.any(|text| text.contains(':') && text.contains(['+', '>']))
     }
 
     /// Whether an `@` follows the server.
     fn continues_a_login(&self) -> bool {
-        self.path.contains('@') || self.options().any(|(_, value)| value.contains('@'))
+        self.path_text().contains('@') || self.options().any(|(_, value)| value.contains('@'))
     }
 }
 

@@ -25,6 +25,7 @@ impl Level {
         for spec in scheme.options {
             if let Some((_, text)) = given.iter().find(|(given, _)| given.name == spec.name) {
                 check_needs(spec.name, scheme, &given)?;
+                check_effect(spec.name, scheme, &given)?;
                 values.push((spec.name, value(spec, text)?));
             }
         }
@@ -32,7 +33,7 @@ impl Level {
     }
 
     fn check_place(&self, scheme: &Scheme) -> Result<(), UrlError> {
-        let (server, path) = (!self.server.is_empty(), !self.path.is_empty());
+        let (server, path) = (!self.server.is_empty(), !self.path.as_os_str().is_empty());
         let name = scheme.name;
         let (fits, expected) = match scheme.place {
             Place::Nowhere => {
@@ -120,6 +121,22 @@ fn check_needs(
             Err(UrlError::OptionNeeds { name, needs: needed.name })
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses an option that does nothing next to the others: `size` with `mode=copy`.
+fn check_effect(
+    name: &'static str,
+    scheme: &'static Scheme,
+    given: &[(&'static OptionSpec, String)],
+) -> Result<(), UrlError> {
+    let is_given = |other: &str, value: &str| {
+        given.iter().any(|(spec, text)| spec.name == other && text == value)
+    };
+    let idle = scheme.idle.iter().filter(|(option, _, _)| *option == name);
+    match idle.into_iter().find(|(_, other, value)| is_given(other, value)) {
+        Some((_, other, value)) => Err(UrlError::NoEffect { name, other, value }),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Levels whose options have been read.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use haypile_policy::PolicySpec;
@@ -98,8 +99,8 @@ impl ResolvedLevel {
         self.level.server()
     }
 
-    /// Returns the path, decoded; empty or starting with a slash.
-    pub fn path(&self) -> &str {
+    /// Returns the path, decoded; empty or absolute.
+    pub fn path(&self) -> &Path {
         self.level.path()
     }
 
@@ -189,6 +190,7 @@ mod tests {
     static SCHEME: Scheme = Scheme {
         name: "x",
         place: Place::Nowhere,
+        idle: &[],
         options: &[
             OptionSpec::TTL,
             OptionSpec { name: "n", kind: ValueKind::Count { min: 0, max: 9 }, help: "" },

@@ -1,7 +1,10 @@
 //! Schemes and their options, declared in tables that checking, messages and help texts read.
 
-use crate::compress;
-use crate::record::{MAX_MAX_BYTES, MIN_MAX_BYTES};
+use std::time::Duration;
+
+use crate::compress::CompressedStore;
+use crate::record::RecordOptions;
+use crate::store::DEFAULT_COMPUTE_WAIT;
 
 /// A kind of cache, as URLs name it.
 #[derive(Debug)]
@@ -12,6 +15,9 @@ pub struct Scheme {
     pub place: Place,
     /// The options, in the order in which the canonical form prints them.
     pub options: &'static [OptionSpec],
+    /// Options that do nothing where another has a certain value: (option, other, value of other). A URL with both is
+    /// refused.
+    pub idle: &'static [(&'static str, &'static str, &'static str)],
     /// A help text of one line.
     pub help: &'static str,
 }
@@ -73,6 +79,12 @@ pub enum ValueKind {
 }
 
 impl OptionSpec {
+    /// The options of an upper level, in addition to those of its scheme.
+    pub const UPPER_LEVEL: &[Self] = crate::tier::LEVEL_OPTIONS;
+
+    /// The default of `compute_wait=`.
+    pub const DEFAULT_COMPUTE_WAIT: Duration = DEFAULT_COMPUTE_WAIT;
+
     /// `ttl=`, which every scheme with entries has.
     pub const TTL: Self = Self {
         name: "ttl",
@@ -117,7 +129,10 @@ impl OptionSpec {
     /// `record_max=`.
     pub const RECORD_MAX: Self = Self {
         name: "record_max",
-        kind: ValueKind::Size { min_bytes: MIN_MAX_BYTES, max_bytes: MAX_MAX_BYTES },
+        kind: ValueKind::Size {
+            min_bytes: RecordOptions::MIN_MAX_BYTES,
+            max_bytes: RecordOptions::MAX_MAX_BYTES,
+        },
         help: "the bound on the recording of a process; 1GiB by default",
     };
 
@@ -140,7 +155,7 @@ impl OptionSpec {
     /// `compress_min=`, which comes with [`COMPRESS`](Self::COMPRESS).
     pub const COMPRESS_MIN: Self = Self {
         name: "compress_min",
-        kind: ValueKind::Size { min_bytes: compress::MIN_MIN_BYTES, max_bytes: 1 << 30 },
+        kind: ValueKind::Size { min_bytes: CompressedStore::MIN_MIN_BYTES, max_bytes: 1 << 30 },
         help: "smallest length of values that are compressed; 256 by default",
     };
 }

@@ -258,7 +258,7 @@ fn a_file_of_many_writers_is_mostly_keys_and_values_as_well() {
         (0..16).map(|_| open_with(&path, "size=64MiB&entry_size=480", &clock)).collect();
     let ttls = [None, Some(30), Some(1_800), Some(36_000), Some(360_000)];
     let mut stored = 0_usize;
-    while haypile::file::stat(&path).expect("a report").stats.evictions < 10 {
+    while haypile::file::FileStat::of(&path).expect("a report").stats.evictions < 10 {
         for _ in 0..400 {
             let options = match ttls[stored / writers.len() % ttls.len()] {
                 Some(seconds) => SetOptions::set().with_ttl(Duration::from_secs(seconds)),

@@ -84,6 +84,6 @@ fn a_program_that_closes_all_descriptors_still_flushes_and_keeps_its_own() {
     let told = child::lines(&mut daemon, "told ");
     assert!(daemon.wait().expect("its end").success());
     assert_eq!(told, ["done"]);
-    let check = haypile::file::check(&path, |_| {}).expect("a report");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
     assert_eq!(check.damaged, 0, "{check:?}");
 }

@@ -82,7 +82,7 @@ fn containers_with_boot_ids_of_their_own_lose_nothing() {
         drop(open_as("a third", &path, ""));
         let keepers = ids.iter().zip(1..).map(|(id, number)| keeper_as(id, &path, number));
         assert_nothing_lost(keepers.collect::<Vec<Child>>());
-        let check = haypile::file::check(&path, |_| {}).expect("a report");
+        let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
         assert_eq!((check.entries, check.damaged), (2 * KEYS, 0), "{ids:?}");
     }
 }
@@ -131,7 +131,7 @@ fn what_the_system_says_of_the_boot_may_be_hidden_or_another() {
 }
 
 fn is_swept(path: &Path) -> bool {
-    haypile::file::stat(path).expect("a report").is_swept
+    haypile::file::FileStat::of(path).expect("a report").is_swept
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn four_gibibytes_after_a_reboot() {
     let store = open();
     println!("opened in {:?}", begin.elapsed());
     let (mut longest, mut writes) = (Duration::ZERO, 0);
-    let is_swept = || haypile::file::stat(&path).expect("it").is_swept;
+    let is_swept = || haypile::file::FileStat::of(&path).expect("it").is_swept;
     for number in (0..ENTRIES).cycle() {
         let begin = Instant::now();
         set(&*store, number);
@@ -335,7 +335,7 @@ fn after_a_reboot_the_index_is_swept_while_entries_are_written() {
         assert_eq!(store.get(&name(key)).expect("a read"), Some(value(key)), "{key}");
     }
     drop(store);
-    let check = haypile::file::check(&path, |_| {}).expect("a report");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
     assert_eq!((check.entries, check.damaged), (2_000, 0), "{check:?}");
 }
 

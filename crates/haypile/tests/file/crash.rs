@@ -192,7 +192,7 @@ fn kill_at(course: Course, step: &str, pass: u32) -> bool {
     let entries = store.len().expect("counted again");
     drop(store);
     haypile::file::hooks::set_boot_id(None);
-    let check = haypile::file::check(&path, |_| {}).expect("a file");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a file");
     assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
     assert_eq!(check.entries, entries, "{step}:{pass}");
     is_passed

@@ -156,8 +156,8 @@ impl Sample {
         println!("{what}");
         match open(&path, "") {
             Ok(store) => {
-                let _ = haypile::file::check(&path, |_| {}).expect("a report");
-                let stat = haypile::file::stat(&path).expect("a report");
+                let _ = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
+                let stat = haypile::file::FileStat::of(&path).expect("a report");
                 assert!(
                     stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots,
                     "{stat:?}"
@@ -171,7 +171,7 @@ impl Sample {
                 drop((apart, only_read));
                 work::go_on(&*store, &mut self.known.clone(), seed);
                 drop(store);
-                let check = haypile::file::check(&path, |_| {}).expect("a report");
+                let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
                 let lasting: Vec<&String> =
                     check.damages.iter().filter(|damage| !damage.contains("counts")).collect();
                 assert!(lasting.is_empty(), "{lasting:?}");
@@ -228,7 +228,7 @@ fn what_is_no_file_of_ours_is_refused_in_words() {
             let error = open(&path, mode).expect_err(words).to_string();
             assert!(error.contains(words) && error.contains("refused"), "{error}");
         }
-        assert!(haypile::file::check(&path, |_| {}).is_err());
+        assert!(haypile::file::FileCheck::of(&path, |_| {}).is_err());
         assert_eq!(fs::read(&path).expect("bytes"), bytes, "nothing was overwritten");
         let recreated = open(&path, "&recreate=yes").expect("another file");
         assert_eq!(recreated.len().expect("a count"), 0);
@@ -314,7 +314,7 @@ fn lines_that_lead_back_to_themselves_are_counted_once() {
     bytes[DEATHS] += 1;
     let path = sample.path("damaged");
     fs::write(&path, &bytes).expect("written");
-    let entries = |path: &Path| haypile::file::stat(path).expect("a report").entries;
+    let entries = |path: &Path| haypile::file::FileStat::of(path).expect("a report").entries;
     fs::write(sample.path("sound"), &sample.bytes).expect("written");
     let sound = entries(&sample.path("sound"));
     assert!(entries(&path) <= sound, "{} of {sound}", entries(&path));

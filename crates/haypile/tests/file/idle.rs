@@ -85,7 +85,7 @@ fn check(store: Arc<dyn Store>, path: &Path) {
         holds(&*store, "idle", number);
     }
     drop(store);
-    let check = haypile::file::check(path, |_| {}).expect("a file");
+    let check = haypile::file::FileCheck::of(path, |_| {}).expect("a file");
     assert_eq!(check.damaged, 0, "{check:?}");
 }
 

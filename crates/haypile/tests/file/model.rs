@@ -22,7 +22,7 @@ fn follow(kind: Kind, entry_size: &str) {
         }
     }
     let entries = store.len().expect("a count");
-    let check = haypile::file::check(&path, |_| {}).expect("a file");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a file");
     assert_eq!((check.damaged, check.entries), (0, entries), "{check:?}");
 }
 

@@ -160,7 +160,7 @@ fn handles_of_one_process_share_its_part_and_a_run_counts_all_its_segments() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let handles = [(); 3].map(|()| open_roomy(&path));
-    let segments = haypile::file::stat(&path).expect("a file").segments;
+    let segments = haypile::file::FileStat::of(&path).expect("a file").segments;
     // Each takes five segments.
     set_numbers(&*handles[0], 0..15, 300_000);
     let pinned: Vec<Pinned<'_>> =
@@ -191,7 +191,7 @@ fn all_processes_together_pin_a_quarter_and_the_dead_none() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let store = open_roomy(&path);
-    let segments = haypile::file::stat(&path).expect("a file").segments as usize;
+    let segments = haypile::file::FileStat::of(&path).expect("a file").segments as usize;
     set_numbers(&*store, 0..6_000, 1_000);
     let mut holders: Vec<_> = (0..4)
         .map(|number| {

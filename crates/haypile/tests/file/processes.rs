@@ -142,9 +142,9 @@ fn processes_and_threads_keep_their_own_and_share_exactly() {
     assert_eq!(store.get(b"sum").expect("a read"), Some(sum.to_string().into_bytes()));
     assert_eq!(store.get(b"by cas").expect("a read"), Some(by_cas.to_string().into_bytes()));
     drop(store);
-    let check = haypile::file::check(&path, |_| {}).expect("a report");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a report");
     assert_eq!(check.damaged, 0, "{check:?}");
-    let stat = haypile::file::stat(&path).expect("a report");
+    let stat = haypile::file::FileStat::of(&path).expect("a report");
     assert_eq!((stat.stats.evictions, stat.deaths), (0, 0));
 }
 
@@ -211,7 +211,7 @@ fn in_child(run: impl FnOnce() -> bool) -> bool {
 }
 
 fn places(path: &Path) -> usize {
-    haypile::file::stat(path).expect("a report").processes.len()
+    haypile::file::FileStat::of(path).expect("a report").processes.len()
 }
 
 #[test]

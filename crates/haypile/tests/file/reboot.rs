@@ -214,12 +214,12 @@ impl Course {
 
 fn go_on(course: &Course, path: &Path, known: &mut Known) {
     let store = course.open(path);
-    let stat = haypile::file::stat(path).expect("a report");
+    let stat = haypile::file::FileStat::of(path).expect("a report");
     assert!(stat.live_bytes <= stat.capacity_bytes && stat.entries <= stat.slots, "{stat:?}");
-    let before = haypile::file::check(path, |_| {}).expect("a report");
+    let before = haypile::file::FileCheck::of(path, |_| {}).expect("a report");
     work::go_on(&*store, known, course.seed);
     drop(store);
-    let check = haypile::file::check(path, |_| {}).expect("a report");
+    let check = haypile::file::FileCheck::of(path, |_| {}).expect("a report");
     assert_eq!(check.damaged, 0, "{check:?}, before {before:?}");
 }
 

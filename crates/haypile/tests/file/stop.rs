@@ -135,7 +135,7 @@ fn stop_at(step: &str, pass: u32) -> bool {
         other.step(OPERATIONS + OTHERS + number, false);
     }
     drop(store);
-    let check = haypile::file::check(&path, |_| {}).expect("a file");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("a file");
     assert_eq!(check.damaged, 0, "{step}:{pass}: {check:?}");
     true
 }

@@ -50,10 +50,10 @@ fn a_file_of_another_user_is_refused_and_can_be_looked_into() {
         let error = refused(&path, options);
         assert!(error.contains("uid 54321") && error.contains("allow_shared=yes"), "{error}");
     }
-    assert!(haypile::file::is_exposed(&path));
-    let stat = haypile::file::stat(&path).expect("it can be read");
+    assert!(haypile::file::FileStat::is_exposed(&path));
+    let stat = haypile::file::FileStat::of(&path).expect("it can be read");
     assert_eq!((stat.entries, stat.exposed_to), (1, Some(STRANGER)));
-    let check = haypile::file::check(&path, |_| {}).expect("it can be read");
+    let check = haypile::file::FileCheck::of(&path, |_| {}).expect("it can be read");
     assert_eq!((check.entries, check.damaged, check.exposed_to), (1, 0, Some(STRANGER)));
     let copy = open(&path, "mode=copy").expect("it can be read");
     assert_eq!(copy.get(b"key").expect("a read").as_deref(), Some(&b"value"[..]));
@@ -124,7 +124,7 @@ fn a_file_keeps_the_compression_that_it_was_made_with() {
     let recreated = open(&plain, "compress=zstd&recreate=yes").expect("another file");
     assert_eq!(recreated.len().expect("a count"), 0);
     assert_eq!(
-        haypile::file::stat(&plain).expect("a file").compression.map(|it| it.to_string()),
+        haypile::file::FileStat::of(&plain).expect("a file").compression.map(|it| it.to_string()),
         Some("zstd:3".to_owned())
     );
 }

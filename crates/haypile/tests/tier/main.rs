@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_hours(1);
 fn memory(size_bytes: u64, clock: &Arc<ManualClock>) -> Arc<dyn Store> {
     // One shard: a small store has room for few entries, and all of them may use it.
     let builder = MemoryBuilder::new(size_bytes).shards(Some(1));
-    builder.clock(Arc::clone(clock) as Arc<_>).open().unwrap()
+    builder.clock(Arc::clone(clock) as Arc<_>).store().unwrap()
 }
 
 /// Returns options for a lower level without a TTL of its own.

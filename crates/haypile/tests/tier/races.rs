@@ -215,5 +215,5 @@ fn numbers_never_go_down() {
 }
 
 fn small(size_bytes: u64) -> Arc<dyn Store> {
-    MemoryBuilder::new(size_bytes.max(1 << 10)).shards(Some(1)).open().unwrap()
+    MemoryBuilder::new(size_bytes.max(1 << 10)).shards(Some(1)).store().unwrap()
 }

@@ -13,7 +13,7 @@ use crate::{NEGATIVE, output};
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     let progress = Progress::towards(1000, "checking".to_owned());
     let mut shown = 0;
-    let check = file::check(&arguments.file.path, |done| {
+    let check = file::FileCheck::of(&arguments.file.path, |done| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "up to 1000")]
         let steps = (done * 1000.0) as u64;
         progress.advance(steps.saturating_sub(shown));

@@ -25,7 +25,7 @@ const VERIFIED: &str = "each value on every read, until the sweep after a reboot
 
 /// Prints what a file holds and which processes use it.
 pub(crate) fn run(arguments: &Stat) -> anyhow::Result<()> {
-    let stat = file::stat(&arguments.file.path)?;
+    let stat = file::FileStat::of(&arguments.file.path)?;
     if arguments.json {
         return output::json(&as_json(&stat));
     }

@@ -237,7 +237,7 @@ impl<'a, 's> Measuring<'a, 's> {
             .as_ref()
             .filter(|_| condition == Condition::With && report.span_operations.is_none())
         {
-            let reason = match haypile::file::stat(span) {
+            let reason = match haypile::file::FileStat::of(span) {
                 Ok(_) => {
                     "nothing was counted in it; processes that only read with mode=ro count nothing"
                         .to_owned()

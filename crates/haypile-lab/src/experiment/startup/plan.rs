@@ -393,7 +393,7 @@ fn span(cache: &str) -> anyhow::Result<PathBuf> {
     let shown = redacted(cache);
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {shown}"))?;
     match url.levels() {
-        [level] if level.scheme() == "file" && level.path().is_empty() => {
+        [level] if level.scheme() == "file" && level.path().as_os_str().is_empty() => {
             bail!("--span {shown}: it needs an absolute path, as in file:{{scratch}}/cache")
         }
         [level] if level.scheme() == "file" => Ok(PathBuf::from(level.path())),

@@ -141,10 +141,10 @@ impl ServerPlace {
     fn written(&self, kind: ServerKind, level: &Level) -> Result<Level, OpenError> {
         let mut written = match (self, kind) {
             (Self::Socket(path), ServerKind::Redis) => {
-                Level::new("redis+unix")?.with_path(path.to_string_lossy())?
+                Level::new("redis+unix")?.with_path(path.as_path())?
             }
             (Self::Socket(path), ServerKind::Memcached) => {
-                Level::new(kind.name())?.with_path(path.to_string_lossy())?
+                Level::new(kind.name())?.with_path(path.as_path())?
             }
             (Self::Port(port), _) => {
                 Level::new(kind.name())?.with_server(format!("127.0.0.1:{port}"))
@@ -163,7 +163,7 @@ impl ServerPlace {
 /// Whether a level asks for a server of its own.
 pub(super) fn is_own(level: &Level) -> bool {
     ServerKind::of(level).is_some()
-        && level.path().is_empty()
+        && level.path().as_os_str().is_empty()
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 

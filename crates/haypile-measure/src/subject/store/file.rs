@@ -26,7 +26,7 @@ pub(super) fn is_kept_by(level: &Level) -> bool {
 
 /// Whether a level says itself where its file is, which is not for a subject to say.
 pub(super) fn is_placed(level: &Level) -> bool {
-    is_kept_by(level) && !(level.server().is_empty() && level.path().is_empty())
+    is_kept_by(level) && !(level.server().is_empty() && level.path().as_os_str().is_empty())
 }
 
 /// The level with its file in this directory, if it keeps one.
@@ -34,7 +34,7 @@ pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError>
     if !is_kept_by(&level) {
         return Ok(level);
     }
-    Ok(level.with_path(directory.join(NAME).to_string_lossy())?)
+    Ok(level.with_path(directory.join(NAME))?)
 }
 
 /// Drops the file of a level from the system's memory and returns its residency, if it keeps one.
@@ -42,7 +42,7 @@ pub(super) fn cool(level: &Level) -> io::Result<Option<Residency>> {
     if !is_kept_by(level) {
         return Ok(None);
     }
-    let path = Path::new(level.path());
+    let path = level.path();
     drop_from_memory(path)?;
     Residency::of(path).map(Some)
 }
@@ -66,7 +66,7 @@ mod tests {
     fn a_file_lies_in_the_working_directory_and_another_cache_has_none() {
         let place = tempfile::tempdir().unwrap();
         let file = placed(Level::new("file").unwrap(), place.path()).unwrap();
-        assert_eq!(Path::new(file.path()), place.path().join("cache.haypile"));
+        assert_eq!(file.path(), place.path().join("cache.haypile"));
         assert!(is_placed(&file));
         let memory = Level::new("memory").unwrap();
         assert_eq!(placed(memory.clone(), place.path()).unwrap(), memory);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haypile::url::{Place, ResolvedLevel, Scheme, UrlError};
-use haypile::{OpenError, Opener, Registry, Store};
+use haypile::{Clock, OpenError, Opener, Store};
 
 use super::Cluster;
 use crate::address::Address;
@@ -16,6 +16,7 @@ use crate::redis::store::RedisStore;
 static SCHEME: Scheme = Scheme {
     name: "redis+cluster",
     place: Place::Server,
+    idle: &[],
     options: OPTIONS,
     help: "a Redis or Valkey Cluster; the URL names one or several of its nodes: \
            HOST:PORT,HOST:PORT",
@@ -50,7 +51,7 @@ impl Opener for RedisClusterOpener {
     fn open(
         &self,
         level: &ResolvedLevel,
-        registry: &Registry,
+        clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Store>, OpenError> {
         let common = common(level)?;
         let (login, addresses) = seeds(level)?;
@@ -58,7 +59,7 @@ impl Opener for RedisClusterOpener {
             url: common.url.to_string(),
             source: NoCluster { why }.into(),
         };
-        let cluster = Cluster::new(login, &addresses, common.timeout, registry.clock());
+        let cluster = Cluster::new(login, &addresses, common.timeout, clock);
         cluster.try_out().map_err(failed)?;
         Ok(Arc::new(RedisStore::new(Nodes::Cluster(Box::new(cluster)), common)))
     }
@@ -66,7 +67,7 @@ impl Opener for RedisClusterOpener {
 
 fn seeds(level: &ResolvedLevel) -> Result<(Login, Vec<Address>), UrlError> {
     let wrong = |expected: &str| wrong_place(level.level(), expected);
-    if !level.path().trim_start_matches('/').is_empty() {
+    if !level.path().to_string_lossy().trim_start_matches('/').is_empty() {
         return Err(wrong(
             "a cluster has no numbered databases; leave out the part after the servers",
         ));

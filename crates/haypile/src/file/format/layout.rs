@@ -15,15 +15,15 @@ pub(in crate::file) const SLOTS: u64 = 7;
 const ENTRIES_PER_BUCKET: u64 = 6;
 
 /// The smallest file.
-pub const MIN_FILE_BYTES: u64 = 1 << 20;
+pub(in crate::file) const MIN_FILE_BYTES: u64 = 1 << 20;
 /// The largest file: what the locations of slots reach.
-pub const MAX_FILE_BYTES: u64 = 1 << 40;
+pub(in crate::file) const MAX_FILE_BYTES: u64 = 1 << 40;
 /// The smallest `entry_size=`.
-pub const MIN_ENTRY_BYTES: u64 = 32;
+pub(in crate::file) const MIN_ENTRY_BYTES: u64 = 32;
 /// The largest `entry_size=`.
-pub const MAX_ENTRY_BYTES: u64 = 64 << 10;
+pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
 /// `entry_size=` where nothing is said.
-pub const DEFAULT_ENTRY_BYTES: u64 = 256;
+pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
 /// The most processes that a token can name.
 pub(in crate::file) const MOST_PLACES: u64 = 1023;

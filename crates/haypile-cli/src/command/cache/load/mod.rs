@@ -5,7 +5,7 @@ mod input;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use haypile::{Error, MAX_KEY_BYTES, SetOptions, Store};
+use haypile::{Error, Limits, SetOptions, Store};
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -139,7 +139,8 @@ impl Loading {
 
     /// Returns the length of the longest line that can be an entry of the store.
     fn line_limit_bytes(&self) -> u64 {
-        let entry_bytes = self.store.limits().max_value_bytes.saturating_add(MAX_KEY_BYTES as u64);
+        let entry_bytes =
+            self.store.limits().max_value_bytes.saturating_add(Limits::MAX_KEY_BYTES as u64);
         let line_bytes = entry_bytes.saturating_mul(ESCAPED_BYTES).saturating_add(FRAME_BYTES);
         line_bytes.min(MAX_LINE_BYTES)
     }

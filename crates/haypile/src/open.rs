@@ -1,0 +1,130 @@
+//! The contract between the registry and the stores that it opens.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::store::Store;
+use crate::url::{ResolvedLevel, Scheme, UrlError};
+
+/// Opens the caches of one scheme.
+///
+/// An opener does not compress: the [`Registry`](crate::Registry) puts a
+/// [`CompressedStore`](crate::compress::CompressedStore) in front of the store that it opens if the
+/// scheme has the option `compress=` and the URL uses it, or if the store's values [are
+/// compressed](Store::compression).
+pub trait Opener: fmt::Debug + Send + Sync {
+    /// Returns the scheme with its options.
+    fn scheme(&self) -> &'static Scheme;
+
+    /// Opens a level that was [resolved](crate::url::Level::resolve) against [`scheme`](Self::scheme), with the clock
+    /// of the registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of the scheme.
+    fn open(
+        &self,
+        level: &ResolvedLevel,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Store>, OpenError>;
+}
+
+/// A cache that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL is wrong.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// A scheme that needs another platform.
+    #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
+    NotHere {
+        /// The scheme.
+        scheme: &'static str,
+        /// The schemes registered.
+        available: String,
+    },
+    /// A known scheme that this program has not registered.
+    #[error(
+        "'{scheme}' is not registered in this program; register the crate that opens it; without \
+         it there are {available}"
+    )]
+    NotRegistered {
+        /// The scheme.
+        scheme: &'static str,
+        /// The schemes registered.
+        available: String,
+    },
+    /// A policy that exceeds the bound for a moment, which only the simulator runs.
+    #[error(
+        "the policy '{policy}' lets a cache grow beyond its size for a moment, and a store never \
+         does; remove the parameter that allows that, or simulate it"
+    )]
+    ExceedsBound {
+        /// The policy and its parameters.
+        policy: String,
+    },
+    /// The file store's policy, for a store of another kind.
+    #[error(
+        "the policy '{policy}' belongs to the file store, which has no other, and 'memory' does \
+         not have it; take another policy, or simulate it"
+    )]
+    FileStoreOnly {
+        /// The policy and its parameters.
+        policy: String,
+    },
+    /// A default TTL of zero.
+    #[error(
+        "the cache's TTL is zero, which is refused because caches disagree on its meaning; give \
+         none for entries that never expire"
+    )]
+    ZeroTtl,
+    /// A number of shards that the store cannot have.
+    #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
+    BadShards {
+        /// The requested number.
+        shards: usize,
+        /// The largest number at this size.
+        most: usize,
+    },
+    /// A namespace that is longer than the store accepts.
+    #[error("a namespace of {bytes} bytes is too long: a file's namespace has at most 255")]
+    LongNamespace {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A size that the store cannot have.
+    #[error("a cache cannot have {size_bytes} bytes; its size is from {min_bytes} to {max_bytes}")]
+    SizeOutOfRange {
+        /// The requested size.
+        size_bytes: u64,
+        /// The smallest allowed.
+        min_bytes: u64,
+        /// The largest allowed.
+        max_bytes: u64,
+    },
+    /// The file of a recording could not be created.
+    #[error(
+        "cannot record to {}: {source}; 'record' names a file in a directory that exists \
+         and can be written to",
+        path.display()
+    )]
+    Recording {
+        /// The given path, to which the process id is appended.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The server or the file cannot be used.
+    #[error("{url} cannot be opened: {source}")]
+    Backend {
+        /// The canonical URL.
+        url: String,
+        /// The error of the server, the file or the client library, with advice.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
