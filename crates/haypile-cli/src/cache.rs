@@ -8,6 +8,7 @@ use haypile::url::{CacheUrl, Level, UrlError, ValueKind};
 use haypile::{Durability, Registry, Store};
 
 use crate::args::cache::Url;
+use crate::location::cache_url;
 
 /// Cache of one command.
 ///
@@ -23,14 +24,14 @@ impl OpenCache {
     /// Opens the cache.
     pub(crate) fn open(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
-        let url = registry.parse(&url.url)?;
+        let url = registry.resolve(&cache_url(&url.url)?)?;
         Self::open_url(&registry, &url)
     }
 
     /// Opens the cache for a command that only reads and does not create a missing file.
     pub(crate) fn open_to_read(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
-        let url = registry.parse(&url.url)?;
+        let url = registry.resolve(&cache_url(&url.url)?)?;
         let levels = url.levels().iter().map(|level| read_only(&registry, level));
         let url = CacheUrl::new(levels.collect::<Result<_, _>>()?)?;
         Self::open_url(&registry, &url)
@@ -40,7 +41,7 @@ impl OpenCache {
     /// write.
     pub(crate) fn open_to_inspect(url: &Url) -> anyhow::Result<Self> {
         let registry = registry();
-        let url = registry.parse(&url.url)?;
+        let url = registry.resolve(&cache_url(&url.url)?)?;
         let levels = url.levels().iter().map(|level| {
             if is_exposed(level) {
                 eprintln!(
@@ -48,7 +49,7 @@ impl OpenCache {
                     damage, but may come from a user that you do not trust",
                     level.path().display()
                 );
-                return level.clone().with_option("mode", "copy");
+                return with_mode(&registry, level, "copy");
             }
             read_only(&registry, level)
         });
@@ -117,8 +118,24 @@ fn read_only(registry: &Registry, level: &Level) -> Result<Level, UrlError> {
         Some(ValueKind::Choice(modes))
             if modes.contains(&"ro") && level.option("mode").is_none() =>
         {
-            level.clone().with_option("mode", "ro")
+            with_mode(registry, level, "ro")
         }
         _ => Ok(level.clone()),
     }
+}
+
+/// Returns the level with this mode, without the options that have no effect in it: the URL has them for commands that
+/// write.
+fn with_mode(registry: &Registry, level: &Level, mode: &str) -> Result<Level, UrlError> {
+    let scheme = registry.schemes().find(|scheme| scheme.name == level.scheme());
+    let is_idle = |name: &str| {
+        let mut idle = scheme.iter().flat_map(|scheme| scheme.idle);
+        idle.any(|(option, other, value)| (*option, *other, *value) == (name, "mode", mode))
+    };
+    let place = Level::new(level.scheme())?.with_server(level.server()).with_path(level.path())?;
+    let options = level.options().filter(|(name, _)| !is_idle(name));
+    let level = options
+        .into_iter()
+        .try_fold(place, |level, (name, value)| level.with_option(name, value))?;
+    level.with_option("mode", mode)
 }

@@ -6,6 +6,7 @@ mod command;
 mod dump;
 mod input;
 mod interrupt;
+mod location;
 mod notation;
 mod output;
 

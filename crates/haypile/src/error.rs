@@ -38,6 +38,17 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
+    /// The value is compressed by a method that this build is without. It stays.
+    #[error(
+        "a value in {store} is compressed with {feature}, and this program was built without haypile's \
+         feature '{feature}'; build it with this feature"
+    )]
+    MissingFeature {
+        /// The feature that brings the method.
+        feature: &'static str,
+        /// The canonical URL of the store.
+        store: String,
+    },
     /// An allocation failed for a value that the store would accept. The old value, if there is
     /// one, stays.
     #[error(

@@ -151,3 +151,41 @@ fn a_cache_opens_what_the_registry_opens() {
     assert_eq!(cache.store().describe(), "memory://?size=64MiB&policy=s3fifo");
     assert!(Cache::open("nothing:").unwrap_err().to_string().contains("none"));
 }
+
+#[test]
+fn an_option_that_does_nothing_next_to_another_is_refused() {
+    for (url, option, other) in [
+        ("file:/tmp/a,mode=copy,size=1GiB", "size", "mode=copy"),
+        ("file:/tmp/a,size=1GiB,mode=copy", "size", "mode=copy"),
+        ("file:///tmp/a?verify=always&mode=copy", "verify", "mode=copy"),
+        ("file:/tmp/a,mode=copy,compute_wait=1s", "compute_wait", "mode=copy"),
+        ("file:/tmp/a,mode=copy,prefault=yes", "prefault", "mode=copy"),
+        ("file:/tmp/a,mode=ro,recreate=yes", "recreate", "mode=ro"),
+        ("file:/tmp/a,mode=ro,ttl=1h", "ttl", "mode=ro"),
+        ("memory:write=through,write_max=1MiB+none:", "write_max", "write=through"),
+    ] {
+        says(
+            url,
+            &[&format!("the option '{option}' has no effect with {other}; leave out one of them")],
+        );
+    }
+    // Those that have one.
+    let registry = Registry::new();
+    for url in
+        ["file:/tmp/a,mode=rw,size=1GiB", "file:/tmp/a,mode=ro,verify=always,compute_wait=1s"]
+    {
+        assert!(registry.parse(url).is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn options_without_effect_are_options_of_their_scheme() {
+    for scheme in Registry::new().schemes() {
+        for (option, other, _) in scheme.idle {
+            assert!(
+                scheme.option(option).is_some() && scheme.option(other).is_some(),
+                "{option} {other}"
+            );
+        }
+    }
+}

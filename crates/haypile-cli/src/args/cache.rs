@@ -14,10 +14,11 @@ use crate::notation;
 #[derive(Debug, Args)]
 pub(crate) struct Url {
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
-    /// Cache, such as file:///tmp/app.haypile?size=64MiB, or file:/tmp/app.haypile,size=64MiB for
-    /// short; a memory: cache without persist= lives only as long as the command
+    /// Cache: the path of its file, or its URL, such as file:///tmp/app.haypile?size=64MiB, or
+    /// file:app.haypile,size=64MiB for short; a memory: cache without persist= lives only as long as
+    /// the command
     #[arg(value_name = "URL")]
-    pub(crate) url: String,
+    pub(crate) url: OsString,
 }
 
 /// Notation of keys on the command line.

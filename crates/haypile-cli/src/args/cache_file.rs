@@ -7,6 +7,8 @@ use anyhow::bail;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use haypile::Registry;
 
+use crate::location::cache_url;
+
 /// File of a `file://` cache.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheFile {
@@ -19,10 +21,10 @@ impl CacheFile {
     }
 
     fn read(text: OsString) -> anyhow::Result<Self> {
-        let Some(url) = text.to_str().filter(|text| text.starts_with("file:")) else {
+        if !text.as_encoded_bytes().starts_with(b"file:") {
             return Ok(Self { path: text.into() });
-        };
-        let url = Registry::new().parse(url)?;
+        }
+        let url = Registry::new().resolve(&cache_url(&text)?)?;
         match url.levels() {
             [level] => Ok(Self { path: level.path().into() }),
             _ => bail!("the URL names several caches; name one of them"),

@@ -108,6 +108,6 @@ pub(crate) struct CacheOption {
 
 impl CacheOption {
     pub(crate) fn url(&self) -> Url {
-        Url { url: self.cache.clone() }
+        Url { url: self.cache.clone().into() }
     }
 }

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::codec::{Codec, Corrupt, Method};
+use super::codec::{Codec, Method, Undecompressed};
 use super::spec::Compression;
 
 /// The first bytes of every value that is not stored unchanged.
@@ -24,6 +24,9 @@ pub(super) struct NoMemory(pub(super) usize);
 pub(super) enum Undecoded {
     Corrupt,
     NoMemory(NoMemory),
+    /// This build is without the feature of this method.
+    #[cfg(not(all(feature = "lz4", feature = "zstd")))]
+    Absent(Method),
 }
 
 impl From<NoMemory> for Undecoded {
@@ -32,9 +35,13 @@ impl From<NoMemory> for Undecoded {
     }
 }
 
-impl From<Corrupt> for Undecoded {
-    fn from(Corrupt: Corrupt) -> Self {
-        Self::Corrupt
+impl From<Undecompressed> for Undecoded {
+    fn from(error: Undecompressed) -> Self {
+        match error {
+            Undecompressed::Corrupt => Self::Corrupt,
+            #[cfg(not(all(feature = "lz4", feature = "zstd")))]
+            Undecompressed::Absent(method) => Self::Absent(method),
+        }
     }
 }
 
@@ -120,12 +127,13 @@ pub(super) fn decode(
     let length = usize::try_from(length).map_err(|_| Undecoded::Corrupt)?;
     reserve(value, length)?;
     value.resize(length, 0);
-    let decompressed = codec.decompress(method, data, value);
-    if decompressed.is_err() || checksum(value) != sum {
+    let decompressed = codec.decompress(method, data, value).map_err(Undecoded::from);
+    let decoded = decompressed
+        .and_then(|()| if checksum(value) == sum { Ok(()) } else { Err(Undecoded::Corrupt) });
+    if decoded.is_err() {
         value.clear();
-        return Err(Undecoded::Corrupt);
     }
-    Ok(())
+    decoded
 }
 
 pub(super) fn reserve(empty: &mut Vec<u8>, bytes: usize) -> Result<(), NoMemory> {

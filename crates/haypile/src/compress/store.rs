@@ -103,6 +103,10 @@ impl CompressedStore {
         match decoded {
             Ok(()) => Ok(true),
             Err(Undecoded::NoMemory(error)) => Err(self.out_of_memory(error)),
+            #[cfg(not(all(feature = "lz4", feature = "zstd")))]
+            Err(Undecoded::Absent(method)) => {
+                Err(Error::MissingFeature { feature: method.name(), store: self.describe() })
+            }
             Err(Undecoded::Corrupt) => {
                 self.hidden.add(Event::Hit);
                 self.added.add(Event::Miss);

@@ -7,6 +7,8 @@ mod patience;
 mod pending;
 mod refresh;
 mod shared;
+#[cfg(feature = "async")]
+mod task;
 mod wait;
 
 use std::convert::Infallible;

@@ -187,6 +187,16 @@ impl PendingCompute {
         }
     }
 
+    /// Has a task woken when the caller that this one follows has ended. Returns whether it has ended already. The end of
+    /// another process wakes nobody: that is polled for.
+    #[cfg(feature = "async")]
+    pub(super) fn wake_at_end(&self, task: &std::task::Waker) -> bool {
+        match &self.stage {
+            Stage::Following(flight) => flight.wake_at_end(task),
+            Stage::Begun | Stage::Claiming(..) => false,
+        }
+    }
+
     fn look_first(&mut self) -> Result<Step> {
         let Call { cache, key, .. } = &self.call;
         let flights = cache.computations.flights();

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
+#[cfg(feature = "async")]
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -50,6 +52,9 @@ struct ComputedKey {
 struct Flight {
     state: Mutex<FlightState>,
     ended: Condvar,
+    /// Tasks that follow.
+    #[cfg(feature = "async")]
+    tasks: Mutex<Vec<Waker>>,
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +160,7 @@ impl Flights {
         key: &[u8],
         state: FlightState,
     ) -> Leader {
-        let flight = Arc::new(Flight { state: Mutex::new(state), ended: Condvar::new() });
+        let flight = Arc::new(Flight::new(state));
         let computed = keys.entry(key.into()).or_default();
         computed.flight = Some(Arc::clone(&flight));
         let lease = computed.leases.grant();
@@ -293,6 +298,24 @@ impl FlightState {
 }
 
 impl Flight {
+    fn new(state: FlightState) -> Self {
+        Self {
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+            #[cfg(feature = "async")]
+            tasks: Mutex::default(),
+        }
+    }
+
+    /// Wakes all that follow: the flight has ended.
+    fn wake_all(&self) {
+        self.ended.notify_all();
+        #[cfg(feature = "async")]
+        for task in std::mem::take(&mut *self.tasks.lock()) {
+            task.wake();
+        }
+    }
+
     /// Abandons a flight that is only queued, and returns whether it did: the thread that is to run
     /// it may be the waiting one.
     fn is_overtaken(&self) -> bool {
@@ -360,7 +383,7 @@ impl Leader {
         }
         *self.flight.state.lock() = FlightState::Landed(value.into());
         if !mutant::is_on("landing-wakes-nobody") {
-            self.flight.ended.notify_all();
+            self.flight.wake_all();
         }
     }
 }
@@ -396,7 +419,7 @@ impl Drop for Leader {
         }
         drop(keys);
         if !mutant::is_on("giving-up-wakes-nobody") {
-            self.flight.ended.notify_all();
+            self.flight.wake_all();
         }
     }
 }
@@ -407,6 +430,21 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// Has a task woken when the flight ends. Returns whether it has ended already.
+    #[cfg(feature = "async")]
+    pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {
+        // Held until the task is noted: a flight that ends then wakes it.
+        let state = self.flight.state.lock();
+        if state.outcome().is_some() {
+            return true;
+        }
+        let mut tasks = self.flight.tasks.lock();
+        if !tasks.iter().any(|noted| noted.will_wake(task)) {
+            tasks.push(task.clone());
+        }
+        false
+    }
+
     /// Returns the outcome if there is one.
     pub(crate) fn outcome(&self) -> Option<Waited> {
         self.flight.state.lock().outcome()

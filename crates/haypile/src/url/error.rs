@@ -166,6 +166,17 @@ pub enum UrlError {
         /// The allowed values.
         source: CompressionError,
     },
+    /// A method of compression that this build is without.
+    #[error(
+        "option '{name}': this program was built without haypile's feature '{feature}'; build it with this \
+         feature, or choose another method"
+    )]
+    MissingFeature {
+        /// The option.
+        name: &'static str,
+        /// The feature that brings the method.
+        feature: &'static str,
+    },
     /// A value that is not one of the choices.
     #[error("option '{name}': unknown value '{value}' (known: {allowed})")]
     NotAChoice {
@@ -261,6 +272,7 @@ impl UrlError {
             Self::Empty
             | Self::HiddenValue { .. }
             | Self::OptionNeeds { .. }
+            | Self::MissingFeature { .. }
             | Self::NoEffect { .. }
             | Self::NoLevelBelow { .. }
             | Self::EmptyValue { .. } => return self,

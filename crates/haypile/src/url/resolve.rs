@@ -107,7 +107,12 @@ fn policy(name: &'static str, value: &str) -> Result<PolicySpec, UrlError> {
 
 fn compression(name: &'static str, value: &str) -> Result<Compression, UrlError> {
     let bad = |source| UrlError::BadCompression { name, value: value.to_owned(), source };
-    value.parse().map_err(bad)
+    let compression: Compression = value.parse().map_err(bad)?;
+    let method = compression.method();
+    if !method.is_available() {
+        return Err(UrlError::MissingFeature { name, feature: method.name() });
+    }
+    Ok(compression)
 }
 
 /// Refuses an option without the one that it needs: `record_max` without `record`.

@@ -11,6 +11,7 @@
 )]
 
 mod basics;
+mod builder;
 mod child;
 mod closed;
 mod containers;
