@@ -327,27 +327,29 @@ install-capi: ## install the C library, its header, haypile.pc and haypile.3 (PR
 clean: ## remove everything that was built, tools included
 	cargo clean
 
-# Tools are used for seconds: optimising them less halves the time to build them.
-$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
-# Its work is done by valgrind.
-$(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
-$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_LTO := off
-$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+# Tools are used for seconds: without optimisation, and each crate in one piece, building them takes the least time.
+TOOLS := $(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER)
+$(TOOLS): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(TOOLS): export CARGO_PROFILE_RELEASE_LTO := off
+$(TOOLS): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 1
+$(TOOLS): export CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_CODEGEN_UNITS := 1
+# Crates that two tools use in the same version are built once.
+TOOLS_BUILD := $(TARGET)/tools/build
 
 $(CARGO_DENY):
-	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (one or two minutes)."
+	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)
+		--root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(CARGO_FUZZ):
 	@echo "Set-up: building cargo-fuzz $(CARGO_FUZZ_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(GUNGRAUN_RUNNER):
 	@echo "Set-up: building gungraun-runner $(GUNGRAUN_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
+		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(PYTHON): $(PYTHON_PEERS)
 	@echo "Set-up: installing the packages of $(PYTHON_PEERS), Django, Flask, mypy and others, into $(TARGET)/python."
