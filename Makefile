@@ -6,6 +6,7 @@
 NIGHTLY ?= nightly-2026-05-20
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+CARGO_SEMVER_CHECKS_VERSION := 0.51.0
 LIBCACHESIM_VERSION := 0.3.5
 MATURIN_VERSION := 1.16.0
 PLAYWRIGHT_VERSION := 1.65.2
@@ -25,6 +26,9 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 GUNGRAUN_VERSION := $(shell sed -n 's/^gungraun = "=\(.*\)"$$/\1/p' instructions/Cargo.toml)
 GUNGRAUN_RUNNER := $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)/bin/gungraun-runner
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+CARGO_SEMVER_CHECKS := $(TARGET)/tools/cargo-semver-checks-$(CARGO_SEMVER_CHECKS_VERSION)/bin/cargo-semver-checks
+# The crates whose public API is compared with the baseline in semver/.
+SEMVER_CRATES := haypile
 PYTHON := $(TARGET)/python/ready
 # The versions of the packages that ours is tested with.
 PYTHON_PEERS := python/peers.txt
@@ -90,7 +94,7 @@ LIBDIR ?= $(PREFIX)/lib
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
 .PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
-	instructions instructions-renew instructions-lint layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
+	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed workers-bench install install-capi clean build
 
 help: ## list the targets
@@ -225,6 +229,7 @@ scripts:
 	scripts/http-conformance --help >/dev/null
 	scripts/http-speed --self-test
 	scripts/instructions self-test
+	scripts/semver --self-test
 	scripts/stress --help >/dev/null
 	scripts/prove-verdicts --self-test
 	scripts/check-hars --self-test
@@ -240,6 +245,12 @@ instructions: ## do the engine's operations take as many instructions as committ
 
 instructions-renew: ## count them again and write instructions/*.csv and the table of docs/instructions.md
 	scripts/instructions renew --target $(TARGET) --runner $(GUNGRAUN_RUNNER)
+
+semver: $(CARGO_SEMVER_CHECKS) ## does a change break programs that use the public API of the baseline? (semver/README.md)
+	scripts/semver check $(SEMVER_CRATES) --target $(TARGET) --tool $(CARGO_SEMVER_CHECKS)
+
+semver-renew: ## write the current public API as the baseline into semver/: accepts a deliberate break
+	scripts/semver renew $(SEMVER_CRATES) --target $(TARGET)
 
 bench: build $(LIBCACHESIM) ## our simulator and libCacheSim in turns, raw rows into record/ (needs 6 GB of disk)
 	cargo build --release --locked -p haypile-sim --examples
@@ -327,27 +338,34 @@ install-capi: ## install the C library, its header, haypile.pc and haypile.3 (PR
 clean: ## remove everything that was built, tools included
 	cargo clean
 
-# Tools are used for seconds: optimising them less halves the time to build them.
-$(CARGO_DENY) $(CARGO_FUZZ): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 1
-# Its work is done by valgrind.
-$(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
-$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_LTO := off
-$(CARGO_DENY) $(CARGO_FUZZ) $(GUNGRAUN_RUNNER): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
+# Tools are used for seconds: without optimisation, and each crate in one piece, building them takes the least time.
+TOOLS := $(CARGO_DENY) $(CARGO_FUZZ) $(CARGO_SEMVER_CHECKS) $(GUNGRAUN_RUNNER)
+$(TOOLS): export CARGO_PROFILE_RELEASE_OPT_LEVEL := 0
+$(TOOLS): export CARGO_PROFILE_RELEASE_LTO := off
+$(TOOLS): export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 1
+$(TOOLS): export CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_CODEGEN_UNITS := 1
+# Crates that two tools use in the same version are built once.
+TOOLS_BUILD := $(TARGET)/tools/build
 
 $(CARGO_DENY):
-	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (one or two minutes)."
+	@echo "Set-up: building cargo-deny $(CARGO_DENY_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)
+		--root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(CARGO_FUZZ):
 	@echo "Set-up: building cargo-fuzz $(CARGO_FUZZ_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+		--root $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION) --target-dir $(TOOLS_BUILD)
+
+$(CARGO_SEMVER_CHECKS):
+	@echo "Set-up: building cargo-semver-checks $(CARGO_SEMVER_CHECKS_VERSION) into $(TARGET)/tools (about two minutes)."
+	cargo install cargo-semver-checks --version $(CARGO_SEMVER_CHECKS_VERSION) --locked --quiet \
+		--root $(TARGET)/tools/cargo-semver-checks-$(CARGO_SEMVER_CHECKS_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(GUNGRAUN_RUNNER):
 	@echo "Set-up: building gungraun-runner $(GUNGRAUN_VERSION) into $(TARGET)/tools (about a minute)."
 	cargo install gungraun-runner --version $(GUNGRAUN_VERSION) --locked --quiet \
-		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)
+		--root $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION) --target-dir $(TOOLS_BUILD)
 
 $(PYTHON): $(PYTHON_PEERS)
 	@echo "Set-up: installing the packages of $(PYTHON_PEERS), Django, Flask, mypy and others, into $(TARGET)/python."
