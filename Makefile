@@ -93,7 +93,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
+.PHONY: help run test features test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed workers-bench install install-capi clean build
 
@@ -178,10 +178,16 @@ test-full: test test-c test-python test-suites interleavings rivals-test $(CARGO
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
-lint: fmt clippy python-lint instructions-lint docs deny header-check layers scripts tables docs-check ## format, clippy, docs, licences, C header, layers, scripts, tables, links
+lint: fmt clippy features python-lint instructions-lint docs deny header-check layers scripts tables docs-check ## format, clippy, docs, licences, C header, layers, scripts, tables, links
 
 fmt:
 	cargo fmt --all --check
+
+# One build of the engine for each choice of its features.
+features: ## does the engine work without each method of compression?
+	cargo clippy --locked -p haypile --lib --no-default-features -- -D warnings
+	cargo clippy --locked -p haypile --lib --no-default-features --features lz4,async -- -D warnings
+	cargo test --locked -p haypile --no-default-features --test without_features
 
 clippy:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -203,6 +209,7 @@ header-check:
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	scripts/check-surface $(TARGET)/doc/haypile/all.html 70
 
 # The crates of Python's package, of the rivals and of the counting of instructions as well: they are workspaces of their own.
 deny: $(CARGO_DENY)
@@ -221,6 +228,7 @@ scripts:
 	scripts/check-layers --self-test
 	scripts/check-docs --self-test
 	scripts/check-prose --self-test
+	scripts/check-surface --self-test
 	python3 -B scripts/bench_common.py
 	scripts/bench-simulate --self-test
 	scripts/bench-workers --self-test

@@ -20,13 +20,21 @@
 //!
 //! - [`Cache`] is the handle that programs hold; [`Store`] is the trait that every kind of cache
 //!   implements.
+//! - [`MemoryBuilder`](memory::MemoryBuilder) and `file::FileBuilder` open a cache without a URL: by a size, by any path.
 //! - [`url`] describes the names, and a [`Registry`] opens them: `none://`, `memory://` and
 //!   `file://` here; other crates add others.
 //! - [`compress`] compresses values where that saves space.
 //! - [`record`] records the operations on a cache, for the simulator.
+//! - [`Layer`] makes a store of another store and the methods that it changes.
 //! - [`tier`] puts a fast cache in front of a larger or shared one.
 //!
-//! The eviction policies, which the simulator runs as well, are a crate of their own: `haypile_policy`.
+//! The eviction policies, which the simulator runs as well, are a crate of their own: `haypile_policy`. The module
+//! `file` exists on 64-bit Linux alone; everything else is the same on every platform.
+//!
+//! Features: `lz4` and `zstd` (both on by default) bring the methods of compression, and `async` brings
+//! `Cache::get_or_compute_async`.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cache;
 mod call;

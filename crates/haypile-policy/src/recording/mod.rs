@@ -1,6 +1,6 @@
-//! The bytes of a recording, which `docs/format-recording.md` describes.
+//! The bytes of a recording, which [docs/format-recording.md](https://github.com/haypile/haypile/blob/main/docs/format-recording.md) describes.
 //!
-//! Both directions are here: [`RecordingStore`](super::RecordingStore) writes recordings, and the
+//! Both directions are here: `haypile::record::RecordingStore` writes recordings, and the
 //! simulator reads them.
 
 mod read;

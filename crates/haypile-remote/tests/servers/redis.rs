@@ -30,6 +30,23 @@ pub(crate) fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
     }
 }
 
+/// `cargo test` builds the example, next to the folder of this test's program.
+#[test]
+fn the_example_reads_from_the_upper_level() {
+    let Some(daemon) = Daemon::start(Kind::Redis) else { return };
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().with_file_name("examples").join("levels_over_redis");
+    let output =
+        std::process::Command::new(program).arg(daemon.url("timeout=30s")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(
+        text.starts_with("memory://?size=16MiB") && text.contains(": 1000 hits\nredis+unix:"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_namespace_is_cleared_counted_and_listed_alone() {
     // A glob pattern would read the star as a wildcard.

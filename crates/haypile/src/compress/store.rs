@@ -171,7 +171,7 @@ impl Layer for CompressedStore {
         &*self.inner
     }
 
-    /// Values are compressed here, and not by who opens it.
+    /// Values are compressed here, and not once more by the program that opens the store.
     fn compression(&self) -> Option<Compression> {
         None
     }

@@ -78,8 +78,8 @@ impl FileBuilder {
         self.option("compress", compression.to_string())
     }
 
-    /// Sets any option that a URL of a file has, by its name there; `docs/options.md` lists them. A later value
-    /// replaces an earlier one.
+    /// Sets any option that a URL of a file has, by its name there; [docs/options.md](https://github.com/haypile/haypile/blob/main/docs/options.md) lists
+    /// them. A later value replaces an earlier one.
     #[must_use]
     pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let name = name.into();

@@ -113,7 +113,7 @@ impl MemoryBuilder {
     }
 
     /// Sets the seed of the default hash function, which is otherwise random. Two stores of one seed decide
-    /// alike, and like a simulation with [`rules::fingerprint`] of that seed. Whoever knows the seed can
+    /// alike, and like a simulation with `haypile_policy::rules::memory::fingerprint` of that seed. Whoever knows the seed can
     /// choose keys that collide.
     #[must_use]
     pub fn hash_seed(self, seed: u64) -> Self {

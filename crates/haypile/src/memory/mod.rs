@@ -7,13 +7,13 @@
 //!
 //! # The bound
 //!
-//! Each entry is [`charge`]d, and the sum of the charges never exceeds the size, not even for a
+//! Each entry is `charge`d (`haypile_policy::rules::memory::charge`), and the sum of the charges never exceeds the size, not even for a
 //! moment: room is made before an entry is inserted. Shards have no fixed part of the size: they
 //! claim bytes from a common pool, and a shard that lacks room takes bytes from those that have
 //! more, so that an entry that fits the store fits every shard. A removed value that a reader still
 //! [pins](crate::Store::get_pinned) counts until it is released.
 //!
-//! The charge covers the allocation of the entry, and [`OVERHEAD_BYTES`] for the metadata under the
+//! The charge covers the allocation of the entry, and `OVERHEAD_BYTES` for the metadata under the
 //! default policy, as a test measures it. Not counted are: the buffer of a write in progress, the
 //! allocator's own waste, 16 bytes per entry once any entry had a TTL, and the additional metadata
 //! of policies with long memories (`lirs`, and `ghost=` above 120). When entries get fewer, slots

@@ -13,8 +13,8 @@
 //! Each process writes a file of its own, `PATH.PID`. If that name is taken, by an earlier process
 //! with the same id or another cache in this one, the existing file stays, and the new one is
 //! `PATH.PID.2`, or the next free number. Readers merge the files by time.
-//! `docs/format-recording.md` describes the bytes; [`format`](mod@format) writes and reads them. A
-//! file is created with mode 0600, whatever the umask allows.
+//! [docs/format-recording.md](https://github.com/haypile/haypile/blob/main/docs/format-recording.md)
+//! describes the bytes; `haypile_policy::recording` writes and reads them. A file is created with mode 0600, whatever the umask allows.
 //!
 //! Operations are collected in buffers, one per thread or a few, and written in checksummed blocks
 //! of some 64 KiB. A buffer is written when it is full, with [`flush`](crate::Store::flush) and
@@ -25,7 +25,7 @@
 //!
 //! A **forked** process begins a file of its own, and does not write its parent's operations. It
 //! detects the fork after at most 64 operations of a thread; those before are lost. As with any
-//! lock, a process must not fork while another thread is in the cache: see [`fork`](crate::fork).
+//! lock, a process must not fork while another thread is in the cache: see [`ForkGate`](crate::ForkGate).
 //!
 //! A first measurement found 110 ns of processor time per recorded operation, 40 of them for
 //! reading the clock, with keys of 36 bytes of which most were new to their block
