@@ -54,7 +54,7 @@ pub struct FileStat {
     pub oldest: Option<SystemTime>,
     /// The processes that use it for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
-    /// The number of places for processes that write; one process may take several.
+    /// The number of owner slots for processes that write; one process may take several.
     pub most_processes: u64,
     /// Counts of all processes since the file was made; `entries` and `bytes` as above.
     pub stats: crate::stats::Stats,
@@ -137,8 +137,8 @@ impl FileCheck {
 
 fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) -> FileStat {
     let mut counted = Counted::default();
-    for place in 0..area.geometry.numbers.places {
-        counted.add(&area.counted(place), &Counted::default());
+    for slot in 0..area.geometry.numbers.owner_slots {
+        counted.add(&area.counted(slot), &Counted::default());
     }
     let live = area.live_for_sure();
     let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
@@ -162,7 +162,7 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         created: time(header.created_ms),
         oldest: oldest.map(time),
         processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
-        most_processes: numbers.places.into(),
+        most_processes: numbers.owner_slots.into(),
         stats: area.stats(live, &counted),
         reinserted: counted.of(Counter::Reinserted),
         recoveries: counted.of(Counter::Recoveries),

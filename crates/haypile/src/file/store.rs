@@ -103,7 +103,7 @@ impl FileStore {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
 
-    /// The session and a place in it to write from.
+    /// The session and an owner slot in it to write from.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     fn writing<'a>(
@@ -136,7 +136,7 @@ impl FileStore {
                 return Err(self.reads_only(operation, session));
             };
             let taken = owners.take(&session.area, || self.reader.now_ms());
-            // It may have been closed while another thread had the place.
+            // It may have been closed while another thread had the owner slot.
             if self.sessions.is_closed() {
                 return Err(self.closed());
             }
@@ -195,7 +195,7 @@ impl FileStore {
         let (mut value, mut wait) = (Vec::new(), Wait::default());
         loop {
             let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
-                area.count(taken.me.counting(), Event::CountMiss, 1);
+                area.count(taken.owner.counting(), Event::CountMiss, 1);
                 return Ok(None);
             };
             let Some(number) = haypile_policy::rules::counter::parse(&value) else {
@@ -213,12 +213,12 @@ impl FileStore {
             };
             match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
-                    area.count(taken.me.counting(), Event::Count, 1);
-                    area.count(taken.me.counting(), Event::Set, 1);
+                    area.count(taken.owner.counting(), Event::Count, 1);
+                    area.count(taken.owner.counting(), Event::Set, 1);
                     return Ok(Some(number));
                 }
                 Written::Absent => {
-                    area.count(taken.me.counting(), Event::CountMiss, 1);
+                    area.count(taken.owner.counting(), Event::CountMiss, 1);
                     return Ok(None);
                 }
                 Written::Exists | Written::Changed => self.again(&mut wait, area)?,
@@ -243,7 +243,7 @@ impl FileStore {
         };
         let written = self.put(area, &mut taken, &mut write)?;
         let event = if written.is_stored() { Event::Set } else { Event::Unmet };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(written)
     }
 
@@ -253,10 +253,10 @@ impl FileStore {
         let using = self.sessions.begin();
         let (area, taken) = self.writing(&using, "delete")?;
         let (key, version) = (key.hashed(area), version.map(Version::raw));
-        let deleted = area.delete(taken.me, &key, version, &self.reader.now());
+        let deleted = area.delete(taken.owner, &key, version, &self.reader.now());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
         let event = if deleted { Event::Delete } else { Event::DeleteMiss };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(deleted)
     }
 
@@ -271,12 +271,12 @@ impl FileStore {
         for _ in 0..COMPARE_ATTEMPTS {
             let found = self.reader.find(area, &key, Some(&mut value))?;
             let Some((seen, _)) = found.filter(|_| value == expected) else {
-                area.count(taken.me.counting(), Event::DeleteMiss, 1);
+                area.count(taken.owner.counting(), Event::DeleteMiss, 1);
                 return Ok(false);
             };
-            let deleted = area.delete(taken.me, &key, Some(seen.version), &self.reader.now());
+            let deleted = area.delete(taken.owner, &key, Some(seen.version), &self.reader.now());
             if deleted.map_err(|stop| self.reader.stopped(stop))? {
-                area.count(taken.me.counting(), Event::Delete, 1);
+                area.count(taken.owner.counting(), Event::Delete, 1);
                 return Ok(true);
             }
             // It was written since, perhaps with an equal value.
@@ -314,9 +314,10 @@ impl FileStore {
     ) -> Result<Written> {
         let mut wait = Wait::default();
         loop {
-            let outcome = area.write(taken.me, write).map_err(|stop| self.reader.stopped(stop))?;
+            let outcome =
+                area.write(taken.owner, write).map_err(|stop| self.reader.stopped(stop))?;
             if area.upkeep.is_due() {
-                area.keep_up(taken.me, write.now.ms());
+                area.keep_up(taken.owner, write.now.ms());
             }
             match outcome {
                 WriteOutcome::Written(written) => return Ok(written),
@@ -507,13 +508,13 @@ impl Store for FileStore {
         let using = self.sessions.begin();
         let (area, mut taken) = self.writing(&using, "touch")?;
         let key = key.hashed(area);
-        let touched = area.touch(taken.me, &key, expires_ms, &self.reader.now());
+        let touched = area.touch(taken.owner, &key, expires_ms, &self.reader.now());
         let touched = match touched.map_err(|stop| self.reader.stopped(stop))? {
             Some(touched) => touched,
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
         let event = if touched { Event::Touch } else { Event::TouchMiss };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(touched)
     }
 
@@ -537,7 +538,7 @@ impl Store for FileStore {
         if self.reader.namespace.is_none() {
             let using = self.sessions.begin();
             let (area, taken) = self.writing(&using, "clear")?;
-            return area.clear(taken.me).map_err(|stop| self.reader.stopped(stop));
+            return area.clear(taken.owner).map_err(|stop| self.reader.stopped(stop));
         }
         let buckets = {
             let using = self.sessions.begin();
@@ -552,7 +553,7 @@ impl Store for FileStore {
                 let key = self.reader.key(&key)?;
                 let using = self.sessions.begin();
                 let (area, taken) = self.writing(&using, "clear")?;
-                let deleted = area.delete(taken.me, &key.hashed(area), None, &self.reader.now());
+                let deleted = area.delete(taken.owner, &key.hashed(area), None, &self.reader.now());
                 deleted.map_err(|stop| self.reader.stopped(stop))?;
             }
         }
@@ -623,7 +624,7 @@ impl Store for FileStore {
         }
         let using = self.sessions.begin_in_passing();
         if let Ok(session) = self.sessions.get(&using) {
-            session.leave_places();
+            session.leave_slots();
         }
         Ok(())
     }
@@ -638,7 +639,7 @@ impl Store for FileStore {
         // Read first: a claim that is released between the two counts as released later.
         let released = area.releases(hash);
         let owners = session.owners.as_ref();
-        let claim = |me| self.sessions.claim(session, me, hash, take_over);
+        let claim = |owner| self.sessions.claim(session, owner, hash, take_over);
         let Some(claimed) = owners.and_then(|owners| owners.as_process(claim)) else {
             return Ok(Claim::Unneeded);
         };
@@ -674,20 +675,20 @@ impl FileStore {
     #[inline(always)]
     fn note_search(&self, session: &Session, search: &Search) -> Option<Hit> {
         let area = &session.area;
-        let place = session.owners.as_ref().map(Owners::counting);
+        let counting = session.owners.as_ref().map(Owners::counting);
         if let Search::Found(seen) = search
             && let Some(hit) = self.reader.hit(seen)
         {
-            if let Some(place) = place {
+            if let Some(counting) = counting {
                 area.note_use(seen);
-                area.count(place, Event::Hit, 1);
+                area.count(counting, Event::Hit, 1);
             }
             return Some(hit);
         }
-        if let Some(place) = place {
-            area.count(place, Event::Miss, 1);
+        if let Some(counting) = counting {
+            area.count(counting, Event::Miss, 1);
             if *search == Search::Damaged {
-                area.count(place, Event::Corrupt, 1);
+                area.count(counting, Event::Corrupt, 1);
             }
         }
         None
@@ -709,7 +710,7 @@ impl FileStore {
             let pinning = Pinning {
                 least_bytes,
                 pins: &session.pins,
-                place: session.owners.as_ref().map(Owners::first_place),
+                owner_slot: session.owners.as_ref().map(Owners::first_slot),
                 verified: verifies.then_some(&session.verified),
             };
             let reading = self.sessions.pin(session, &name, &seen, pinning);

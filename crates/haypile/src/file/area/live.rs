@@ -16,20 +16,20 @@ const SEGMENTS_PER_LINE: u32 = 8;
 impl<G: Ground> Area<G> {
     /// Counts an entry more.
     #[inline]
-    pub(in crate::file) fn add_live(&self, me: Owner, segment: u32, bytes: u64) {
-        self.change_live(me, segment, Live { entries: 1, bytes }.coming());
+    pub(in crate::file) fn add_live(&self, owner: Owner, segment: u32, bytes: u64) {
+        self.change_live(owner, segment, Live { entries: 1, bytes }.coming());
     }
 
     /// Counts an entry less. Before its slot changes: as long as the slot is there, the segment is not
     /// refilled.
     #[inline]
-    pub(in crate::file) fn remove_live(&self, me: Owner, segment: u32, bytes: u64) {
-        self.change_live(me, segment, Live { entries: 1, bytes }.going());
+    pub(in crate::file) fn remove_live(&self, owner: Owner, segment: u32, bytes: u64) {
+        self.change_live(owner, segment, Live { entries: 1, bytes }.going());
     }
 
     #[inline]
-    fn change_live(&self, me: Owner, segment: u32, delta: u64) {
-        let table = me.place.min(LIVE_TABLES - 1);
+    fn change_live(&self, owner: Owner, segment: u32, delta: u64) {
+        let table = owner.slot.min(LIVE_TABLES - 1);
         let at = self.geometry.live_word(table, segment);
         if table < LIVE_TABLES - 1 {
             let word = self.ground.load(at, Ordering::Relaxed).wrapping_add(delta);
@@ -71,7 +71,7 @@ impl<G: Ground> Area<G> {
 
     /// Makes the count of a segment that this sum had another one. Changes in the meantime, if there
     /// were any, stay counted.
-    pub(in crate::file) fn correct_live(&self, me: Owner, segment: u32, sum: u64, live: Live) {
-        self.change_live(me, segment, Live::correction(sum, live));
+    pub(in crate::file) fn correct_live(&self, owner: Owner, segment: u32, sum: u64, live: Live) {
+        self.change_live(owner, segment, Live::correction(sum, live));
     }
 }

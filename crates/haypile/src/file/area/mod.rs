@@ -41,29 +41,29 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) upkeep: Upkeep,
 }
 
-/// The writer: a place of this process.
+/// The writer: an owner slot of this process.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Owner {
-    pub(in crate::file) place: u32,
+    pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
     /// Whether it has other choices than to wait for a lock, and takes one of these instead.
     pub(in crate::file) is_hurried: bool,
-    /// Whether the place is that of the calling thread, so that only this thread counts there.
+    /// Whether the owner slot is that of the calling thread, so that only this thread counts there.
     pub(in crate::file) is_own: bool,
 }
 
 /// Where a thread counts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Counting {
-    pub(in crate::file) place: u32,
+    pub(in crate::file) slot: u32,
     /// Whether no other thread counts there as this one does.
     pub(in crate::file) is_own: bool,
 }
 
 impl Owner {
     #[inline]
-    pub(in crate::file) fn new(place: u32, token: Token) -> Self {
-        Self { place, token, is_hurried: false, is_own: false }
+    pub(in crate::file) fn new(slot: u32, token: Token) -> Self {
+        Self { slot, token, is_hurried: false, is_own: false }
     }
 
     pub(in crate::file) fn hurried(self) -> Self {
@@ -71,7 +71,7 @@ impl Owner {
     }
 
     pub(in crate::file) fn counting(self) -> Counting {
-        Counting { place: self.place, is_own: self.is_own }
+        Counting { slot: self.slot, is_own: self.is_own }
     }
 }
 
@@ -155,13 +155,13 @@ impl<G: Ground> Area<G> {
         Entry::at(&self.ground, self.geometry.segment_entry(segment))
     }
 
-    /// Raises one of the counters of a place.
+    /// Raises one of the counters of an owner slot.
     #[inline]
     pub(in crate::file) fn count(&self, counting: Counting, counter: impl Into<Counter>, by: u64) {
         let Some(at) = counter.into().at(counting.is_own) else {
             return;
         };
-        let at = self.geometry.place(counting.place) + at;
+        let at = self.geometry.owner_slot(counting.slot) + at;
         if counting.is_own {
             let count = self.ground.load(at, Ordering::Relaxed).wrapping_add(by);
             self.ground.store(at, count, Ordering::Relaxed);
@@ -170,9 +170,9 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// All counters of a place.
-    pub(in crate::file) fn counted(&self, place: u32) -> Counted {
-        let at = self.geometry.place(place);
+    /// All counters of an owner slot.
+    pub(in crate::file) fn counted(&self, slot: u32) -> Counted {
+        let at = self.geometry.owner_slot(slot);
         Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
     }
 

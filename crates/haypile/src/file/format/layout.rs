@@ -5,8 +5,8 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 
 /// A line of the processor's cache, which regions are made of.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
-/// The length of a place.
-pub(in crate::file) const PLACE_BYTES: u64 = 320;
+/// The length of an owner slot.
+pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 320;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
 /// The slots of a bucket, and of an overflow line.
@@ -26,7 +26,7 @@ pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
 /// The most processes that a token can name.
-pub(in crate::file) const MOST_PLACES: u64 = 1023;
+pub(in crate::file) const MAX_OWNER_SLOTS: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
@@ -46,7 +46,7 @@ const SEGMENTS_FOR_CLASSES: u64 = 64;
 /// The numbers that the header states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Numbers {
-    pub(in crate::file) places: u32,
+    pub(in crate::file) owner_slots: u32,
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) buckets: u32,
@@ -61,7 +61,7 @@ pub(in crate::file) struct Numbers {
 pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,
     pub(in crate::file) file_bytes: u64,
-    pub(in crate::file) places: u64,
+    pub(in crate::file) owner_slots: u64,
     pub(in crate::file) lanes: u64,
     pub(in crate::file) claims: u64,
     pub(in crate::file) index: u64,
@@ -77,11 +77,11 @@ impl Geometry {
     /// For a new file of a size within the limits, where entries are of about `entry_bytes`.
     pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64) -> Self {
         let count = |number: u64| u32::try_from(number).expect("limits of size and entry size");
-        let places: u64 = match file_bytes >> 20 {
+        let owner_slots: u64 = match file_bytes >> 20 {
             0..4 => 32,
             4..16 => 64,
             16..64 => 256,
-            _ => MOST_PLACES,
+            _ => MAX_OWNER_SLOTS,
         };
         let buckets = file_bytes / entry_bytes / ENTRIES_PER_BUCKET;
         // However small entries are, most of the file is for them.
@@ -92,9 +92,9 @@ impl Geometry {
             segment_log2 += 1;
         }
         let numbers = Numbers {
-            places: count(places),
+            owner_slots: count(owner_slots),
             lanes: count(lanes_for(file_bytes >> segment_log2)),
-            claims: count(places / 4),
+            claims: count(owner_slots / 4),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
             ghosts: count((buckets / 3).max(2)),
@@ -114,8 +114,8 @@ impl Geometry {
 
     pub(in crate::file) fn of(numbers: Numbers, file_bytes: u64) -> Self {
         let after = |start: u64, count: u32, each: u64| start + u64::from(count) * each;
-        let places = header::BYTES;
-        let lanes = after(places, numbers.places, PLACE_BYTES);
+        let owner_slots = header::BYTES;
+        let lanes = after(owner_slots, numbers.owner_slots, OWNER_SLOT_BYTES);
         let claims = after(lanes, numbers.lanes, LINE_BYTES);
         let index = after(claims, numbers.claims, LINE_BYTES);
         let overflow = after(index, numbers.buckets, LINE_BYTES);
@@ -127,7 +127,7 @@ impl Geometry {
         Self {
             numbers,
             file_bytes,
-            places,
+            owner_slots,
             lanes,
             claims,
             index,
@@ -142,7 +142,7 @@ impl Geometry {
 
     /// The layout that a header states, if a file of this size can have it.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
-        let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
+        let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
             && numbers.claims > 0
             && numbers.buckets > 0
@@ -206,8 +206,8 @@ impl Geometry {
     }
 
     #[inline]
-    pub(in crate::file) fn place(&self, place: u32) -> u64 {
-        self.places + u64::from(place) * PLACE_BYTES
+    pub(in crate::file) fn owner_slot(&self, owner_slot: u32) -> u64 {
+        self.owner_slots + u64::from(owner_slot) * OWNER_SLOT_BYTES
     }
 
     pub(in crate::file) fn claim(&self, line: u32) -> u64 {
@@ -295,13 +295,13 @@ mod tests {
         for wrong in [
             Numbers { segments: numbers.segments + 1, ..numbers },
             Numbers { segments: 0, ..numbers },
-            Numbers { places: 0, ..numbers },
+            Numbers { owner_slots: 0, ..numbers },
             Numbers { lanes: 1, ..numbers },
             Numbers { buckets: u32::MAX, ..numbers },
             Numbers { segment_log2: 63, ..numbers },
             // The sum of all that would be 2^64 and little more.
             Numbers {
-                places: 1023,
+                owner_slots: 1023,
                 lanes: 2,
                 claims: u32::MAX,
                 buckets: u32::MAX,

@@ -85,33 +85,33 @@ impl fmt::Debug for Slot {
     }
 }
 
-const PLACE_BITS: u32 = 10;
+const OWNER_SLOT_BITS: u32 = 10;
 
-/// Names an owner: a place, and which of its owners. Zero is nobody.
+/// Names an owner: an owner slot, and which of its owners. Zero is nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Token(pub(in crate::file) u32);
 
 impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
-    /// The owner of a place that had this number of owners before.
+    /// The owner of a slot that had this number of owners before.
     #[inline]
-    pub(in crate::file) fn new(place: u32, incarnation: u64) -> Self {
+    pub(in crate::file) fn new(owner_slot: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
-        Self(incarnation << PLACE_BITS | (place + 1))
+        Self(incarnation << OWNER_SLOT_BITS | (owner_slot + 1))
     }
 
-    const INCARNATIONS: u64 = (1 << (32 - PLACE_BITS)) - 1;
+    const INCARNATIONS: u64 = (1 << (32 - OWNER_SLOT_BITS)) - 1;
 
-    /// Its place; `None` of nobody.
+    /// Its owner slot; `None` of nobody.
     #[inline]
-    pub(in crate::file) fn place(self) -> Option<u32> {
-        (self.0 & ((1 << PLACE_BITS) - 1)).checked_sub(1)
+    pub(in crate::file) fn owner_slot(self) -> Option<u32> {
+        (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Whether it names the owner of this incarnation of its place.
+    /// Whether it names the owner of this incarnation of its owner slot.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
-        u64::from(self.0 >> PLACE_BITS) == incarnation & Self::INCARNATIONS
+        u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }
 }
 
@@ -156,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_token_names_one_owner_of_a_place() {
+    fn a_token_names_one_owner_of_a_slot() {
         let token = Token::new(1022, 5);
-        assert_eq!(token.place(), Some(1022));
+        assert_eq!(token.owner_slot(), Some(1022));
         assert!(token.is_of(5) && !token.is_of(6));
-        assert_eq!(Token::NOBODY.place(), None);
+        assert_eq!(Token::NOBODY.owner_slot(), None);
         let word = LockWord::new(token, 9);
         assert_eq!((word.token(), word.payload()), (token, 9));
     }

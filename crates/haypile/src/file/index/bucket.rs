@@ -74,7 +74,7 @@ impl Matches {
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
-    me: Owner,
+    owner: Owner,
     number: u32,
     held: Held<'a, G>,
 }
@@ -84,25 +84,25 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn lock_bucket(
         &self,
-        me: Owner,
+        owner: Owner,
         hash: u64,
     ) -> Result<Bucket<'_, G>, OpError> {
-        self.lock_bucket_number(me, self.geometry.bucket_of(hash))
+        self.lock_bucket_number(owner, self.geometry.bucket_of(hash))
     }
 
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_bucket_number(
         &self,
-        me: Owner,
+        owner: Owner,
         number: u32,
     ) -> Result<Bucket<'_, G>, OpError> {
-        let mut held = self.lock(me, self.geometry.bucket(number))?;
+        let mut held = self.lock(owner, self.geometry.bucket(number))?;
         crash::point("bucket.locked");
         if held.payload() != 0 && self.mend(number, held.payload()) {
             held.set_payload(0);
         }
-        Ok(Bucket { area: self, me, number, held })
+        Ok(Bucket { area: self, owner, number, held })
     }
 
     /// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
@@ -225,7 +225,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
     pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
         for found in all.rev() {
             if let Meaning::Entry(record) = found.meaning {
-                self.area.remove_live(self.me, record.segment, record.head.bytes());
+                self.area.remove_live(self.owner, record.segment, record.head.bytes());
             }
             self.put(found.at, Slot::EMPTY);
             crash::point("bucket.emptied");

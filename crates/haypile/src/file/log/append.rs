@@ -32,7 +32,7 @@ pub(in crate::file) struct Draft<'a> {
 #[derive(Debug)]
 pub(in crate::file) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
-    place: u32,
+    owner_slot: u32,
     pub(in crate::file) segment: u32,
     /// Where it is in the segments.
     pub(in crate::file) offset: u64,
@@ -45,7 +45,7 @@ pub(in crate::file) struct Appended<'a, G: Ground> {
 impl<G: Ground> Drop for Appended<'_, G> {
     #[inline]
     fn drop(&mut self) {
-        self.area.set_hazard(self.place, None);
+        self.area.set_hazard(self.owner_slot, None);
     }
 }
 
@@ -162,18 +162,18 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn append(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<Appended<'_, G>, OpError> {
         if draft.head.bytes() <= self.geometry.segment_bytes()
-            && let Some(appended) = self.append_to_open(me, queue, draft)?
+            && let Some(appended) = self.append_to_open(owner, queue, draft)?
         {
             return Ok(appended);
         }
         // As in `lock`.
-        let appended = self.append_anyhow(me, queue, draft, now)?;
+        let appended = self.append_anyhow(owner, queue, draft, now)?;
         Ok(appended)
     }
 
@@ -181,16 +181,16 @@ impl<G: Ground> Area<G> {
     #[cold]
     fn append_anyhow(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<Appended<'_, G>, OpError> {
         self.upkeep.set_due();
         if draft.head.bytes() > self.geometry.segment_bytes() {
-            return self.append_run(me, queue, draft, now.ms());
+            return self.append_run(owner, queue, draft, now.ms());
         }
-        self.append_to_new(me, queue, draft, now.ms())
+        self.append_to_new(owner, queue, draft, now.ms())
     }
 
     /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is
@@ -199,12 +199,12 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn append_to_open(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'_, G>>, OpError> {
         let bytes = draft.head.bytes();
-        let lane = self.lock_lane(me, queue)?;
+        let lane = self.lock_lane(owner, queue)?;
         crash::point("append.locked");
         let Some(segment) = self.segment_named(lane.payload()) else {
             return Ok(None);
@@ -212,7 +212,7 @@ impl<G: Ground> Area<G> {
         let Some(used) = self.room_in(queue, segment, bytes) else {
             return Ok(None);
         };
-        let appended = self.extend(me, (segment, used), draft);
+        let appended = self.extend(owner, (segment, used), draft);
         drop(lane);
         // The next record begins there.
         let next = self.geometry.segment_start(segment) + used + bytes;
@@ -227,14 +227,14 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn extend(
         &self,
-        me: Owner,
+        owner: Owner,
         (segment, used): (u32, u64),
         draft: &Draft<'_>,
     ) -> Appended<'_, G> {
         let entry = self.entry(segment);
-        let appended = self.begin_record(me.place, segment, used, draft.head, draft.checksum);
+        let appended = self.begin_record(owner.slot, segment, used, draft.head, draft.checksum);
         crash::point("append.lengths-written");
-        self.set_hazard(me.place, Some(segment));
+        self.set_hazard(owner.slot, Some(segment));
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(used + draft.head.bytes());
         crash::point("append.reserved");
@@ -245,7 +245,7 @@ impl<G: Ground> Area<G> {
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,
-        place: u32,
+        owner_slot: u32,
         segment: u32,
         used: u64,
         head: Head,
@@ -261,7 +261,7 @@ impl<G: Ground> Area<G> {
         self.ground.store(at, first, Ordering::Relaxed);
         self.ground.store(at + 8, withheld.map_or(second, Head::withhold), Ordering::Relaxed);
         let offset = at - self.geometry.segments;
-        Appended { area: self, place, segment, offset, head, withheld }
+        Appended { area: self, owner_slot, segment, offset, head, withheld }
     }
 
     /// Writes what follows a record's first two words.

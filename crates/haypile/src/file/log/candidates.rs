@@ -116,13 +116,13 @@ impl<G: Ground> Recycler<'_, G> {
             self.note_progress_of(number);
             self.entry(segment).raise_expiry(candidate.expires_ms);
             // The holder of the lock may have counted a slot that it has not written yet.
-            let bucket = self.lock_bucket(self.me, candidate.hash)?;
+            let bucket = self.lock_bucket(self.owner, candidate.hash)?;
             if bucket.find_slot(candidate.slot).is_some() {
                 live.count(candidate.bytes());
             }
         }
         if self.live_sum(segment) == sum && Live::decode(sum) != live {
-            self.correct_live(self.me, segment, sum, live);
+            self.correct_live(self.owner, segment, sum, live);
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl<G: Ground> Recycler<'_, G> {
         frequency: u64,
     ) -> Result<Kept, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.owner, candidate.hash)?;
         appended.drop_aliases(&mut bucket, candidate.hash)?;
         let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
         if mutant::is_on("copy-published-though-overwritten") {
@@ -215,8 +215,8 @@ impl<G: Ground> Recycler<'_, G> {
             appended.set_expiry(self.expires_ms(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
-        self.add_live(self.me, appended.segment, record.head.bytes());
-        self.remove_live(self.me, record.segment, record.head.bytes());
+        self.add_live(self.owner, appended.segment, record.head.bytes());
+        self.remove_live(self.owner, record.segment, record.head.bytes());
         crash::point("recycle.counted");
         bucket.put(at, copy);
         crash::point("recycle.moved");
@@ -231,7 +231,7 @@ impl<G: Ground> Recycler<'_, G> {
         now_ms: u64,
     ) -> Result<Dropped, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.owner, candidate.hash)?;
         let is_expired = self.expires_ms(record) <= now_ms;
         let seemed_expired = candidate.expires_ms <= now_ms;
         if is_current && seemed_expired && !is_expired && !mutant::is_on("drop-misses-a-touch") {
@@ -241,7 +241,7 @@ impl<G: Ground> Recycler<'_, G> {
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(Dropped::Before);
         }
-        self.remove_live(self.me, record.segment, record.head.bytes());
+        self.remove_live(self.owner, record.segment, record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();
         Ok(match is_expired {

@@ -81,31 +81,31 @@ impl<G: Ground> Area<G> {
     }
 
     /// Whether the lane of an owner for a queue is another owner's.
-    pub(in crate::file) fn shares_lane(&self, me: Owner, queue: u32) -> bool {
-        let usage = self.remembered_lane(me, queue).and_then(|lane| self.use_of(lane));
-        usage.is_some_and(|usage| usage.user != me.token)
+    pub(in crate::file) fn shares_lane(&self, owner: Owner, queue: u32) -> bool {
+        let usage = self.remembered_lane(owner, queue).and_then(|lane| self.use_of(lane));
+        usage.is_some_and(|usage| usage.user != owner.token)
     }
 
     /// Lets an owner that shares a lane choose again.
-    pub(in crate::file) fn leave_shared_lane(&self, me: Owner, queue: u32) {
-        if self.shares_lane(me, queue) {
-            self.remember_lane(me, queue, None);
+    pub(in crate::file) fn leave_shared_lane(&self, owner: Owner, queue: u32) {
+        if self.shares_lane(owner, queue) {
+            self.remember_lane(owner, queue, None);
         }
     }
 
-    fn lanes_word(&self, me: Owner) -> u64 {
-        self.geometry.place(me.place) + LANES
+    fn lanes_word(&self, owner: Owner) -> u64 {
+        self.geometry.owner_slot(owner.slot) + LANES
     }
 
     /// The lane that an owner last used for a queue.
     #[inline]
-    fn remembered_lane(&self, me: Owner, queue: u32) -> Option<u32> {
-        let word = self.ground.load(self.lanes_word(me), Ordering::Relaxed);
+    fn remembered_lane(&self, owner: Owner, queue: u32) -> Option<u32> {
+        let word = self.ground.load(self.lanes_word(owner), Ordering::Relaxed);
         lane::remembered(word, queue).filter(|lane| *lane < self.geometry.numbers.lanes)
     }
 
-    fn remember_lane(&self, me: Owner, queue: u32, lane: Option<u32>) {
-        let at = self.lanes_word(me);
+    fn remember_lane(&self, owner: Owner, queue: u32, lane: Option<u32>) {
+        let at = self.lanes_word(owner);
         let word = self.ground.load(at, Ordering::Relaxed);
         self.ground.store(at, lane::remember(word, queue, lane), IN_ORDER);
     }
@@ -113,23 +113,27 @@ impl<G: Ground> Area<G> {
     /// Locks a lane of a queue, the one that this owner used before if it can.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    pub(in crate::file) fn lock_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
-        if let Some(lane) = self.remembered_lane(me, queue)
-            && let Ok(held) = self.lock(me, self.geometry.lane(lane))
+    pub(in crate::file) fn lock_lane(
+        &self,
+        owner: Owner,
+        queue: u32,
+    ) -> Result<Held<'_, G>, OpError> {
+        if let Some(lane) = self.remembered_lane(owner, queue)
+            && let Ok(held) = self.lock(owner, self.geometry.lane(lane))
             && is_for(self.use_of(lane), queue)
         {
             return Ok(held);
         }
         // As in `lock`.
-        let held = self.choose_lane(me, queue)?;
+        let held = self.choose_lane(owner, queue)?;
         Ok(held)
     }
 
     #[cold]
-    fn choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
+    fn choose_lane(&self, owner: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
         let mut wait = Wait::default();
         loop {
-            match self.try_choose_lane(me, queue) {
+            match self.try_choose_lane(owner, queue) {
                 Err(OpError::Busy(holder)) => wait.again(&self.ground, holder)?,
                 outcome => return outcome,
             }
@@ -137,10 +141,10 @@ impl<G: Ground> Area<G> {
     }
 
     /// One attempt, which fails where others take lanes at the same time.
-    fn try_choose_lane(&self, me: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
+    fn try_choose_lane(&self, owner: Owner, queue: u32) -> Result<Held<'_, G>, OpError> {
         let seen: Vec<(u32, Option<LaneUse>)> =
             self.lanes().map(|lane| (lane, self.use_of(lane))).collect();
-        let mine = Some(LaneUse { queue, user: me.token });
+        let mine = Some(LaneUse { queue, user: owner.token });
         let own = seen.iter().filter(|(_, usage)| *usage == mine);
         let others = seen.iter().filter(|(_, usage)| is_for(*usage, queue) && *usage != mine);
         let dead = others.clone().take(DEATHS_TESTED);
@@ -152,22 +156,22 @@ impl<G: Ground> Area<G> {
         let spared = if has_lane(queue) { without.count() } else { 0 };
         let unused = seen.iter().filter(|(_, usage)| usage.is_none()).skip(spared);
         for (lane, usage) in own.chain(dead).chain(unused) {
-            if let Some(held) = self.take_lane(me, queue, *lane, *usage) {
+            if let Some(held) = self.take_lane(owner, queue, *lane, *usage) {
                 return Ok(held);
             }
         }
         // There are more owners and queues than lanes: this one shares a lane from now on.
         let mut others: Vec<&(u32, Option<LaneUse>)> = others.collect();
         if others.is_empty() {
-            return self.take_from_another_queue(me, queue, &seen);
+            return self.take_from_another_queue(owner, queue, &seen);
         }
-        let from = me.place as usize % others.len();
+        let from = owner.slot as usize % others.len();
         others.rotate_left(from);
         let mut stop = OpError::Busy(Holder::Running);
         for (lane, _) in others {
-            match self.lock(me.hurried(), self.geometry.lane(*lane)) {
+            match self.lock(owner.hurried(), self.geometry.lane(*lane)) {
                 Ok(held) if is_for(self.use_of(*lane), queue) => {
-                    self.remember_lane(me, queue, Some(*lane));
+                    self.remember_lane(owner, queue, Some(*lane));
                     return Ok(held);
                 }
                 Ok(_) => {}
@@ -180,13 +184,13 @@ impl<G: Ground> Area<G> {
     /// Makes a lane one of this owner, unless somebody holds its lock or has taken it since.
     fn take_lane(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         lane: u32,
         seen: Option<LaneUse>,
     ) -> Option<Held<'_, G>> {
         let at = self.geometry.lane(lane);
-        let mut held = self.lock_if_free(me, at)?;
+        let mut held = self.lock_if_free(owner, at)?;
         if self.use_of(lane) != seen {
             return None;
         }
@@ -194,9 +198,9 @@ impl<G: Ground> Area<G> {
             // Else what is appended would stand among records of another queue.
             self.empty_lane(&mut held);
         }
-        self.ground.store(at + lane::USE, LaneUse { queue, user: me.token }.encode(), IN_ORDER);
+        self.ground.store(at + lane::USE, LaneUse { queue, user: owner.token }.encode(), IN_ORDER);
         crash::point("lane.taken");
-        self.remember_lane(me, queue, Some(lane));
+        self.remember_lane(owner, queue, Some(lane));
         Some(held)
     }
 
@@ -204,7 +208,7 @@ impl<G: Ground> Area<G> {
     /// damage has made that wrong, any.
     fn take_from_another_queue(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         seen: &[(u32, Option<LaneUse>)],
     ) -> Result<Held<'_, G>, OpError> {
@@ -215,13 +219,18 @@ impl<G: Ground> Area<G> {
         let spare = seen.iter().filter(is_spare);
         spare
             .chain(seen)
-            .find_map(|(lane, usage)| self.take_lane(me, queue, *lane, *usage))
+            .find_map(|(lane, usage)| self.take_lane(owner, queue, *lane, *usage))
             .ok_or(OpError::Busy(Holder::Running))
     }
 
     /// Lets a lane name a segment that was begun for a queue, and seals the one that it named.
-    pub(in crate::file) fn name(&self, me: Owner, queue: u32, segment: u32) -> Result<(), OpError> {
-        self.name_in(self.lock_lane(me, queue)?, segment);
+    pub(in crate::file) fn name(
+        &self,
+        owner: Owner,
+        queue: u32,
+        segment: u32,
+    ) -> Result<(), OpError> {
+        self.name_in(self.lock_lane(owner, queue)?, segment);
         Ok(())
     }
 
@@ -249,10 +258,14 @@ impl<G: Ground> Area<G> {
 
     /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
     /// names it, and others would append there as well.
-    pub(in crate::file) fn forget_in_lanes(&self, me: Owner, segment: u32) -> Result<(), OpError> {
+    pub(in crate::file) fn forget_in_lanes(
+        &self,
+        owner: Owner,
+        segment: u32,
+    ) -> Result<(), OpError> {
         for lane in self.lanes() {
             if self.named_in(lane) == Some(segment) {
-                let mut held = self.lock(me, self.geometry.lane(lane))?;
+                let mut held = self.lock(owner, self.geometry.lane(lane))?;
                 if self.segment_named(held.payload()) == Some(segment) {
                     held.set_payload(0);
                 }
@@ -299,7 +312,7 @@ impl<G: Ground> Recycler<'_, G> {
             if self.lanes().filter(|other| queue_of(*other) == queue).count() < 2 {
                 continue;
             }
-            let Some(mut held) = self.lock_if_free(self.me, at) else { continue };
+            let Some(mut held) = self.lock_if_free(self.owner, at) else { continue };
             if held.payload() == segment + 1 && self.entry(segment).used() == used {
                 held.set_payload(0);
                 self.ground.store(at + lane::USE, 0, IN_ORDER);
@@ -312,7 +325,7 @@ impl<G: Ground> Recycler<'_, G> {
     /// Seals whatever is open in lanes that nobody holds, so that it can be moved.
     pub(in crate::file) fn seal_all_lanes(&self) {
         for lane in self.lanes() {
-            if let Some(mut held) = self.lock_if_free(self.me, self.geometry.lane(lane)) {
+            if let Some(mut held) = self.lock_if_free(self.owner, self.geometry.lane(lane)) {
                 self.empty_lane(&mut held);
             }
         }

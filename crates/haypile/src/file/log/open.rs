@@ -25,18 +25,18 @@ impl<G: Ground> Area<G> {
     /// then. Nobody else appends to the segment before, so that no write opens a second one.
     pub(in crate::file) fn append_to_new(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Appended<'_, G>, OpError> {
         // There may be a lane for this owner alone by now.
-        self.leave_shared_lane(me, queue);
-        if let Some(appended) = self.append_to_ready(me, queue, draft, now_ms)? {
+        self.leave_shared_lane(owner, queue);
+        if let Some(appended) = self.append_to_ready(owner, queue, draft, now_ms)? {
             return Ok(appended);
         }
-        let recycler = self.lock_recycler(me)?;
-        if let Some(appended) = self.append_to_open(me, queue, draft)? {
+        let recycler = self.lock_recycler(owner)?;
+        if let Some(appended) = self.append_to_open(owner, queue, draft)? {
             return Ok(appended);
         }
         let mut wait = Wait::default();
@@ -44,8 +44,8 @@ impl<G: Ground> Area<G> {
             let missing = self.ready_wanted().saturating_sub(self.ready().count());
             let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
             // Copies of kept records may have left room in the segment that the lane names.
-            let appended = match self.append_to_open(me, queue, draft)? {
-                None => recycler.append_to_free(me, queue, &free, draft, now_ms)?,
+            let appended = match self.append_to_open(owner, queue, draft)? {
+                None => recycler.append_to_free(owner, queue, &free, draft, now_ms)?,
                 appended => appended,
             };
             if let Some(appended) = appended {
@@ -61,18 +61,18 @@ impl<G: Ground> Area<G> {
     /// name it; appends to the segment that the lane names, if that has got room in the meantime.
     pub(in crate::file) fn append_to_taken(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         (segment, taken): (u32, State),
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Appended<'_, G>, OpError> {
-        let prepared = self.prepare_taken(me, segment, now_ms);
-        let lane = match prepared.and_then(|()| self.lock_lane(me, queue)) {
+        let prepared = self.prepare_taken(owner, segment, now_ms);
+        let lane = match prepared.and_then(|()| self.lock_lane(owner, queue)) {
             Ok(lane) => lane,
             Err(stop) => {
                 self.give_back(segment);
-                self.set_hazard(me.place, None);
+                self.set_hazard(owner.slot, None);
                 return Err(stop);
             }
         };
@@ -81,23 +81,23 @@ impl<G: Ground> Area<G> {
         let room = open.and_then(|open| Some((open, self.room_in(queue, open, bytes)?)));
         if let Some(room) = room {
             self.give_back(segment);
-            let appended = self.extend(me, room, draft);
+            let appended = self.extend(owner, room, draft);
             drop(lane);
             self.fill(&appended, draft);
             return Ok(appended);
         }
         self.set_open(queue, (segment, taken));
         // The hazard names the segment from when it was taken until the record is published.
-        let appended = self.extend(me, (segment, 0), draft);
+        let appended = self.extend(owner, (segment, 0), draft);
         self.name_in(lane, segment);
         self.fill(&appended, draft);
         Ok(appended)
     }
 
     /// Makes a segment that was taken ready to be filled.
-    fn prepare_taken(&self, me: Owner, segment: u32, now_ms: u64) -> Result<(), OpError> {
-        self.forget_in_lanes(me, segment)?;
-        self.begin_segment(me, segment, now_ms);
+    fn prepare_taken(&self, owner: Owner, segment: u32, now_ms: u64) -> Result<(), OpError> {
+        self.forget_in_lanes(owner, segment)?;
+        self.begin_segment(owner, segment, now_ms);
         crash::point("open.begun");
         Ok(())
     }
@@ -110,10 +110,10 @@ impl<G: Ground> Area<G> {
 
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
     /// is raised before anything else is written.
-    pub(in crate::file) fn begin_segment(&self, me: Owner, segment: u32, now_ms: u64) {
+    pub(in crate::file) fn begin_segment(&self, owner: Owner, segment: u32, now_ms: u64) {
         self.entry(segment).begin(self.filling_stamp(), self.epoch(), now_ms);
         // No slot leads here, so that nobody changes its count.
-        self.correct_live(me, segment, self.live_sum(segment), Live::default());
+        self.correct_live(owner, segment, self.live_sum(segment), Live::default());
     }
 
     /// The number of a segment that becomes the youngest.
@@ -142,7 +142,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
     /// Opens the first of these segments that is still free, with a record as its first.
     fn append_to_free(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         free: &[u32],
         draft: &Draft<'_>,
@@ -151,7 +151,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
         for segment in free {
             if let Some(taken) = self.take_free(*segment) {
                 let taken = (*segment, taken);
-                return self.area().append_to_taken(me, queue, taken, draft, now_ms).map(Some);
+                return self.area().append_to_taken(owner, queue, taken, draft, now_ms).map(Some);
             }
         }
         Ok(None)
@@ -161,10 +161,10 @@ impl<'a, G: Ground> Recycler<'a, G> {
     /// another; `None`: it is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
-            return self.take_ready(self.me, segment);
+            return self.take_ready(self.owner, segment);
         }
         // Nobody else changes the state of a free segment.
-        self.take(self.me, segment, self.entry(segment).state_word())
+        self.take(self.owner, segment, self.entry(segment).state_word())
     }
 
     /// Makes a free segment one of a queue that this owner appends to, and that no lane names;
@@ -178,14 +178,14 @@ impl<'a, G: Ground> Recycler<'a, G> {
         let Some(taken) = self.take_free(segment) else {
             return Ok(false);
         };
-        let prepared = self.prepare_taken(self.me, segment, now_ms);
+        let prepared = self.prepare_taken(self.owner, segment, now_ms);
         if prepared.is_ok() {
             self.set_open(queue, (segment, taken));
         } else {
             self.entry(segment).free();
         }
         // Nobody else empties segments now.
-        self.set_hazard(self.me.place, None);
+        self.set_hazard(self.owner.slot, None);
         prepared.map(|()| true)
     }
 

@@ -48,16 +48,16 @@ impl<G: Ground> Area<G> {
     /// Makes a segment that is ready this owner's, which then nobody else opens or empties. No lock is
     /// needed: its word is another one each time that it is made ready, and the hazard says that the
     /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
-    pub(in crate::file) fn take_ready(&self, me: Owner, segment: u32) -> Option<State> {
+    pub(in crate::file) fn take_ready(&self, owner: Owner, segment: u32) -> Option<State> {
         let word = self.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
-        is_ready.then(|| self.take(me, segment, word)).flatten()
+        is_ready.then(|| self.take(owner, segment, word)).flatten()
     }
 
     /// Takes a segment whose state this is, unless it is another one by now.
-    pub(in crate::file) fn take(&self, me: Owner, segment: u32, word: u64) -> Option<State> {
+    pub(in crate::file) fn take(&self, owner: Owner, segment: u32, word: u64) -> Option<State> {
         let entry = self.entry(segment);
-        self.set_hazard(me.place, Some(segment));
+        self.set_hazard(owner.slot, Some(segment));
         crash::point("take.hazard");
         let sequence = self.next_sequence();
         let taken = State { kind: SegmentKind::Taken, sequence, ..State::FREE };
@@ -69,7 +69,7 @@ impl<G: Ground> Area<G> {
         };
         crash::point("take.taken");
         if !is_taken {
-            self.set_hazard(me.place, None);
+            self.set_hazard(owner.slot, None);
         }
         is_taken.then_some(taken)
     }
@@ -91,15 +91,17 @@ impl<G: Ground> Area<G> {
     /// Opens one of the segments that are ready, with a record as its first; `None`: none is ready.
     pub(in crate::file) fn append_to_ready(
         &self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
     ) -> Result<Option<Appended<'_, G>>, OpError> {
         for (at, segment) in self.ready() {
             let _ = self.ground.exchange(at, u64::from(segment) + 1, 0);
-            if let Some(taken) = self.take_ready(me, segment) {
-                return self.append_to_taken(me, queue, (segment, taken), draft, now_ms).map(Some);
+            if let Some(taken) = self.take_ready(owner, segment) {
+                return self
+                    .append_to_taken(owner, queue, (segment, taken), draft, now_ms)
+                    .map(Some);
             }
         }
         Ok(None)
@@ -108,19 +110,19 @@ impl<G: Ground> Area<G> {
     /// Does the work that writes have left: a part of the sweep, and segments for the next ones. To be called
     /// when a write is done: its owner's hazard is needed for the copies of kept records.
     #[cold]
-    pub(in crate::file) fn keep_up(&self, me: Owner, now_ms: u64) {
+    pub(in crate::file) fn keep_up(&self, owner: Owner, now_ms: u64) {
         self.upkeep.take();
-        self.sweep_on(me);
-        self.prepare(me, now_ms);
+        self.sweep_on(owner);
+        self.prepare(owner, now_ms);
     }
 
     /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
-    fn prepare(&self, me: Owner, now_ms: u64) {
+    fn prepare(&self, owner: Owner, now_ms: u64) {
         let missing = self.ready_wanted().saturating_sub(self.ready().count());
         if missing == 0 {
             return;
         }
-        let Some(recycler) = self.recycler_if_free(me) else {
+        let Some(recycler) = self.recycler_if_free(owner) else {
             return;
         };
         let wanted = RESERVED_SEGMENTS as usize + missing;

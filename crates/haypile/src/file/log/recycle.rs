@@ -59,9 +59,9 @@ impl<G: Ground> Recycler<'_, G> {
         };
         let mut tally = Tally::default();
         let recycled = self.move_or_drop(choice, allowed_bytes, reserve, &mut tally, now_ms);
-        self.count(self.me.counting(), Event::Eviction, tally.evicted);
-        self.count(self.me.counting(), Event::Expired, tally.expired);
-        self.count(self.me.counting(), Counter::Reinserted, tally.reinserted);
+        self.count(self.owner.counting(), Event::Eviction, tally.evicted);
+        self.count(self.owner.counting(), Event::Expired, tally.expired);
+        self.count(self.owner.counting(), Counter::Reinserted, tally.reinserted);
         match recycled {
             Ok(Recycled::Emptied) => self.free_recycled(segment),
             Ok(Recycled::Renewed) => self.renew_run(segment, state),
@@ -86,7 +86,7 @@ impl<G: Ground> Recycler<'_, G> {
         let Some(frequency) = kept.filter(|_| candidate.expires_ms > now_ms) else {
             return Ok(false);
         };
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = self.lock_bucket(self.owner, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             return Ok(false);
         };

@@ -13,7 +13,7 @@ pub(in crate::file) struct Recycler<'a, G: Ground> {
     area: &'a Area<G>,
     held: Held<'a, G>,
     /// The owner that recycles. Others wait for it, so that it does not wait long itself.
-    pub(in crate::file) me: Owner,
+    pub(in crate::file) owner: Owner,
 }
 
 impl<G: Ground> Deref for Recycler<'_, G> {
@@ -38,16 +38,16 @@ impl<'a, G: Ground> Recycler<'a, G> {
 
 impl<G: Ground> Area<G> {
     /// Waits for the recycler's lock.
-    pub(in crate::file) fn lock_recycler(&self, me: Owner) -> Result<Recycler<'_, G>, OpError> {
-        Ok(self.recycler(me, self.lock(me, header::RECYCLER)?))
+    pub(in crate::file) fn lock_recycler(&self, owner: Owner) -> Result<Recycler<'_, G>, OpError> {
+        Ok(self.recycler(owner, self.lock(owner, header::RECYCLER)?))
     }
 
     /// Takes the recycler's lock if nobody has it.
-    pub(in crate::file) fn recycler_if_free(&self, me: Owner) -> Option<Recycler<'_, G>> {
-        Some(self.recycler(me, self.lock_if_free(me, header::RECYCLER)?))
+    pub(in crate::file) fn recycler_if_free(&self, owner: Owner) -> Option<Recycler<'_, G>> {
+        Some(self.recycler(owner, self.lock_if_free(owner, header::RECYCLER)?))
     }
 
-    fn recycler<'a>(&'a self, me: Owner, held: Held<'a, G>) -> Recycler<'a, G> {
-        Recycler { area: self, held, me: me.hurried() }
+    fn recycler<'a>(&'a self, owner: Owner, held: Held<'a, G>) -> Recycler<'a, G> {
+        Recycler { area: self, held, owner: owner.hurried() }
     }
 }

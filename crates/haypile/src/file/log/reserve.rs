@@ -55,7 +55,7 @@ impl<G: Ground> Recycler<'_, G> {
                 *reserve.of(queue) = None;
             }
             // A process that has stopped must not keep all others from making room.
-            None => match self.append_to_open(self.me, queue, draft) {
+            None => match self.append_to_open(self.owner, queue, draft) {
                 Ok(None) | Err(OpError::Busy(_)) => {}
                 other => return other,
             },
@@ -70,7 +70,11 @@ impl<G: Ground> Recycler<'_, G> {
         } else if let Some(free) = self.begin_one_of(queue, others(), now_ms)? {
             free
         } else {
-            return self.append_to_open(self.me, if queue == MAIN { SMALL } else { MAIN }, draft);
+            return self.append_to_open(
+                self.owner,
+                if queue == MAIN { SMALL } else { MAIN },
+                draft,
+            );
         };
         *reserve.of(queue) = Some(spare);
         // Everything was cleared concurrently, or the segment is damaged.
@@ -104,7 +108,7 @@ impl<G: Ground> Recycler<'_, G> {
     }
 
     fn append_to_spare(&self, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
-        let appended = self.extend(self.me, spare, draft);
+        let appended = self.extend(self.owner, spare, draft);
         self.fill(&appended, draft);
         appended
     }
@@ -121,11 +125,11 @@ impl<G: Ground> Recycler<'_, G> {
     fn publish_one(&self, queue: u32, spare: u32) {
         // In another owner's lane it would replace a segment that is being filled. As an orphan it is
         // found by the next process that recycles.
-        if self.shares_lane(self.me, queue) {
+        if self.shares_lane(self.owner, queue) {
             return;
         }
         // Where that cannot be, it is full as it is.
-        if self.name(self.me, queue, spare).is_err() {
+        if self.name(self.owner, queue, spare).is_err() {
             self.seal(spare);
         }
     }

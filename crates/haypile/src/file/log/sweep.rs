@@ -36,19 +36,19 @@ const ANCHORS: u64 = 1_024;
 
 impl<G: Ground> Area<G> {
     /// Does a part of the sweep, if this process should. What fails is tried again later.
-    pub(in crate::file) fn sweep_on(&self, me: Owner) {
+    pub(in crate::file) fn sweep_on(&self, owner: Owner) {
         let Some(mut state) = self.sweep.try_lock() else {
             return;
         };
         if self.is_swept() {
             *state = SweepState::default();
-        } else if self.may_sweep(me, &mut state) {
-            let _ = self.sweep_part(me, &mut state);
+        } else if self.may_sweep(owner, &mut state) {
+            let _ = self.sweep_part(owner, &mut state);
         }
     }
 
     /// Whether this process sweeps, or takes that over now.
-    fn may_sweep(&self, me: Owner, state: &mut SweepState) -> bool {
+    fn may_sweep(&self, owner: Owner, state: &mut SweepState) -> bool {
         let word = LockWord(self.ground.load(header::SWEEPER, Ordering::Relaxed));
         if state.owner == Some(word.token()) {
             let next = LockWord::new(word.token(), word.payload().wrapping_add(1));
@@ -65,16 +65,16 @@ impl<G: Ground> Area<G> {
                 return false;
             }
         }
-        let own = LockWord::new(me.token, 0);
+        let own = LockWord::new(owner.token, 0);
         let is_taken = self.ground.exchange(header::SWEEPER, word.0, own.0).is_ok();
-        *state = SweepState { owner: is_taken.then_some(me.token), ..SweepState::default() };
+        *state = SweepState { owner: is_taken.then_some(owner.token), ..SweepState::default() };
         is_taken
     }
 
-    fn sweep_part(&self, me: Owner, state: &mut SweepState) -> Result<(), OpError> {
+    fn sweep_part(&self, owner: Owner, state: &mut SweepState) -> Result<(), OpError> {
         match state.phase {
             Phase::Begin => {
-                self.seal_earlier(me)?;
+                self.seal_earlier(owner)?;
                 let segments = self.geometry.numbers.segments as usize;
                 state.chains.resize_with(segments, || None);
                 state.phase = Phase::Walk { segment: 0, at: 0 };
@@ -85,11 +85,11 @@ impl<G: Ground> Area<G> {
             Phase::Read { bucket } => {
                 let end = self.geometry.numbers.buckets.min(bucket.saturating_add(BUCKETS_AT_ONCE));
                 for bucket in bucket..end {
-                    self.sweep_bucket(me, bucket, &state.chains)?;
+                    self.sweep_bucket(owner, bucket, &state.chains)?;
                     state.phase = Phase::Read { bucket: bucket + 1 };
                 }
                 if end == self.geometry.numbers.buckets {
-                    self.end_sweep(me)?;
+                    self.end_sweep(owner)?;
                     *state = SweepState::default();
                 }
             }
@@ -98,10 +98,10 @@ impl<G: Ground> Area<G> {
     }
 
     /// Seals what an earlier stamp left open: its records are those that it has now.
-    fn seal_earlier(&self, me: Owner) -> Result<(), OpError> {
-        let _recycler = self.lock_recycler(me)?;
+    fn seal_earlier(&self, owner: Owner) -> Result<(), OpError> {
+        let _recycler = self.lock_recycler(owner)?;
         for lane in 0..self.geometry.numbers.lanes {
-            let Some(mut held) = self.lock_if_free(me, self.geometry.lane(lane)) else {
+            let Some(mut held) = self.lock_if_free(owner, self.geometry.lane(lane)) else {
                 return Err(OpError::Busy(Holder::Running));
             };
             let named = self.segment_named(held.payload());
@@ -165,7 +165,7 @@ impl<G: Ground> Area<G> {
     /// Empties slots of a bucket that lead nowhere, with what they hide.
     fn sweep_bucket(
         &self,
-        me: Owner,
+        owner: Owner,
         bucket: u32,
         chains: &[Option<Chain>],
     ) -> Result<(), OpError> {
@@ -177,7 +177,7 @@ impl<G: Ground> Area<G> {
             return Ok(());
         }
         let number = bucket;
-        let mut bucket = self.lock_bucket_number(me, number)?;
+        let mut bucket = self.lock_bucket_number(owner, number)?;
         let slots: Vec<u64> = bucket.lines().flat_map(slots_of_line).collect();
         for at in slots.into_iter().rev() {
             let slot = self.slot(at);
@@ -237,8 +237,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// From here on, what is written is not in doubt.
-    fn end_sweep(&self, me: Owner) -> Result<(), OpError> {
-        let _recycler = self.lock_recycler(me)?;
+    fn end_sweep(&self, owner: Owner) -> Result<(), OpError> {
+        let _recycler = self.lock_recycler(owner)?;
         for segment in 0..self.geometry.numbers.segments {
             if self.origin(segment) == Origin::Doubtful {
                 self.entry(segment).set_sure(self.stamp);

@@ -1,8 +1,8 @@
 //! The remains of a loss of power, and of a clearing.
 
 use super::{
-    Model, area, bucket, check, draft, get, me, open_for, publish, restart, set, spawn, value_of,
-    write_alone,
+    Model, area, bucket, check, draft, get, open_for, owner, publish, restart, set, spawn,
+    value_of, write_alone,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -32,7 +32,7 @@ fn some(round: u16) -> Vec<u8> {
 fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
     for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
         let draft = draft(area, b"key", value);
-        let appended = area.append(me(0), queue, &draft, &Now::at(1)).expect("room");
+        let appended = area.append(owner(0), queue, &draft, &Now::at(1)).expect("room");
         publish(area, b"key", &appended);
     }
 }
@@ -51,7 +51,7 @@ fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
             area.ground.store(start, u64::MAX, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(get(&area, b"key"), Some(some(2)));
             while !area.is_swept() {
-                area.sweep_on(me(0));
+                area.sweep_on(owner(0));
             }
             assert_eq!(get(&area, b"key"), None);
         },
@@ -109,7 +109,7 @@ fn a_slot_that_leads_into_a_value_is_not_believed_while_the_index_is_swept() {
             }
             let sweeper = spawn(&area, |area| {
                 while !area.is_swept() {
-                    area.sweep_on(me(1));
+                    area.sweep_on(owner(1));
                 }
             });
             let reader = spawn(&area, |area| {
@@ -141,7 +141,7 @@ fn no_write_waits_for_the_index_to_be_swept() {
                     let before = area.ground.memory.accesses();
                     let key = [b'k', u8::try_from(round % 100).expect("few")];
                     let (value, mode) = (some(round), WriteMode::Set);
-                    let written = write_alone(&area, me(0), &key, &value, mode, super::FOREVER);
+                    let written = write_alone(&area, owner(0), &key, &value, mode, super::FOREVER);
                     assert_eq!(written, Ok(Written::Stored));
                     let accesses = area.ground.memory.accesses() - before;
                     if is_restarted {
@@ -163,7 +163,7 @@ fn write_while_clearing(mode: WriteMode) {
         move || {
             let area = area();
             let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
-            let clearing = spawn(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+            let clearing = spawn(&area, |area| area.clear(owner(1)).expect("nobody is in the way"));
             let writing = spawn(&area, move |area| set(area, 2, b"key", &some(2), mode));
             clearing.join(&area);
             let written = writing.join(&area).expect("room");
@@ -189,14 +189,14 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
         || {
             let area = area();
             let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
-            area.clear(me(0)).expect("nobody is in the way");
+            area.clear(owner(0)).expect("nobody is in the way");
             let value = some(2);
             let draft = draft(&area, b"key", &value);
-            let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
+            let appended = area.append(owner(0), SMALL, &draft, &Now::at(1)).expect("room");
             {
                 let mut bucket = bucket(&area, 0, b"key");
                 let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");
-                area.add_live(me(0), appended.segment, appended.head.bytes());
+                area.add_live(owner(0), appended.segment, appended.head.bytes());
                 bucket.put(behind, appended.publishable(draft.key.hash, 0));
             }
             drop(appended);

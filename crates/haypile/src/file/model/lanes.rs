@@ -1,7 +1,7 @@
 //! Lanes, and segments that are taken without the recycler's lock.
 
 use super::{
-    Model, area, area_of, check, die, draft, get, me, numbers, publish, segment_of, set, spawn,
+    Model, area, area_of, check, die, draft, get, numbers, owner, publish, segment_of, set, spawn,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -11,8 +11,8 @@ use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 1_000;
 
-fn store(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
-    assert_eq!(set(area, place, key, value, WriteMode::Set), Ok(Written::Stored));
+fn store(area: &Area<Model>, slot: u32, key: &[u8], value: &[u8]) {
+    assert_eq!(set(area, slot, key, value, WriteMode::Set), Ok(Written::Stored));
 }
 
 /// Of each key.
@@ -31,7 +31,7 @@ fn what_is_ready_is_taken_by_one() {
             let area = area();
             area.give_back(5);
             let takers = [1, 2]
-                .map(|place| spawn(&area, move |area| area.take_ready(me(place), 5).is_some()));
+                .map(|slot| spawn(&area, move |area| area.take_ready(owner(slot), 5).is_some()));
             let taken = takers.map(|taker| taker.join(&area));
             assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
         },
@@ -47,9 +47,9 @@ fn what_was_just_taken_is_not_freed_as_abandoned() {
         || {
             let area = area();
             area.give_back(5);
-            let taker = spawn(&area, |area| area.take_ready(me(1), 5).is_some());
+            let taker = spawn(&area, |area| area.take_ready(owner(1), 5).is_some());
             let recycler = spawn(&area, |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
                 let free = recycler.make_free(1, 1).expect("others are free");
                 assert!(!free.contains(&5), "its owner is alive");
             });
@@ -70,17 +70,17 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
             for segment in [3, 6, 9] {
                 area.give_back(segment);
             }
-            let writers = [1, 2].map(|place| {
+            let writers = [1, 2].map(|slot| {
                 spawn(&area, move |area| {
                     for number in 0..4 {
-                        let key = [b'a' + number, place];
-                        store(area, place.into(), &key, &value_of(number));
+                        let key = [b'a' + number, slot];
+                        store(area, slot.into(), &key, &value_of(number));
                     }
                 })
             });
             let recycler = spawn(&area, |area| {
                 for _ in 0..2 {
-                    let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                    let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
                     let _ = recycler.make_free(12, 1);
                 }
             });
@@ -88,8 +88,8 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
                 writer.join(&area);
             }
             recycler.join(&area);
-            for (place, number) in [1, 2].into_iter().flat_map(|it| (0..4).map(move |n| (it, n))) {
-                let key = [b'a' + number, place];
+            for (slot, number) in [1, 2].into_iter().flat_map(|it| (0..4).map(move |n| (it, n))) {
+                let key = [b'a' + number, slot];
                 assert_eq!(get(&area, &key), Some(value_of(number).to_vec()), "it fits half");
             }
             assert_eq!(area.live().entries, 8);
@@ -107,9 +107,9 @@ fn ready_again(area: &Area<Model>) -> u32 {
 }
 
 /// Opens what is ready with a record as its first, and publishes that.
-fn open_ready(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
+fn open_ready(area: &Area<Model>, slot: u32, key: &[u8], value: &[u8]) {
     let draft = draft(area, key, value);
-    let appended = area.append_to_ready(me(place), SMALL, &draft, 1).expect("free");
+    let appended = area.append_to_ready(owner(slot), SMALL, &draft, 1).expect("free");
     publish(area, key, &appended.expect("one is ready"));
 }
 
@@ -144,7 +144,7 @@ fn what_is_being_opened_is_no_orphan() {
             let segment = ready_again(&area);
             let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
             let recycler = spawn(&area, move |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
                 for _ in 0..4 {
                     assert!(!recycler.is_orphan(SMALL, segment, 64), "its owner is alive");
                 }
@@ -165,7 +165,7 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             store(&area, 0, b"kept", &value_of(1));
             let segment = segment_of(&area, b"kept");
             // The copy of the kept record then needs another segment.
-            area.lock_recycler(me(0)).expect("nobody is in the way").seal_all_lanes();
+            area.lock_recycler(owner(0)).expect("nobody is in the way").seal_all_lanes();
             ready_again(&area);
             let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
             let recycler = spawn(&area, move |area| {
@@ -200,7 +200,7 @@ fn a_dead_owner_s_lane_is_used_by_the_next() {
 /// Releases what nobody appends to while many segments are opened.
 fn release(area: &Area<Model>) {
     for _ in 0..24 {
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
         recycler.release_idle_lanes();
         let _ = area.next_sequence();
     }
@@ -235,7 +235,7 @@ fn what_is_in_reserve_is_not_made_ready() {
             let area = area_of(Numbers { segments: 128, lanes: 8, ..numbers() });
             store(&area, 1, b"one", &value_of(1));
             store(&area, 2, b"two", &value_of(2));
-            let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+            let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
             recycler.revoke_ready();
             recycler.offer(&[100, 101, 102]);
             assert_eq!(area.ready().map(|(_, segment)| segment).collect::<Vec<_>>(), [102]);
@@ -254,14 +254,14 @@ fn an_append_that_takes_what_is_ready_opens_one_segment_and_empties_none() {
             let mut number = 0_u32;
             let mut taken = 0;
             while taken < 20 {
-                for place in [1, 2] {
+                for slot in [1, 2] {
                     let has_ready = area.ready().next().is_some();
                     number += 1;
                     let (key, value) = (number.to_le_bytes(), value_of(1));
                     let draft = draft(&area, &key, &value);
                     let before = generations();
                     let appended =
-                        area.append(me(place), SMALL, &draft, &Now::at(1)).expect("room");
+                        area.append(owner(slot), SMALL, &draft, &Now::at(1)).expect("room");
                     let opened = generations() - before;
                     publish(&area, &key, &appended);
                     drop(appended);
@@ -269,7 +269,7 @@ fn an_append_that_takes_what_is_ready_opens_one_segment_and_empties_none() {
                         assert_eq!(opened, 1, "it is opened, and nothing else is");
                         taken += 1;
                     }
-                    area.keep_up(me(place), 1);
+                    area.keep_up(owner(slot), 1);
                 }
             }
         },

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{
-    Joining, Model, area, area_of, begin, check, delete, draft, eight_keys_of, empty, get, me,
-    numbers, parts_of, publish, seal, segment_of, set, spawn, value_of, write,
+    Joining, Model, area, area_of, begin, check, delete, draft, eight_keys_of, empty, get, numbers,
+    owner, parts_of, publish, seal, segment_of, set, spawn, value_of, write,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -25,9 +25,9 @@ use crate::write::{WriteMode, Written};
 const ITERATIONS: usize = 3_000;
 const KEY: u8 = 0;
 
-fn store(area: &Area<Model>, place: u8, round: u16) {
-    let value = value_of(KEY, place, round);
-    let written = set(area, place.into(), b"key", &value, WriteMode::Set);
+fn store(area: &Area<Model>, slot: u8, round: u16) {
+    let value = value_of(KEY, slot, round);
+    let written = set(area, slot.into(), b"key", &value, WriteMode::Set);
     assert_eq!(written, Ok(Written::Stored));
 }
 
@@ -69,7 +69,7 @@ fn spawn_and_wait<T: Send + 'static>(
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     begin(area, 0, segment);
-    let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft);
+    let appended = area.extend(owner(0), (segment, area.entry(segment).used()), draft);
     area.fill(&appended, draft);
     appended
 }
@@ -208,7 +208,7 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
             let area = area();
             let hash = area.key(b"key", false).hash;
             let computing = spawn(&area, move |area| {
-                let claimed = area.claim(me(0), hash, None).expect("nobody is in the way");
+                let claimed = area.claim(owner(0), hash, None).expect("nobody is in the way");
                 if matches!(claimed, Claimed::Held(_)) && round(area).is_none() {
                     store(area, 0, 1);
                     drop(claimed);
@@ -218,7 +218,7 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
             });
             let asking = spawn(&area, move |area| {
                 loop {
-                    match area.claim(me(1), hash, None).expect("nobody is in the way") {
+                    match area.claim(owner(1), hash, None).expect("nobody is in the way") {
                         Claimed::Held(_claim) if round(area).is_some() => return 0,
                         Claimed::Held(_claim) => {
                             store(area, 1, 1);
@@ -317,7 +317,7 @@ fn what_is_appended_to_is_not_emptied_while_its_lane_is_renamed() {
                 assert_eq!(set(area, 1, b"new", &value, WriteMode::Set), Ok(Written::Stored));
             });
             // It shares the lane.
-            let renamer = spawn(&area, |area| area.name(me(2), SMALL, 7).expect("free"));
+            let renamer = spawn(&area, |area| area.name(owner(2), SMALL, 7).expect("free"));
             let recycler = spawn(&area, move |area| {
                 if empty(area, 0, segment, Cause::Sparse) == Recycled::Emptied {
                     let value = value_of(2, 0, 3);
@@ -347,12 +347,12 @@ fn what_a_dead_process_has_marked_is_not_emptied_while_it_is_appended_to() {
                 let word = area.entry(segment).state_word();
                 let marked = State { kind: SegmentKind::Recycling, ..State::decode(word) };
                 assert!(area.entry(segment).exchange_state(word, marked));
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
                 recycler.begin_recycling(segment).is_some()
             });
             let value = value_of(1, 1, 2);
             let draft = draft(&area, b"new", &value);
-            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = area.append_to_open(owner(1), SMALL, &draft).expect("free");
             wait();
             let is_emptied = recycler.join(&area);
             assert!(appended.is_none() || !is_emptied, "the record is lost");
@@ -375,10 +375,10 @@ fn what_is_appended_to_is_held_while_its_lane_is_renamed() {
                 spawn_and_wait(&area, move |area| (0..4).all(|_| area.is_held(segment)));
             let value = value_of(1, 1, 2);
             let draft = draft(&area, b"new", &value);
-            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = area.append_to_open(owner(1), SMALL, &draft).expect("free");
             let appended = appended.expect("there is room");
             assert_eq!(appended.segment, segment);
-            area.name(me(2), SMALL, 7).expect("free");
+            area.name(owner(2), SMALL, 7).expect("free");
             wait();
             drop(appended);
             assert!(looking.join(&area), "a lane names it, and then it is appended to");
@@ -394,16 +394,16 @@ fn what_is_touched_before_it_is_dropped_stays() {
         || {
             let area = area();
             let value = value_of(KEY, 0, 1);
-            let stored = write(&area, me(0), b"key", &value, WriteMode::Set, 1_000);
+            let stored = write(&area, owner(0), b"key", &value, WriteMode::Set, 1_000);
             assert_eq!(stored, Ok(Written::Stored));
             let segment = segment_of(&area, b"key");
             seal(&area, 0);
             let toucher = spawn(&area, |area| {
                 let key = area.key(b"key", false);
-                area.touch(me(1), &key, 5_000, &Now::at(999)).expect("nobody is in the way")
+                area.touch(owner(1), &key, 5_000, &Now::at(999)).expect("nobody is in the way")
             });
             let recycler = spawn(&area, move |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
                 // It seems to hold nothing that lives.
                 let choice = Choice::of(segment, Cause::Dead);
                 let _ = recycler.recycle(choice, 0, &mut Reserve::default(), 1_000);

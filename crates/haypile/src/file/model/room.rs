@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::{Model, Others, area, begin, draft, get, me, parts_of, publish, set, spawn, value_of};
+use super::{
+    Model, Others, area, begin, draft, get, owner, parts_of, publish, set, spawn, value_of,
+};
 use crate::file::area::Area;
 use crate::file::format::header;
 use crate::file::format::segment::{MAIN, SMALL};
@@ -76,7 +78,9 @@ fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
                     let value = value_of(0, 1, 0);
                     let draft = draft(&area, b"other", &value);
                     for queue in [MAIN, SMALL] {
-                        while area.append_to_open(me(1), queue, &draft).expect("free").is_some() {}
+                        while area.append_to_open(owner(1), queue, &draft).expect("free").is_some()
+                        {
+                        }
                     }
                     left.fetch_sub(1, Ordering::SeqCst);
                 })
@@ -109,7 +113,7 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = value_of(0, 1, 0);
                 let draft = draft(&area, &key, &value);
-                let appended = area.extend(me(1), (free, area.entry(free).used()), &draft);
+                let appended = area.extend(owner(1), (free, area.entry(free).used()), &draft);
                 area.fill(&appended, &draft);
                 publish(&area, &key, &appended);
             }

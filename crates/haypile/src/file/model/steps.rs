@@ -7,8 +7,8 @@ use haypile_policy::rules::file::RESERVED_SEGMENTS;
 use shuttle::sync::atomic::AtomicBool;
 
 use super::{
-    FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
-    open_for, publish, restart, seal, segment_of, set, value_of, write,
+    FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, numbers,
+    open_for, owner, publish, restart, seal, segment_of, set, value_of, write,
 };
 use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, OpError};
@@ -85,7 +85,7 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
         let area = area();
         let long = vec![7; 400];
         let draft = draft(&area, b"long", &long);
-        let appended = area.append_run(me(1), SMALL, &draft, 1).expect("room");
+        let appended = area.append_run(owner(1), SMALL, &draft, 1).expect("room");
         for round in 0..300 {
             store(&area, &[b'k', u8::try_from(round % 4).expect("few")], &some(round));
         }
@@ -159,7 +159,7 @@ fn who_comes_after_a_dead_process_holds_nothing_of_it() {
         std::mem::forget(area.lock_bucket(dead, area.key(b"key", false).hash).expect("free"));
         let next = area.settle(3, process, 1);
         assert_ne!(dead.token, next.token);
-        // Its place is taken again, so that only the token tells the two apart.
+        // Its owner slot is taken again, so that only the token tells the two apart.
         store(&area, b"key", &some(2));
         seal(&area, 0);
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
@@ -190,13 +190,13 @@ fn what_is_sparse_stays_where_its_copies_have_no_room() {
 fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
     once(|| {
         let area = area();
-        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        let stored = write(&area, owner(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
         seal(&area, 0);
         let key = area.key(b"key", false);
-        assert_eq!(area.touch(me(0), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+        assert_eq!(area.touch(owner(0), &key, 5_000, &Now::at(1)), Ok(Some(true)));
         assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let _ = recycler.make_free(wanted, 2_000);
         assert_eq!(find(&area, &key).expires_ms, 5_000);
@@ -235,9 +235,9 @@ fn a_clearing_gives_every_segment_back() {
             store(&area, &[b'k', u8::try_from(round % 30).expect("few")], &some(round));
         }
         assert!(open_for(&area, SMALL).is_some());
-        area.clear(me(0)).expect("nobody is in the way");
+        area.clear(owner(0)).expect("nobody is in the way");
         assert_eq!((open_for(&area, SMALL), open_for(&area, MAIN)), (None, None));
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let mut free = 0;
         for _ in 0..wanted {
@@ -252,13 +252,13 @@ fn a_clearing_gives_every_segment_back() {
 fn a_touch_between_a_copy_and_its_slot_is_kept() {
     once(|| {
         let area = area();
-        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        let stored = write(&area, owner(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
         let segment = segment_of(&area, b"key");
         seal(&area, 0);
         between_copy_and_slot(&area, |area| {
             let key = area.key(b"key", false);
-            assert_eq!(area.touch(me(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+            assert_eq!(area.touch(owner(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
         });
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(find(&area, &area.key(b"key", false)).expires_ms, 5_000);
@@ -285,7 +285,7 @@ fn what_was_appended_before_a_clearing_is_not_published_after_it() {
     once(|| {
         let area = area();
         store(&area, b"other", &some(1));
-        between_copy_and_slot(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+        between_copy_and_slot(&area, |area| area.clear(owner(1)).expect("nobody is in the way"));
         store(&area, b"key", &some(2));
         // It was appended again, to a segment of the current epoch.
         assert_eq!(get(&area, b"key"), Some(some(2)));
@@ -299,9 +299,9 @@ fn a_lock_of_the_living_is_waited_for_and_not_for_ever() {
     once(|| {
         let area = area();
         let _held = bucket(&area, 1, b"key");
-        for (me, most) in [(me(0), 1_100), (me(0).hurried(), 40)] {
+        for (owner, most) in [(owner(0), 1_100), (owner(0).hurried(), 40)] {
             let begin = area.ground.now();
-            let written = write(&area, me, b"key", &some(1), WriteMode::Set, FOREVER);
+            let written = write(&area, owner, b"key", &some(1), WriteMode::Set, FOREVER);
             assert_eq!(written, Err(OpError::Busy(Holder::Running)));
             let waited = area.ground.now() - begin;
             assert!(waited < Duration::from_millis(most), "{waited:?}");
@@ -316,7 +316,7 @@ fn all_slots_of_a_record_follow_it_or_go() {
         let mut area = area();
         let value = some(1);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
+        let appended = area.append(owner(0), SMALL, &draft, &Now::at(1)).expect("room");
         publish(&area, b"key", &appended);
         put_slot(&area, b"key", appended.offset);
         let segment = appended.segment;
@@ -339,7 +339,7 @@ fn a_write_leaves_one_slot_of_its_key() {
         store(&area, b"key", &some(1));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &draft, &Now::at(1)).expect("room"));
+        publish(&area, b"key", &area.append(owner(0), MAIN, &draft, &Now::at(1)).expect("room"));
         assert_eq!(area.slots_of(0).len(), 2);
         store(&area, b"key", &some(3));
         assert_eq!(area.slots_of(0).len(), 1);
@@ -358,7 +358,7 @@ fn a_record_in_doubt_is_not_found_before_it_is_published() {
         put_slot(&area, b"key", next_offset(&area));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
+        let appended = area.append(owner(1), SMALL, &draft, &Now::at(1)).expect("room");
         assert_eq!(get(&area, b"key"), None, "it may never be published");
         publish(&area, b"key", &appended);
         assert_eq!(get(&area, b"key"), Some(some(2)));
@@ -391,7 +391,7 @@ fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
         let next = area.geometry.segment_start(1) + other - area.geometry.segments;
         put_slot(&area, key, next);
         let older = draft(&area, key, &value);
-        publish(&area, key, &area.append(me(0), SMALL, &older, &Now::at(1)).expect("room"));
+        publish(&area, key, &area.append(owner(0), SMALL, &older, &Now::at(1)).expect("room"));
         restart(&mut area);
         seal(&area, 0);
         assert_eq!(open_for(&area, SMALL), Some(1));
@@ -409,10 +409,10 @@ fn what_a_slot_that_leads_astray_hides_is_not_shown() {
         let mut area = area_of(Numbers { segments: 24, ..numbers() });
         let value = some(2);
         let newer = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), SMALL, &newer, &Now::at(1)).expect("room"));
+        publish(&area, b"key", &area.append(owner(0), SMALL, &newer, &Now::at(1)).expect("room"));
         let value = some(1);
         let older = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &older, &Now::at(1)).expect("room"));
+        publish(&area, b"key", &area.append(owner(0), MAIN, &older, &Now::at(1)).expect("room"));
         let segment = segment_of(&area, b"key");
         restart(&mut area);
         assert_eq!(get(&area, b"key"), Some(some(2)));
@@ -442,8 +442,8 @@ fn a_wrong_count_is_corrected_by_who_finds_it_out() {
             (Live { entries: 1, bytes: 8 }, Cause::Sparse),
         ] {
             seal(&area, 0);
-            area.correct_live(me(0), segment, area.live_sum(segment), wrong);
-            let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+            area.correct_live(owner(0), segment, area.live_sum(segment), wrong);
+            let recycler = area.lock_recycler(owner(0)).expect("nobody is in the way");
             let choice = Choice { segment, cause, most_bytes: wrong.bytes };
             let recycled = recycler.recycle(choice, 0, &mut Reserve::default(), 1);
             assert_eq!(recycled, Ok(Recycled::Miscounted(live.bytes)));

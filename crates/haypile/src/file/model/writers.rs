@@ -1,7 +1,7 @@
 //! Several who write one key.
 
 use super::{
-    Model, area, area_of, check, delete, die, eight_keys_of, get, me, numbers, parts_of, set,
+    Model, area, area_of, check, delete, die, eight_keys_of, get, numbers, owner, parts_of, set,
     spawn, value_of, write,
 };
 use crate::file::area::Area;
@@ -11,9 +11,9 @@ use crate::write::{WriteMode, Written};
 
 const KEY: u8 = 0;
 
-fn set_key(area: &Area<Model>, place: u8, mode: WriteMode) -> Written {
-    let value = value_of(KEY, place, 0);
-    set(area, place.into(), b"key", &value, mode).expect("room")
+fn set_key(area: &Area<Model>, slot: u8, mode: WriteMode) -> Written {
+    let value = value_of(KEY, slot, 0);
+    set(area, slot.into(), b"key", &value, mode).expect("room")
 }
 
 fn assert_whole(area: &Area<Model>) {
@@ -25,8 +25,8 @@ fn of_many_who_add_one_does() {
     check(
         || {
             let area = area();
-            let adders = [0, 1, 2]
-                .map(|place| spawn(&area, move |area| set_key(area, place, WriteMode::Add)));
+            let adders =
+                [0, 1, 2].map(|slot| spawn(&area, move |area| set_key(area, slot, WriteMode::Add)));
             let written = adders.map(|adder| adder.join(&area));
             assert_eq!(written.iter().filter(|written| **written == Written::Stored).count(), 1);
             assert_whole(&area);
@@ -42,7 +42,7 @@ fn a_key_that_is_deleted_last_is_gone_whatever_was_written_before() {
         || {
             let area = area();
             let others =
-                [0, 1].map(|place| spawn(&area, move |area| set_key(area, place, WriteMode::Set)));
+                [0, 1].map(|slot| spawn(&area, move |area| set_key(area, slot, WriteMode::Set)));
             for other in others {
                 assert_eq!(other.join(&area), Written::Stored);
             }
@@ -62,7 +62,7 @@ fn entries_are_counted_again_while_others_write() {
             assert_eq!(set_key(&area, 0, WriteMode::Set), Written::Stored);
             area.invalidate_counts();
             let writer = spawn(&area, |area| set_key(area, 1, WriteMode::Set));
-            area.recount_after_deaths(me(0));
+            area.recount_after_deaths(owner(0));
             assert_eq!(writer.join(&area), Written::Stored);
             assert_eq!(area.live().entries, 1);
         },
@@ -78,8 +78,8 @@ fn what_a_dead_owner_holds_is_taken_by_one() {
             assert_eq!(set_key(&area, 0, WriteMode::Set), Written::Stored);
             std::mem::forget(super::bucket(&area, 3, b"key"));
             die(&area, 3);
-            let others = [0, 1, 2]
-                .map(|place| spawn(&area, move |area| set_key(area, place, WriteMode::Set)));
+            let others =
+                [0, 1, 2].map(|slot| spawn(&area, move |area| set_key(area, slot, WriteMode::Set)));
             // A read waits for nobody.
             assert_whole(&area);
             for other in others {
@@ -98,24 +98,24 @@ fn buckets_that_take_and_give_back_the_same_lines_keep_their_entries() {
     check(
         || {
             let area = area_of(Numbers { buckets: 2, overflows: 1, segments: 24, ..numbers() });
-            let writers = [0, 1_u8].map(|place| {
-                let keys = eight_keys_of(&area, place.into());
+            let writers = [0, 1_u8].map(|slot| {
+                let keys = eight_keys_of(&area, slot.into());
                 spawn(&area, move |area| {
                     for round in 0..3 {
                         for key in &keys {
-                            let value = value_of(*key, place, round);
-                            let added = set(area, place.into(), &[*key], &value, WriteMode::Set);
+                            let value = value_of(*key, slot, round);
+                            let added = set(area, slot.into(), &[*key], &value, WriteMode::Set);
                             assert_eq!(added, Ok(Written::Stored));
                         }
                         // The eighth may have taken the room of another.
                         let there = |key: &u8| {
                             let value = get(area, &[*key])?;
-                            assert_eq!(parts_of(*key, &value), (place, round));
+                            assert_eq!(parts_of(*key, &value), (slot, round));
                             Some(())
                         };
                         assert!(keys.iter().filter_map(there).count() >= 7);
                         for key in &keys {
-                            let _ = delete(area, place.into(), &[*key]);
+                            let _ = delete(area, slot.into(), &[*key]);
                         }
                     }
                 })
@@ -135,11 +135,12 @@ fn a_touch_is_not_undone_by_moving() {
     check(
         || {
             let area = area();
-            let stored = write(&area, me(0), b"key", &value_of(KEY, 0, 0), WriteMode::Set, 1_000);
+            let stored =
+                write(&area, owner(0), b"key", &value_of(KEY, 0, 0), WriteMode::Set, 1_000);
             assert_eq!(stored, Ok(Written::Stored));
             let toucher = spawn(&area, |area| {
                 let key = area.key(b"key", false);
-                assert_eq!(area.touch(me(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+                assert_eq!(area.touch(owner(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
             });
             for round in 0..40 {
                 let value = value_of(1, 0, round);

@@ -19,7 +19,7 @@ const FIRST: u64 = 16;
 #[derive(Debug)]
 pub(in crate::file) struct Claim<'a, G: Ground> {
     area: &'a Area<G>,
-    me: Owner,
+    owner: Owner,
     line: u32,
     hash: u64,
     /// The process that has it, and not a child that was forked while it was held.
@@ -46,24 +46,24 @@ impl<G: Ground> Area<G> {
     /// too long.
     pub(in crate::file) fn claim(
         &self,
-        me: Owner,
+        owner: Owner,
         hash: u64,
         take_over: Option<Token>,
     ) -> Result<Claimed<'_, G>, OpError> {
         let line = self.claim_line(hash);
         let at = self.geometry.claim(line);
-        let _held = self.lock(me, at)?;
+        let _held = self.lock(owner, at)?;
         let mut free = None;
         for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
-            let owner = self.owner_of_claim(entry);
-            if owner == Token::NOBODY || !self.is_alive(owner) {
+            let holder = self.owner_of_claim(entry);
+            if holder == Token::NOBODY || !self.is_alive(holder) {
                 free.get_or_insert(entry);
             } else if self.ground.load(entry, Ordering::Relaxed) == hash
                 && !mutant::is_on("every-process-computes")
             {
                 // Of the threads of this process, flights decide which one computes.
-                if take_over != Some(owner) && owner != me.token {
-                    return Ok(Claimed::Taken(owner));
+                if take_over != Some(holder) && holder != owner.token {
+                    return Ok(Claimed::Taken(holder));
                 }
                 free = Some(entry);
                 break;
@@ -75,9 +75,9 @@ impl<G: Ground> Area<G> {
         self.ground.store(entry + 8, 0, IN_ORDER);
         self.ground.store(entry, hash, IN_ORDER);
         crash::point("claim.named");
-        self.ground.store(entry + 8, u64::from(me.token.0), IN_ORDER);
+        self.ground.store(entry + 8, u64::from(owner.token.0), IN_ORDER);
         crash::point("claim.taken");
-        Ok(Claimed::Held(Claim { area: self, me, line, hash, process: process::generation() }))
+        Ok(Claimed::Held(Claim { area: self, owner, line, hash, process: process::generation() }))
     }
 
     /// The owner of a claim; the upper half of the word is unused.
@@ -119,7 +119,7 @@ impl<G: Ground> Drop for Claim<'_, G> {
         for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
             // Only another process that has taken it over changes the claim of a living owner.
             if self.area.ground.load(entry, Ordering::Relaxed) == self.hash
-                && self.area.ground.exchange(entry + 8, u64::from(self.me.token.0), 0).is_ok()
+                && self.area.ground.exchange(entry + 8, u64::from(self.owner.token.0), 0).is_ok()
             {
                 break;
             }

@@ -191,8 +191,8 @@ pub(in crate::file) struct Pinning<'p> {
     /// Values of this length and longer ones are read in place.
     pub(in crate::file) least_bytes: u64,
     pub(in crate::file) pins: &'p Pins,
-    /// A place of this process. One without any copies all values.
-    pub(in crate::file) place: Option<u32>,
+    /// An owner slot of this process. One without any copies all values.
+    pub(in crate::file) owner_slot: Option<u32>,
     /// The entries that were verified before, if each is to be verified once.
     pub(in crate::file) verified: Option<&'p Verified>,
 }
@@ -233,7 +233,7 @@ impl Area<Mapped> {
         &'a self,
         key: &Key<'_>,
         seen: &Seen,
-        Pinning { least_bytes, pins, place, .. }: Pinning<'_>,
+        Pinning { least_bytes, pins, owner_slot, .. }: Pinning<'_>,
     ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
         let is_long = self
             .record(seen.slot, seen.segment)
@@ -241,7 +241,7 @@ impl Area<Mapped> {
         // Of a run from before a loss of power, a part may be free to be refilled.
         let is_sure =
             self.origin(seen.segment) == Origin::Sure || mutant::is_on("doubtful-values-pinned");
-        let Some(place) = place.filter(|_| is_long && is_sure) else {
+        let Some(owner_slot) = owner_slot.filter(|_| is_long && is_sure) else {
             return Ok(None);
         };
         if let Some(pin) = pins.shared(seen.segment) {
@@ -259,7 +259,7 @@ impl Area<Mapped> {
         let Some(counted) = pins.add(segments, self.most_pinned_by_a_process()) else {
             return Ok(None);
         };
-        let Some(Held { record, seen, pin: lock }) = self.hold(key, seen, place)? else {
+        let Some(Held { record, seen, pin: lock }) = self.hold(key, seen, owner_slot)? else {
             return Ok(None);
         };
         if !self.count_pin(seen.segment) {
@@ -319,9 +319,9 @@ impl<G: Ground> Area<G> {
         &self,
         key: &Key<'_>,
         seen: &Seen,
-        place: u32,
+        owner_slot: u32,
     ) -> Result<Option<Held<G::Pin<'_>>>, OpError> {
-        let Some(pin) = self.ground.pin(seen.segment, place) else {
+        let Some(pin) = self.ground.pin(seen.segment, owner_slot) else {
             return Ok(None);
         };
         // A process that recycles sets the state, and asks for the pins then.

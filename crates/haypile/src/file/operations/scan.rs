@@ -50,12 +50,12 @@ impl<G: Ground> Area<G> {
     /// Counts again what slots point to, for a process has died since that was done: each death can
     /// leave a count off by one. A loss of power leaves any counts. Where a process is in the way, or others
     /// change a segment each time that it is counted, the counts stay in doubt.
-    pub(in crate::file) fn recount_after_deaths(&self, me: Owner) {
+    pub(in crate::file) fn recount_after_deaths(&self, owner: Owner) {
         let deaths = self.ground.load(header::DEATHS, Ordering::Relaxed);
         let recounted = self.ground.load(header::RECOUNTED, Ordering::Relaxed);
         let mut is_counted = vec![false; self.geometry.numbers.segments as usize];
         for _ in 0..RECOUNTS {
-            if self.recount(me.hurried(), &mut is_counted).is_err() {
+            if self.recount(owner.hurried(), &mut is_counted).is_err() {
                 break;
             }
             if is_counted.iter().all(|is_counted| *is_counted) {
@@ -101,7 +101,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Counts once, and notes the segments that nobody changed in the meantime.
-    fn recount(&self, me: Owner, is_counted: &mut [bool]) -> Result<(), OpError> {
+    fn recount(&self, owner: Owner, is_counted: &mut [bool]) -> Result<(), OpError> {
         let before = self.live_sums();
         let mut counted = vec![Live::default(); before.len()];
         for bucket in 0..self.geometry.numbers.buckets {
@@ -109,7 +109,7 @@ impl<G: Ground> Area<G> {
             let locked = if mutant::is_on("counts-slots-without-their-locks") {
                 None
             } else {
-                Some(self.lock_bucket_number(me, bucket)?)
+                Some(self.lock_bucket_number(owner, bucket)?)
             };
             for slot in self.slots_of(bucket) {
                 if let Some((segment, bytes)) = self.counting(bucket, slot) {
@@ -119,7 +119,7 @@ impl<G: Ground> Area<G> {
             drop(locked);
         }
         // Others count as well, and free segments are filled again, but not while this one has the lock.
-        let _recycler = self.lock_recycler(me)?;
+        let _recycler = self.lock_recycler(owner)?;
         // Nothing has changed since, or it was seen as it was at some moment in between.
         let sums = before.into_iter().zip(self.live_sums());
         for (segment, ((before, now), counted)) in (0..).zip(sums.zip(counted)) {
@@ -129,7 +129,7 @@ impl<G: Ground> Area<G> {
             }
             *is_counted = true;
             if Live::decode(before) != counted && !self.holds_nothing(segment) {
-                self.correct_live(me, segment, before, counted);
+                self.correct_live(owner, segment, before, counted);
             }
         }
         Ok(())
@@ -170,8 +170,8 @@ impl<G: Ground> Area<G> {
     }
 
     /// Makes all that was written before invisible.
-    pub(in crate::file) fn clear(&self, me: Owner) -> Result<(), OpError> {
-        let _recycler = self.lock_recycler(me)?;
+    pub(in crate::file) fn clear(&self, owner: Owner) -> Result<(), OpError> {
+        let _recycler = self.lock_recycler(owner)?;
         let epochs = (0..self.geometry.numbers.segments).map(|segment| self.entry(segment).epoch());
         // A loss of power can leave segments of a later epoch than the header's; damage, of the last.
         let epochs: HashSet<u64> = epochs.chain([self.epoch()]).collect();
@@ -185,7 +185,7 @@ impl<G: Ground> Area<G> {
         }
         for lane in 0..self.geometry.numbers.lanes {
             // What is open is of the old epoch, and nothing is appended to it any more.
-            if let Some(mut held) = self.lock_if_free(me, self.geometry.lane(lane)) {
+            if let Some(mut held) = self.lock_if_free(owner, self.geometry.lane(lane)) {
                 held.set_payload(0);
             }
         }

@@ -54,7 +54,7 @@ impl<G: Ground> Area<G> {
     /// Writes an entry if the condition holds.
     pub(in crate::file) fn write(
         &self,
-        me: Owner,
+        owner: Owner,
         write: &Write<'_>,
     ) -> Result<WriteOutcome, OpError> {
         let now = write.now;
@@ -87,7 +87,7 @@ impl<G: Ground> Area<G> {
         // After the checksum was computed, which takes as long as the bucket takes to come.
         let old = if is_plain { self.guess(key.hash) } else { found };
         let queue = self.queue_for(&key, old, expires_ms, now);
-        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
+        let (appended, mut bucket, epoch) = self.append_in_epoch(owner, queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
         let simple = bucket.find_simply(&key, epoch);
         let (found, readable) = if let Some(simple) = simple {
@@ -119,14 +119,14 @@ impl<G: Ground> Area<G> {
         let at = if let Some(simple) = simple {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Some(old) = &simple.entry {
-                self.remove_live(me, old.record.segment, old.record.head.bytes());
+                self.remove_live(owner, old.record.segment, old.record.head.bytes());
             }
             simple.at
         } else {
-            self.place_for(me, &mut bucket, &found)?
+            self.place_for(owner, &mut bucket, &found)?
         };
         let slot = appended.publishable(key.hash, frequency);
-        self.add_live(me, appended.segment, appended.head.bytes());
+        self.add_live(owner, appended.segment, appended.head.bytes());
         crash::point("set.counted");
         bucket.put(at, slot);
         if simple.is_none() && !mutant::is_on("write-leaves-other-slots") {
@@ -153,20 +153,20 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     fn append_in_epoch<'a>(
         &'a self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
-        let appended = self.append(me, queue, draft, now)?;
-        let bucket = self.lock_bucket(me, draft.key.hash)?;
+        let appended = self.append(owner, queue, draft, now)?;
+        let bucket = self.lock_bucket(owner, draft.key.hash)?;
         let epoch = self.epoch();
         if self.is_of_epoch(&appended, epoch) {
             return Ok((appended, bucket, epoch));
         }
         drop((appended, bucket));
         // As in `lock`.
-        let again = self.append_again(me, queue, draft, now)?;
+        let again = self.append_again(owner, queue, draft, now)?;
         Ok(again)
     }
 
@@ -175,7 +175,7 @@ impl<G: Ground> Area<G> {
     #[cold]
     fn append_again<'a>(
         &'a self,
-        me: Owner,
+        owner: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
@@ -183,8 +183,8 @@ impl<G: Ground> Area<G> {
         let mut wait = Wait::default();
         loop {
             wait.again(&self.ground, Holder::Running)?;
-            let appended = self.append(me, queue, draft, now)?;
-            let bucket = self.lock_bucket(me, draft.key.hash)?;
+            let appended = self.append(owner, queue, draft, now)?;
+            let bucket = self.lock_bucket(owner, draft.key.hash)?;
             let epoch = self.epoch();
             if self.is_of_epoch(&appended, epoch) {
                 return Ok((appended, bucket, epoch));
@@ -201,14 +201,14 @@ impl<G: Ground> Area<G> {
     /// was there is not counted any more.
     fn place_for(
         &self,
-        me: Owner,
+        owner: Owner,
         bucket: &mut Bucket<'_, G>,
         found: &Matches,
     ) -> Result<u64, OpError> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Meaning::Entry(record) = first.meaning {
-                self.remove_live(me, record.segment, record.head.bytes());
+                self.remove_live(owner, record.segment, record.head.bytes());
             }
             return Ok(first.at);
         }
@@ -219,12 +219,12 @@ impl<G: Ground> Area<G> {
         bucket.drop_hidden(at, coldest)?;
         match self.live_record(coldest, self.epoch()) {
             Some(record) if !self.is_in_doubt(record.segment) => {
-                self.remove_live(me, record.segment, record.head.bytes());
+                self.remove_live(owner, record.segment, record.head.bytes());
             }
             _ => self.invalidate_counts(),
         }
-        self.count(me.counting(), Event::Eviction, 1);
-        self.count(me.counting(), Counter::Crowded, 1);
+        self.count(owner.counting(), Event::Eviction, 1);
+        self.count(owner.counting(), Counter::Crowded, 1);
         Ok(at)
     }
 
@@ -240,7 +240,7 @@ impl<G: Ground> Area<G> {
     /// Deletes an entry, if it has this version where one is given; says whether it did.
     pub(in crate::file) fn delete(
         &self,
-        me: Owner,
+        owner: Owner,
         key: &Key<'_>,
         version: Option<u64>,
         now: &Now<'_>,
@@ -248,7 +248,7 @@ impl<G: Ground> Area<G> {
         if self.search(key, None)? == Search::Nothing {
             return Ok(false);
         }
-        let mut bucket = self.lock_bucket(me, key.hash)?;
+        let mut bucket = self.lock_bucket(owner, key.hash)?;
         let found = bucket.find(key, self.epoch())?;
         let entry = bucket.readable(key, &found)?;
         let was_there = entry.is_some_and(|found| now.is_before(self.expires_ms(&found.record)));
@@ -268,12 +268,12 @@ impl<G: Ground> Area<G> {
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
     pub(in crate::file) fn touch(
         &self,
-        me: Owner,
+        owner: Owner,
         key: &Key<'_>,
         expires_ms: u64,
         now: &Now<'_>,
     ) -> Result<Option<bool>, OpError> {
-        let bucket = self.lock_bucket(me, key.hash)?;
+        let bucket = self.lock_bucket(owner, key.hash)?;
         let found = bucket.find(key, self.epoch())?;
         let found = bucket.readable(key, &found)?;
         let Some(found) = found.filter(|found| now.is_before(self.expires_ms(&found.record)))

@@ -133,8 +133,8 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// As [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written next.
     fn prefetch_to_write(&self, at: u64, bytes: u64);
 
-    /// Whether the process that took this place is there.
-    fn is_taken(&self, place: u32) -> bool;
+    /// Whether the process that took this owner slot is there.
+    fn is_taken(&self, slot: u32) -> bool;
 
     /// Whether a process was stopped or frozen from outside; `false` where that cannot be seen.
     fn is_halted(&self, process: ProcessId) -> bool;
@@ -144,7 +144,7 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
 
     /// Says to all processes that the one which has this place reads values of a segment in place, until the
     /// result is dropped; `None` where that cannot be.
-    fn pin(&self, segment: u32, place: u32) -> Option<Self::Pin<'_>>;
+    fn pin(&self, segment: u32, slot: u32) -> Option<Self::Pin<'_>>;
 
     /// A time that does not go back.
     fn now(&self) -> Duration;

@@ -124,9 +124,9 @@ pub(in crate::file) fn fill_holes(
             let kernel = kernel::open(path, true).and_then(|file| Kernel::new(file, path, true));
             let kernel = kernel.map_err(io_error)?;
             let attaching = kernel.start_attaching().map_err(io_error)?;
-            let places = header.geometry.numbers.places;
+            let owner_slots = header.geometry.numbers.owner_slots;
             // Those who use it have filled it; and what they write now must not become zeros.
-            if attaching.is_none() || kernel.is_any_place_taken(places).map_err(io_error)? {
+            if attaching.is_none() || kernel.is_any_slot_taken(owner_slots).map_err(io_error)? {
                 return Ok(());
             }
             fill_with_zeros(file, bytes).map_err(|error| failed(path, bytes, error))

@@ -36,13 +36,13 @@ const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 /// Why a session only reads, though its process wants to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
-    /// Other processes have all places.
+    /// Other processes have all owner slots.
     Crowded,
     /// The file system has too little free space for what would be written.
     LowSpace,
 }
 
-/// A mapped file, and the places that this process has in it.
+/// A mapped file, and the owner slots that this process has in it.
 #[derive(Debug)]
 pub(in crate::file) struct Session {
     pub(in crate::file) area: Area<Mapped>,
@@ -161,9 +161,9 @@ impl Session {
         if self.area.believable_live().is_some() {
             return;
         }
-        // Held until the end: a place that was given back would make its locks a dead owner's.
+        // Held until the end: an owner slot that was given back would make its locks a dead owner's.
         if let Some(taken) = owners.take(&self.area, now_ms) {
-            self.area.recount_after_deaths(taken.me);
+            self.area.recount_after_deaths(taken.owner);
         }
     }
 
@@ -182,12 +182,12 @@ impl Session {
     }
 
     fn crowded_out(&self, path: &Path) -> FileError {
-        let places = self.area.geometry.numbers.places;
+        let slots = self.area.geometry.numbers.owner_slots;
         let path = path.to_owned();
-        let asked = (0..places).map(|place| self.area.ground.kernel.is_place_taken(place));
+        let asked = (0..slots).map(|slot| self.area.ground.kernel.is_slot_taken(slot));
         match asked.collect::<io::Result<Vec<bool>>>() {
             Ok(taken) if taken.iter().all(|is_taken| *is_taken) => {
-                FileError::Crowded { path, places }
+                FileError::Crowded { path, slots }
             }
             Ok(_) => FileError::LockedOut(path),
             Err(source) => FileError::Io { path, source },
@@ -215,12 +215,12 @@ impl Session {
         SessionHold(Arc::clone(&self.holds))
     }
 
-    /// Gives the places of this process back.
-    pub(in crate::file) fn leave_places(&self) {
+    /// Gives the owner slots of this process back.
+    pub(in crate::file) fn leave_slots(&self) {
         if let Some(owners) = &self.owners {
             // Waits for threads that write.
             let may_store =
-                !self.has_low_space() || mutant::is_on("places-given-back-without-space");
+                !self.has_low_space() || mutant::is_on("owner-slots-given-back-without-space");
             owners.leave(&self.area, may_store);
         }
     }
@@ -234,7 +234,7 @@ impl Session {
             if !self.pins.close() {
                 return false;
             }
-            self.leave_places();
+            self.leave_slots();
             self.area.ground.kernel.let_go();
             leaving.has_left = true;
             leaving.in_progress = PendingOperations::of(page);
@@ -272,8 +272,8 @@ impl Session {
 }
 
 impl Area<Mapped> {
-    /// Takes a place, and the stamp of all that use the file at this time; if there is nobody else,
-    /// installs that of this boot. `None`: other processes have all places.
+    /// Takes an owner slot, and the stamp of all that use the file at this time; if there is nobody else,
+    /// installs that of this boot. `None`: other processes have all owner slots.
     fn attach(&mut self, path: &Path, now_ms: u64) -> Result<Option<Owners>, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let attaching = self.ground.kernel.start_attaching().map_err(io_error)?;
@@ -297,8 +297,8 @@ impl Area<Mapped> {
 
     fn agree_on_stamp(&mut self) -> io::Result<()> {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
-        let places = self.geometry.numbers.places;
-        let is_used = self.ground.kernel.is_any_place_taken(places)?;
+        let slots = self.geometry.numbers.owner_slots;
+        let is_used = self.ground.kernel.is_any_slot_taken(slots)?;
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
             self.stamp = installed;
         } else if installed != self.stamp {
@@ -335,8 +335,8 @@ impl Area<Mapped> {
     /// none that can be seen, and no proof that the file is as it was left, everything is verified.
     fn observe(&mut self) {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
-        let places = self.geometry.numbers.places;
-        if self.ground.kernel.is_any_place_taken(places).unwrap_or(false) {
+        let slots = self.geometry.numbers.owner_slots;
+        if self.ground.kernel.is_any_slot_taken(slots).unwrap_or(false) {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.verifies_all = true;

@@ -123,7 +123,7 @@ impl Sessions {
         OperationGuard::begin(&self.page)
     }
 
-    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no place of
+    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no owner slot of
     /// its own.
     pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
         OperationGuard::begin_in_passing(&self.page)
@@ -229,7 +229,7 @@ impl Sessions {
         // Where that fails, the old file is still a cache.
         if let Ok(session) = self.open_again(operation, current) {
             if session.reads_only == Some(ReadsOnly::Crowded) {
-                self.try_for_a_place(operation);
+                self.try_to_attach(operation);
             }
             if let Some(owners) = &session.owners {
                 owners.keep_own(&session.area, now_ms);
@@ -240,8 +240,8 @@ impl Sessions {
         }
     }
 
-    /// Opens the file for writing, if there is a place again.
-    fn try_for_a_place(&self, operation: OperationId) {
+    /// Opens the file for writing, if there is an owner slot again.
+    fn try_to_attach(&self, operation: OperationId) {
         let _opening = Opening::begin(&self.page);
         let opened = Session::open(&self.path, &self.wanted, self.verifies_all);
         if let Some(session) = opened.ok().filter(|session| session.reads_only.is_none()) {
@@ -298,9 +298,9 @@ impl Sessions {
         }
         // SAFETY: as in `get`; a session was put before.
         let current = unsafe { &*self.current() };
-        // To give a place back is a write.
-        let keeps_places = current.reads_only == Some(ReadsOnly::LowSpace)
-            && !mutant::is_on("places-given-back-without-space");
+        // To give an owner slot back is a write.
+        let keeps_slots = current.reads_only == Some(ReadsOnly::LowSpace)
+            && !mutant::is_on("owner-slots-given-back-without-space");
         let mut link = &current.before;
         loop {
             let session = link.load(Ordering::Relaxed);
@@ -313,7 +313,7 @@ impl Sessions {
                     keep(session);
                     continue;
                 }
-            } else if !(keeps_places && other.owners.is_some()) && other.let_go(&self.page) {
+            } else if !(keeps_slots && other.owners.is_some()) && other.let_go(&self.page) {
                 link.store(next, Ordering::Release);
                 // SAFETY: `put` made it; no operation in progress, and nothing that outlives one, uses
                 // it, and it is no longer linked.
@@ -344,14 +344,14 @@ impl Sessions {
     pub(in crate::file) fn claim<'a>(
         &'a self,
         session: &Session,
-        me: Owner,
+        owner: Owner,
         hash: u64,
         take_over: Option<Token>,
     ) -> Result<ClaimOutcome<'a>, OpError> {
         let hold = session.hold();
         // SAFETY: no session is freed that is held, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
-        Ok(match session.area.claim(me, hash, take_over)? {
+        Ok(match session.area.claim(owner, hash, take_over)? {
             Claimed::Held(claim) => ClaimOutcome::Held(HeldClaim { _claim: claim, _hold: hold }),
             Claimed::Taken(owner) => ClaimOutcome::Taken(owner),
             Claimed::NoRoom => ClaimOutcome::NoRoom,
@@ -424,7 +424,7 @@ impl Drop for Sessions {
             let other = unsafe { &*session };
             let next = other.before.load(Ordering::Relaxed);
             if other.is_own() {
-                other.leave_places();
+                other.leave_slots();
                 // SAFETY: it is dropped once: nobody borrows `self` any more.
                 drop(unsafe { Box::from_raw(session) });
             } else {
@@ -534,8 +534,9 @@ mod tests {
         let claim = {
             let using = setting.sessions.begin();
             let session = setting.sessions.get(&using).expect("a session");
-            let owners = session.owners.as_ref().expect("places");
-            let claimed = owners.as_process(|me| setting.sessions.claim(session, me, 7, None));
+            let owners = session.owners.as_ref().expect("owner slots");
+            let claimed =
+                owners.as_process(|owner| setting.sessions.claim(session, owner, 7, None));
             let Some(Ok(ClaimOutcome::Held(claim))) = claimed else { panic!("nobody else has it") };
             claim
         };
