@@ -14,7 +14,9 @@
 //! | `operations` | operations on one key, on all of them, and single flight |
 //! | `process` | files, a process and its threads, and children |
 //! | `reader`, `store`, `copied_store`, `inspect`, `opener`, `builder` | the [`Store`](crate::Store), and a file seen from outside |
-//! | `model` | the model checker |
+//!
+//! The model checker runs the protocol in `tests/model`, which is a module of this one, so that it
+//! sees what is private.
 
 mod area;
 mod builder;
@@ -28,6 +30,7 @@ mod index;
 mod inspect;
 mod log;
 #[cfg(all(test, shuttle))]
+#[path = "../../tests/model/mod.rs"]
 mod model;
 mod opener;
 mod operations;
