@@ -14,7 +14,8 @@ use crate::file::format::header::{self, Header};
 use crate::file::format::layout::SLOTS;
 use crate::file::format::segment::{Live, SegmentKind};
 use crate::file::format::slot::Slot;
-use crate::file::operations::read::Search;
+use crate::file::operations::census::Census;
+use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::Ground;
 use crate::file::process::copied::{self, Copied};
 use crate::file::process::create::{Compressed, Wanted};
@@ -138,9 +139,9 @@ impl FileCheck {
 fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) -> FileStat {
     let mut counted = Counted::default();
     for slot in 0..area.geometry.numbers.owner_slots {
-        counted.add(&area.counted(slot), &Counted::default());
+        counted.add(&area.owner_slot(slot).counted(), &Counted::default());
     }
-    let live = area.live_for_sure();
+    let live = Census::of(area).live_for_sure();
     let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
     let is_filled =
         |kind| matches!(kind, SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling);
@@ -301,7 +302,7 @@ fn verdict<G: Ground>(area: &Area<G>, bucket: u32, slot: Slot) -> Verdict {
                     Verdict::Damaged("the record is of another key")
                 } else if record.head.checksum(key.hash, &value) != area.checksum_of(&record) {
                     Verdict::Damaged("the record is damaged: its checksum is another")
-                } else if !matches!(area.search(&key, None), Ok(Search::Found(_))) {
+                } else if !matches!(Lookup::new(area, &key).search(None), Ok(Search::Found(_))) {
                     Verdict::Changed
                 } else {
                     Verdict::Whole(segment, record.head.bytes())

@@ -31,12 +31,15 @@ use crate::file::format::owner_slot::SLOT_STAMP;
 use crate::file::format::segment::SMALL;
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::index::bucket::Bucket;
-use crate::file::log::append::{Appended, Draft};
+use crate::file::log::append::{Appended, Appender, Draft};
+use crate::file::log::lane::Lanes;
 use crate::file::log::recycle::Recycled;
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice};
-use crate::file::operations::read::{Search, Seen};
-use crate::file::operations::write::{Expiry, Write, WriteOutcome};
+use crate::file::log::sweep::Sweeper;
+use crate::file::operations::read::{Lookup, Search, Seen};
+use crate::file::operations::write::{Expiry, Write, WriteOutcome, Writer};
 use crate::file::platform::ground::{Checked, Ground, IN_ORDER, exchange_orders};
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
@@ -305,6 +308,21 @@ fn die(area: &Area<Model>, slot: u32) {
     area.ground.dead.lock().expect("no panic").insert(slot, view);
 }
 
+fn appender(area: &Area<Model>, slot: u32) -> Appender<'_, Model> {
+    Appender::new(area, owner(slot))
+}
+
+/// Does a part of the sweep, unless another thread does one.
+fn sweep_on(area: &Area<Model>, owner: Owner) {
+    if let Some(sweeper) = Sweeper::of(area, owner) {
+        sweeper.sweep_on();
+    }
+}
+
+fn clear(area: &Area<Model>, owner: Owner) {
+    Recycler::lock(area, owner).expect("nobody is in the way").clear();
+}
+
 fn owner(slot: u32) -> Owner {
     Owner::new(slot, Token::new(slot, 1))
 }
@@ -329,7 +347,7 @@ fn write(
 ) -> Result<Written, OpError> {
     let written = write_alone(area, owner, key, value, mode, expires_ms);
     if area.upkeep.is_due() {
-        area.keep_up(owner, 1);
+        Appender::new(area, owner).keep_up(1);
     }
     written
 }
@@ -348,7 +366,7 @@ fn write_alone(
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
         let write = Write { key, value, mode, expiry, version, now: &Now::at(1) };
-        if let WriteOutcome::Written(written) = area.write(owner, &write)? {
+        if let WriteOutcome::Written(written) = Writer::new(area, owner).write(&write)? {
             return Ok(written);
         }
     }
@@ -356,20 +374,21 @@ fn write_alone(
 
 fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
-    match area.search(&area.key(key, false), Some(&mut value)).expect("memory") {
+    match Lookup::new(area, &area.key(key, false)).search(Some(&mut value)).expect("memory") {
         Search::Found(_) => Some(value),
         Search::Nothing | Search::Contended | Search::Damaged => None,
     }
 }
 
 fn delete(area: &Area<Model>, slot: u32, key: &[u8]) -> bool {
-    area.delete(owner(slot), &area.key(key, false), None, &Now::at(1))
+    Writer::new(area, owner(slot))
+        .delete(&area.key(key, false), None, &Now::at(1))
         .expect("nobody is in the way")
 }
 
 /// The entry that readers find.
 fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
-    match area.search(key, None) {
+    match Lookup::new(area, key).search(None) {
         Ok(Search::Found(seen)) => seen,
         other => panic!("{other:?}"),
     }
@@ -377,7 +396,7 @@ fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
 
 /// The segment that is open for a queue, in the first lane that has one.
 fn open_for(area: &Area<Model>, queue: u32) -> Option<u32> {
-    area.open_segments().find(|segment| area.entry(*segment).state().queue == queue)
+    Lanes::of(area).open_segments().find(|segment| area.entry(*segment).state().queue == queue)
 }
 
 /// The segment that the record of a key is in.
@@ -387,7 +406,7 @@ fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
 
 /// Makes a free segment one that can be appended to.
 fn begin(area: &Area<Model>, slot: u32, segment: u32) {
-    let recycler = area.lock_recycler(owner(slot)).expect("nobody is in the way for long");
+    let recycler = Recycler::lock(area, owner(slot)).expect("nobody is in the way for long");
     assert_eq!(recycler.begin(SMALL, segment, 1), Ok(true));
 }
 
@@ -396,13 +415,13 @@ fn seal(area: &Area<Model>, slot: u32) {
     let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
     let free = free.expect("few are used");
     begin(area, slot, free);
-    area.name(owner(slot), SMALL, free).expect("nobody is in the way");
+    appender(area, slot).name(SMALL, free).expect("nobody is in the way");
 }
 
 /// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
 fn empty(area: &Area<Model>, slot: u32, segment: u32, cause: Cause) -> Recycled {
     let mut reserve = Reserve::default();
-    let recycler = area.lock_recycler(owner(slot)).expect("nobody is in the way for long");
+    let recycler = Recycler::lock(area, owner(slot)).expect("nobody is in the way for long");
     let recycled = recycler.recycle(Choice::of(segment, cause), 0, &mut reserve, 1);
     recycler.publish(&reserve);
     recycled.expect("nobody is in the way")
@@ -414,7 +433,7 @@ fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {
 }
 
 fn bucket<'a>(area: &'a Area<Model>, slot: u32, key: &[u8]) -> Bucket<'a, Model> {
-    area.lock_bucket(owner(slot), area.key(key, false).hash).expect("free")
+    Bucket::lock(area, owner(slot), area.key(key, false).hash).expect("free")
 }
 
 /// Lets one more slot of a key point to a record.

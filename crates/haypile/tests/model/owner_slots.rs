@@ -8,7 +8,8 @@ use shuttle::sync::atomic::AtomicU64;
 use super::{FOREVER, area, bucket, check, get, owner, parts_of, set, spawn, value_of, write};
 use crate::file::format::header;
 use crate::file::format::owner_slot::{INCARNATION, SLOT_STAMP};
-use crate::file::operations::claims::Claimed;
+use crate::file::operations::census::Census;
+use crate::file::operations::claims::{ClaimKey, Claimed};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
@@ -22,7 +23,8 @@ fn a_lock_of_who_has_just_come_is_not_taken_over() {
                 spawn(&area, move |area| {
                     // As the kernel's lock, which nobody else has.
                     let process = ProcessId { number: slot, namespace: 0 };
-                    let owner = area.settle(u32::try_from(slot).expect("few"), process, 1);
+                    let owner =
+                        area.owner_slot(u32::try_from(slot).expect("few")).settle(process, 1);
                     for round in 0..3 {
                         let value = value_of(0, u8::try_from(slot).expect("few"), round);
                         let written = write(area, owner, b"key", &value, WriteMode::Set, FOREVER);
@@ -35,7 +37,7 @@ fn a_lock_of_who_has_just_come_is_not_taken_over() {
             }
             let _ = parts_of(0, &get(&area, b"key").expect("it was written"));
             assert_eq!(area.ground.load(header::DEATHS, Ordering::Relaxed), 0);
-            assert_eq!(area.live().entries, 1);
+            assert_eq!(Census::of(&area).live().entries, 1);
         },
         500,
     );
@@ -77,7 +79,10 @@ fn one_process_computes_and_the_others_find_its_value() {
                 spawn(&area, move |area| {
                     let hash = area.key(b"key", false).hash;
                     while get(area, b"key").is_none() {
-                        match area.claim(owner(slot.into()), hash, None).expect("free") {
+                        match ClaimKey::new(area, hash)
+                            .claim(owner(slot.into()), None)
+                            .expect("free")
+                        {
                             Claimed::Held(_claim) => {
                                 if get(area, b"key").is_some() {
                                     return;
@@ -88,7 +93,7 @@ fn one_process_computes_and_the_others_find_its_value() {
                                 assert_eq!(set, Ok(Written::Stored));
                             }
                             Claimed::Taken(owner) => {
-                                while area.has_claim(hash, owner) {
+                                while ClaimKey::new(area, hash).is_held_by(owner) {
                                     area.ground.pause(0);
                                 }
                             }
@@ -123,9 +128,9 @@ fn an_owner_that_ends_before_it_has_its_slot_loses_no_jump() {
                 let stamp = area.geometry.owner_slot(3) + SLOT_STAMP;
                 area.ground.store(stamp, area.stamp - 1, Ordering::Relaxed);
                 area.ground.stores_left.store(stores, Ordering::SeqCst);
-                let _ = area.settle(3, process, 1);
+                let _ = area.owner_slot(3).settle(process, 1);
                 area.ground.stores_left.store(u64::MAX, Ordering::SeqCst);
-                let _ = area.settle(3, process, 1);
+                let _ = area.owner_slot(3).settle(process, 1);
                 let jump = 1 + (area.stamp & 0xF_FFFF);
                 assert!(incarnation(&area) >= before + jump, "after {stores} stores");
             }

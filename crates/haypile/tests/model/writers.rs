@@ -7,6 +7,9 @@ use super::{
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
+use crate::file::operations::census::Census;
+use crate::file::operations::read::Lookup;
+use crate::file::operations::write::Writer;
 use crate::write::{WriteMode, Written};
 
 const KEY: u8 = 0;
@@ -30,7 +33,7 @@ fn of_many_who_add_one_does() {
             let written = adders.map(|adder| adder.join(&area));
             assert_eq!(written.iter().filter(|written| **written == Written::Stored).count(), 1);
             assert_whole(&area);
-            assert_eq!(area.live().entries, 1);
+            assert_eq!(Census::of(&area).live().entries, 1);
         },
         500,
     );
@@ -48,7 +51,7 @@ fn a_key_that_is_deleted_last_is_gone_whatever_was_written_before() {
             }
             assert!(delete(&area, 2, b"key"));
             assert_eq!(get(&area, b"key"), None);
-            assert_eq!(area.live().entries, 0);
+            assert_eq!(Census::of(&area).live().entries, 0);
         },
         500,
     );
@@ -62,9 +65,9 @@ fn entries_are_counted_again_while_others_write() {
             assert_eq!(set_key(&area, 0, WriteMode::Set), Written::Stored);
             area.invalidate_counts();
             let writer = spawn(&area, |area| set_key(area, 1, WriteMode::Set));
-            area.recount_after_deaths(owner(0));
+            Census::of(&area).recount_after_deaths(owner(0));
             assert_eq!(writer.join(&area), Written::Stored);
-            assert_eq!(area.live().entries, 1);
+            assert_eq!(Census::of(&area).live().entries, 1);
         },
         2_000,
     );
@@ -86,7 +89,7 @@ fn what_a_dead_owner_holds_is_taken_by_one() {
                 assert_eq!(other.join(&area), Written::Stored);
             }
             assert_whole(&area);
-            assert_eq!(area.live().entries, 1);
+            assert_eq!(Census::of(&area).live().entries, 1);
         },
         300,
     );
@@ -123,7 +126,7 @@ fn buckets_that_take_and_give_back_the_same_lines_keep_their_entries() {
             for writer in writers {
                 writer.join(&area);
             }
-            assert_eq!(area.live().entries, 0);
+            assert_eq!(Census::of(&area).live().entries, 0);
         },
         60,
     );
@@ -140,14 +143,17 @@ fn a_touch_is_not_undone_by_moving() {
             assert_eq!(stored, Ok(Written::Stored));
             let toucher = spawn(&area, |area| {
                 let key = area.key(b"key", false);
-                assert_eq!(area.touch(owner(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+                assert_eq!(
+                    Writer::new(area, owner(1)).touch(&key, 5_000, &Now::at(1)),
+                    Ok(Some(true))
+                );
             });
             for round in 0..40 {
                 let value = value_of(1, 0, round);
                 assert_eq!(set(&area, 0, b"other", &value, WriteMode::Set), Ok(Written::Stored));
             }
             toucher.join(&area);
-            let found = area.search(&area.key(b"key", false), None).expect("memory");
+            let found = Lookup::new(&area, &area.key(b"key", false)).search(None).expect("memory");
             let super::Search::Found(seen) = found else {
                 panic!("it fits");
             };

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::file::format::segment::{
-    EPOCH, EXPIRY, GENERATION, OPENED, Origin, STAMP, STATE, State, USED,
+    EPOCH, EXPIRY, GENERATION, OPENED, Origin, STAMP, STATE, SegmentKind, State, USED,
 };
 use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
@@ -144,6 +144,15 @@ impl<'a, G: Ground> Entry<'a, G> {
         let next = self.load(GENERATION).wrapping_add(1);
         let order = mutant::order("generation-raised", Ordering::Release);
         self.line.store(GENERATION, next, order);
+    }
+
+    /// Notes that nothing is appended to it any more, unless somebody empties it already.
+    pub(in crate::file) fn seal(&self) {
+        let word = self.state_word();
+        let state = State::decode(word);
+        if state.kind == SegmentKind::Open {
+            self.exchange_state(word, State { kind: SegmentKind::Sealed, ..state });
+        }
     }
 
     /// Frees it.

@@ -160,30 +160,27 @@ impl<G: Ground> Area<G> {
 
     /// The number of the process that a token names, if it was seen to be stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
-        let process = self.process_of(token.owner_slot()?);
+        let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)
     }
 
     /// Whether a token names no owner that there can be, which the file alone tells: garbage, or an
     /// owner of an earlier boot, or one whose owner slot has another since.
     fn is_void(&self, token: Token) -> bool {
-        let owner_slot =
-            token.owner_slot().filter(|owner_slot| *owner_slot < self.geometry.numbers.owner_slots);
-        owner_slot.is_none_or(|owner_slot| {
-            self.is_of_earlier_stamp(owner_slot) || !token.is_of(self.incarnation(owner_slot))
+        let slots = self.geometry.numbers.owner_slots;
+        let number = token.owner_slot().filter(|number| *number < slots);
+        number.is_none_or(|number| {
+            let slot = self.owner_slot(number);
+            slot.has_earlier_stamp() || !token.is_of(slot.incarnation())
         })
-    }
-
-    fn incarnation(&self, owner_slot: u32) -> u64 {
-        self.ground.load(self.geometry.owner_slot(owner_slot), Ordering::Relaxed)
     }
 
     /// Whether the process that a token names is there.
     pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
-        let Some(owner_slot) = token.owner_slot().filter(|_| !self.is_void(token)) else {
+        let Some(number) = token.owner_slot().filter(|_| !self.is_void(token)) else {
             return false;
         };
         // Read again after the kernel was asked: the owner slot may have got its next owner in between.
-        self.ground.is_taken(owner_slot) && token.is_of(self.incarnation(owner_slot))
+        self.ground.is_taken(number) && token.is_of(self.owner_slot(number).incarnation())
     }
 }

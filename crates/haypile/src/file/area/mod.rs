@@ -6,7 +6,8 @@ pub(in crate::file) mod lock;
 pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
 pub(in crate::file) mod pins;
-mod records;
+pub(in crate::file) mod records;
+pub(in crate::file) mod segments;
 pub(in crate::file) mod sweep;
 pub(in crate::file) mod upkeep;
 pub(in crate::file) mod wait;
@@ -168,12 +169,6 @@ impl<G: Ground> Area<G> {
         } else {
             self.ground.add(at, by);
         }
-    }
-
-    /// All counters of an owner slot.
-    pub(in crate::file) fn counted(&self, slot: u32) -> Counted {
-        let at = self.geometry.owner_slot(slot);
-        Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
     }
 
     /// Has entries counted again by the next operation that asks for a count: something other than

@@ -79,57 +79,57 @@ pub(in crate::file) struct Bucket<'a, G: Ground> {
     held: Held<'a, G>,
 }
 
-impl<G: Ground> Area<G> {
-    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
-    #[inline(always)]
-    pub(in crate::file) fn lock_bucket(
-        &self,
-        owner: Owner,
-        hash: u64,
-    ) -> Result<Bucket<'_, G>, OpError> {
-        self.lock_bucket_number(owner, self.geometry.bucket_of(hash))
+/// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
+/// Nobody else changes links at the same time, so that it would stay so. Returns whether the first
+/// link is such a one; it is left to the caller.
+#[cold]
+fn mend<G: Ground>(area: &Area<G>, number: u32, link: u32) -> bool {
+    // Nearly all of those that go on have one more line.
+    let next = area.follow(number, link);
+    if next.is_some_and(|(_, word)| word.payload() == 0) {
+        return false;
     }
-
-    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
-    #[inline(always)]
-    pub(in crate::file) fn lock_bucket_number(
-        &self,
-        owner: Owner,
-        number: u32,
-    ) -> Result<Bucket<'_, G>, OpError> {
-        let mut held = self.lock(owner, self.geometry.bucket(number))?;
-        crash::point("bucket.locked");
-        if held.payload() != 0 && self.mend(number, held.payload()) {
-            held.set_payload(0);
-        }
-        Ok(Bucket { area: self, owner, number, held })
+    let (count, last) = count_lines(area.lines(number, link));
+    if count > 1 && LockWord(area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
+        let word = LockWord::new(Token(number + 1), 0);
+        area.ground.store(last, word.0, IN_ORDER);
     }
-
-    /// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
-    /// Nobody else changes links at the same time, so that it would stay so. Returns whether the first
-    /// link is such a one; it is left to the caller.
-    #[cold]
-    fn mend(&self, number: u32, link: u32) -> bool {
-        // Nearly all of those that go on have one more line.
-        let next = self.follow(number, link);
-        if next.is_some_and(|(_, word)| word.payload() == 0) {
-            return false;
-        }
-        let (count, last) = count_lines(self.lines(number, link));
-        if count > 1 && LockWord(self.ground.load(last, Ordering::Relaxed)).payload() != 0 {
-            let word = LockWord::new(Token(number + 1), 0);
-            self.ground.store(last, word.0, IN_ORDER);
-        }
-        count == 1
-    }
+    count == 1
 }
 
-/// The number of lines, and where the last begins.
+/// Returns the number of lines, and where the last begins.
 fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
     lines.fold((0, 0), |(count, _), line| (count + 1, line))
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
+    /// Locks the bucket of a hash.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn lock(
+        area: &'a Area<G>,
+        owner: Owner,
+        hash: u64,
+    ) -> Result<Self, OpError> {
+        Self::lock_number(area, owner, area.geometry.bucket_of(hash))
+    }
+
+    /// Locks the bucket of this number.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn lock_number(
+        area: &'a Area<G>,
+        owner: Owner,
+        number: u32,
+    ) -> Result<Self, OpError> {
+        let mut held = area.lock(owner, area.geometry.bucket(number))?;
+        crash::point("bucket.locked");
+        if held.payload() != 0 && mend(area, number, held.payload()) {
+            held.set_payload(0);
+        }
+        Ok(Self { area, owner, number, held })
+    }
+
     /// Where each line begins, the bucket's own first.
     pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
@@ -440,19 +440,5 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
         crash::point("bucket.line-unlinked");
         area.ground.store(last, 0, mutant::order("line-given-back", Ordering::Release));
-    }
-}
-
-impl<G: Ground> Area<G> {
-    /// The record of a slot, if it is of this epoch.
-    pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
-        if slot.is_empty() {
-            return None;
-        }
-        let segment = self.segment_of(slot)?;
-        if self.entry(segment).epoch() != epoch {
-            return None;
-        }
-        self.record(slot, segment)
     }
 }

@@ -7,6 +7,7 @@ use crate::file::crash;
 use crate::file::format::layout::LINE_BYTES;
 use crate::file::format::segment::{Live, Origin, State};
 use crate::file::format::slot::Slot;
+use crate::file::index::bucket::Bucket;
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
@@ -116,7 +117,7 @@ impl<G: Ground> Recycler<'_, G> {
             self.note_progress_of(number);
             self.entry(segment).raise_expiry(candidate.expires_ms);
             // The holder of the lock may have counted a slot that it has not written yet.
-            let bucket = self.lock_bucket(self.owner, candidate.hash)?;
+            let bucket = Bucket::lock(self, self.owner, candidate.hash)?;
             if bucket.find_slot(candidate.slot).is_some() {
                 live.count(candidate.bytes());
             }
@@ -194,7 +195,7 @@ impl<G: Ground> Recycler<'_, G> {
         frequency: u64,
     ) -> Result<Kept, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.owner, candidate.hash)?;
+        let mut bucket = Bucket::lock(self, self.owner, candidate.hash)?;
         appended.drop_aliases(&mut bucket, candidate.hash)?;
         let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
         if mutant::is_on("copy-published-though-overwritten") {
@@ -231,7 +232,7 @@ impl<G: Ground> Recycler<'_, G> {
         now_ms: u64,
     ) -> Result<Dropped, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.owner, candidate.hash)?;
+        let mut bucket = Bucket::lock(self, self.owner, candidate.hash)?;
         let is_expired = self.expires_ms(record) <= now_ms;
         let seemed_expired = candidate.expires_ms <= now_ms;
         if is_current && seemed_expired && !is_expired && !mutant::is_on("drop-misses-a-touch") {

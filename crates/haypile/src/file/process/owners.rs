@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::file::area::owners::VERSIONS_END;
+use crate::file::area::owners::OwnerSlot;
+use crate::file::area::records::VERSIONS_END;
 use crate::file::area::{Area, Counting, Owner};
 use crate::file::format::counter::Counted;
 use crate::file::format::header;
-use crate::file::format::owner_slot::{LEFT, STATE, TAKEN};
 use crate::file::format::record::MAX_VERSION;
-use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::Lock;
 use crate::file::platform::mapped::Mapped;
@@ -113,7 +113,7 @@ struct Changes {
 impl Owners {
     /// Takes the first slot. `None`: other processes have all of them.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
-        let Some(slot) = area.take_slot(now_ms, false)? else {
+        let Some(slot) = TakenSlot::take(area, now_ms, false)? else {
             return Ok(None);
         };
         let owners = Self {
@@ -209,7 +209,7 @@ impl Owners {
         };
         let count = self.count();
         if count < MAX_SLOTS
-            && let Ok(Some(slot)) = area.take_slot(now_ms, true)
+            && let Ok(Some(slot)) = TakenSlot::take(area, now_ms, true)
         {
             self.put(count, slot);
         }
@@ -233,7 +233,7 @@ impl Owners {
         }
         self.count.store(last, Ordering::Release);
         if let Some(slot) = work.slot.take() {
-            area.leave(&slot, true, &mut changes.counted);
+            slot.leave(area, true, &mut changes.counted);
         }
     }
 
@@ -262,70 +262,60 @@ impl Owners {
         changes.have_left = true;
         for cell in &self.all {
             if let Some(slot) = cell.work.lock().slot.take() {
-                area.leave(&slot, may_store, &mut changes.counted);
+                slot.leave(area, may_store, &mut changes.counted);
             }
         }
     }
 }
 
 impl TakenSlot {
-    /// Adds what was counted since it was taken.
-    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
-        counted.add(&area.counted(self.owner.slot), &self.before);
-    }
-}
-
-impl Area<Mapped> {
     /// Takes a free slot. An extra one only while more than half of them are free.
-    fn take_slot(&self, now_ms: u64, is_extra: bool) -> io::Result<Option<TakenSlot>> {
-        let slots = self.geometry.numbers.owner_slots;
-        let is_left = |slot: &u32| {
-            self.ground.load(self.geometry.owner_slot(*slot) + STATE, Ordering::Relaxed) == LEFT
-        };
+    fn take(area: &Area<Mapped>, now_ms: u64, is_extra: bool) -> io::Result<Option<Self>> {
+        let slots = area.geometry.numbers.owner_slots;
+        let is_left = |number: &u32| area.owner_slot(*number).is_left();
         if is_extra && (0..slots).filter(is_left).count() <= slots as usize / 2 {
             return Ok(None);
         }
         // Those that were left first; then those whose owners have died.
         let left = (0..slots).filter(is_left);
-        let all = left.chain((0..slots).filter(|slot| !is_left(slot)));
-        for slot in all {
-            if self.ground.kernel.is_slot_taken(slot)? {
+        for number in left.chain((0..slots).filter(|number| !is_left(number))) {
+            if area.ground.kernel.is_slot_taken(number)? {
                 continue;
             }
-            if let Some(lock) = self.ground.kernel.lock_slot(slot)? {
-                return Ok(Some(self.occupy(slot, lock, now_ms)));
+            if let Some(lock) = area.ground.kernel.lock_slot(number)? {
+                let slot = area.owner_slot(number);
+                let owner = slot.settle(ProcessId::own(), now_ms);
+                return Ok(Some(Self { owner, _lock: lock, before: slot.counted() }));
             }
         }
         Ok(None)
     }
 
-    /// Counts the deaths of owners whose slots nobody has taken since: each may have left a count of entries
-    /// wrong. Where a slot cannot be locked, that is left to the next call.
-    pub(in crate::file) fn note_deaths(&self) {
-        let state = |slot: u32| self.geometry.owner_slot(slot) + STATE;
-        let seems_taken = |slot| self.ground.load(state(slot), Ordering::Relaxed) == TAKEN;
-        for slot in self.used_owner_slots().filter(|slot| seems_taken(*slot)) {
-            // Only the owner of a slot changes its state.
-            if !self.ground.is_taken(slot)
-                && let Ok(Some(_lock)) = self.ground.kernel.lock_slot(slot)
-                && seems_taken(slot)
-            {
-                self.ground.add(header::DEATHS, 1);
-                self.ground.store(state(slot), LEFT, IN_ORDER);
-            }
+    /// Marks the slot as left, and adds what was counted in it. Dropping it releases the lock.
+    fn leave(&self, area: &Area<Mapped>, may_store: bool, counted: &mut Counted) {
+        self.add_to(area, counted);
+        if may_store {
+            area.owner_slot(self.owner.slot).set_left();
         }
     }
 
-    fn occupy(&self, slot: u32, lock: Lock, now_ms: u64) -> TakenSlot {
-        let owner = self.settle(slot, ProcessId::own(), now_ms);
-        TakenSlot { owner, _lock: lock, before: self.counted(slot) }
+    /// Adds what was counted since it was taken.
+    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
+        counted.add(&area.owner_slot(self.owner.slot).counted(), &self.before);
     }
+}
 
-    /// Marks a slot as left, and adds what was counted in it. Dropping it releases the lock.
-    fn leave(&self, slot: &TakenSlot, may_store: bool, counted: &mut Counted) {
-        slot.add_to(self, counted);
-        if may_store {
-            self.ground.store(self.geometry.owner_slot(slot.owner.slot) + STATE, LEFT, IN_ORDER);
+/// Notes the deaths of owners whose slots nobody has taken since: each may have left a count of entries
+/// wrong. Where a slot cannot be locked, that is left to the next call.
+pub(in crate::file) fn note_deaths(area: &Area<Mapped>) {
+    for slot in area.used_owner_slots().filter(OwnerSlot::seems_taken) {
+        // Only the owner of a slot changes its state.
+        if !area.ground.is_taken(slot.number)
+            && let Ok(Some(_lock)) = area.ground.kernel.lock_slot(slot.number)
+            && slot.seems_taken()
+        {
+            area.ground.add(header::DEATHS, 1);
+            slot.set_left();
         }
     }
 }

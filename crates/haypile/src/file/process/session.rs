@@ -12,9 +12,10 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::file::area::Area;
-use crate::file::area::owners::VERSIONS_END;
+use crate::file::area::records::VERSIONS_END;
 use crate::file::crash;
 use crate::file::format::header::{self, Header};
+use crate::file::operations::census::Census;
 use crate::file::operations::pin::Pins;
 use crate::file::operations::verified::Verified;
 use crate::file::platform::filesystem::{self, FreeSpace};
@@ -25,7 +26,7 @@ use crate::file::platform::map::{Access, Map};
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{self, Opened, Wanted};
 use crate::file::process::error::FileError;
-use crate::file::process::owners::Owners;
+use crate::file::process::owners::{Owners, note_deaths};
 use crate::file::process::quiescence::{MarkPages, PendingOperations};
 use crate::mutant;
 
@@ -157,13 +158,13 @@ impl Session {
     /// Corrects wrong counts of entries, if this process writes.
     pub(in crate::file) fn recount(&self, now_ms: impl Fn() -> u64) {
         let Some(owners) = &self.owners else { return };
-        self.area.note_deaths();
-        if self.area.believable_live().is_some() {
+        note_deaths(&self.area);
+        if Census::of(&self.area).believable_live().is_some() {
             return;
         }
         // Held until the end: an owner slot that was given back would make its locks a dead owner's.
         if let Some(taken) = owners.take(&self.area, now_ms) {
-            self.area.recount_after_deaths(taken.owner);
+            Census::of(&self.area).recount_after_deaths(taken.owner);
         }
     }
 

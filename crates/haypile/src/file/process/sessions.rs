@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::file::area::{Key, OpError, Owner};
 use crate::file::format::slot::Token;
-use crate::file::operations::claims::{Claim, Claimed};
+use crate::file::operations::claims::{Claim, ClaimKey, Claimed};
 use crate::file::operations::pin::{Pinning, Reading};
-use crate::file::operations::read::Seen;
+use crate::file::operations::read::{Lookup, Seen};
 use crate::file::platform::kernel::FileId;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{Compressed, Wanted};
@@ -336,7 +336,7 @@ impl Sessions {
     ) -> Result<Reading<'a>, OpError> {
         // SAFETY: no session is freed in which a value is pinned, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
-        session.area.pin(key, seen, pinning)
+        Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
     /// Claims a key, as [`Area::claim`](crate::file::area::Area::claim). The claim keeps the session.
@@ -351,7 +351,7 @@ impl Sessions {
         let hold = session.hold();
         // SAFETY: no session is freed that is held, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
-        Ok(match session.area.claim(owner, hash, take_over)? {
+        Ok(match ClaimKey::new(&session.area, hash).claim(owner, take_over)? {
             Claimed::Held(claim) => ClaimOutcome::Held(HeldClaim { _claim: claim, _hold: hold }),
             Claimed::Taken(owner) => ClaimOutcome::Taken(owner),
             Claimed::NoRoom => ClaimOutcome::NoRoom,
