@@ -8,7 +8,7 @@
 //! | `crash`, `hooks` | steps at which tests end or stop the process, and what tests decide |
 //! | `format` | the bytes: offsets, and the meaning of words |
 //! | `platform` | what the protocol stands on, as the trait `Ground`; the same of a real file, with nearly all `unsafe` |
-//! | `area` | the file as words: geometry, segment entries, records, owners, and locks that outlive their owners |
+//! | `area` | the file as words: geometry, segment entries, records, owner slots, and locks that outlive their owners |
 //! | `index` | buckets and the slots in them, and which of these are believed after a loss of power |
 //! | `log` | appending, and making room |
 //! | `operations` | operations on one key, on all of them, and single flight |

@@ -75,7 +75,7 @@ impl<G: Ground> Area<G> {
 
     /// Takes the lock at this word if nobody holds it who is alive.
     pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
-        // Who sees an owner sees since when it has its owner slot.
+        // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
         if word.token() == Token::NOBODY {
             return self.try_lock(owner, at, word);
@@ -97,7 +97,7 @@ impl<G: Ground> Area<G> {
         let mut seen = LockWord(0);
         let mut looks = 0;
         for times in 0.. {
-            // Who sees an owner sees since when it has its owner slot.
+            // Whoever reads an owner's token then reads the slot as that owner took it.
             let order = mutant::order("owner-read", Ordering::Acquire);
             let word = LockWord(self.ground.load(at, order));
             if word.token() == Token::NOBODY {
@@ -164,8 +164,8 @@ impl<G: Ground> Area<G> {
         self.ground.is_halted(process).then_some(process.number)
     }
 
-    /// Whether a token names no owner that there can be, which the file alone tells: garbage, or an
-    /// owner of an earlier boot, or one whose owner slot has another since.
+    /// Returns whether the file alone shows that the owner of a token is gone: the token is garbage, or of
+    /// an earlier boot, or its slot has another owner since.
     fn is_void(&self, token: Token) -> bool {
         let slots = self.geometry.numbers.owner_slots;
         let number = token.owner_slot().filter(|number| *number < slots);
@@ -175,7 +175,7 @@ impl<G: Ground> Area<G> {
         })
     }
 
-    /// Whether the process that a token names is there.
+    /// Returns whether the process that a token names is alive.
     pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
         let Some(number) = token.owner_slot().filter(|_| !self.is_void(token)) else {
             return false;

@@ -27,7 +27,10 @@ use entry::Entry;
 use sweep::SweepState;
 use upkeep::Upkeep;
 
-/// The mapped file: the methods of the protocol are in the other modules of this folder.
+/// The mapped file: its geometry, its words, and the locks in it.
+///
+/// A method that needs a lock, or the right of an owner, belongs to the type that has it: `Bucket`,
+/// `LockedLane`, `Recycler`, `Appender`, `Sweeper`, `Writer`.
 #[derive(Debug)]
 pub(in crate::file) struct Area<G> {
     pub(in crate::file) ground: G,
@@ -42,14 +45,14 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) upkeep: Upkeep,
 }
 
-/// The writer: an owner slot of this process.
+/// An owner slot of this process, which a thread writes with.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Owner {
     pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
     /// Whether it has other choices than to wait for a lock, and takes one of these instead.
     pub(in crate::file) is_hurried: bool,
-    /// Whether the owner slot is that of the calling thread, so that only this thread counts there.
+    /// Whether only the calling thread counts in the slot.
     pub(in crate::file) is_own: bool,
 }
 
@@ -156,7 +159,7 @@ impl<G: Ground> Area<G> {
         Entry::at(&self.ground, self.geometry.segment_entry(segment))
     }
 
-    /// Raises one of the counters of an owner slot.
+    /// Adds to one of the counters of an owner slot.
     #[inline]
     pub(in crate::file) fn count(&self, counting: Counting, counter: impl Into<Counter>, by: u64) {
         let Some(at) = counter.into().at(counting.is_own) else {

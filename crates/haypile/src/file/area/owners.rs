@@ -87,7 +87,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.load(SINCE)
     }
 
-    /// Returns which of its owners the slot has.
+    /// Returns how many owners the slot has had.
     pub(in crate::file) fn incarnation(&self) -> u64 {
         self.load(INCARNATION)
     }

@@ -23,7 +23,7 @@ pub(in crate::file) const SWEPT: u64 = 280;
 /// The process that attaches, and its namespace. For people: the kernel's lock is what counts.
 pub(in crate::file) const ATTACHER: u64 = 288;
 pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
-/// No owner slot from this one on has ever been taken.
+/// The number of owner slots that have ever been taken, all of them the first.
 pub(in crate::file) const OWNER_SLOTS_USED: u64 = 304;
 pub(in crate::file) const RECYCLER: u64 = 320;
 pub(in crate::file) const SEQUENCE: u64 = 328;

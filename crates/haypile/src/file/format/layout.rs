@@ -5,7 +5,7 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 
 /// A line of the processor's cache, which regions are made of.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
-/// The length of an owner slot.
+/// The length of an owner slot in bytes.
 pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 320;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;

@@ -87,14 +87,14 @@ impl fmt::Debug for Slot {
 
 const OWNER_SLOT_BITS: u32 = 10;
 
-/// Names an owner: an owner slot, and which of its owners. Zero is nobody.
+/// The name of an owner: its owner slot, and the number of owners that the slot had before. Zero names nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Token(pub(in crate::file) u32);
 
 impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
-    /// The owner of a slot that had this number of owners before.
+    /// Returns the token of the owner of a slot that had this number of owners before.
     #[inline]
     pub(in crate::file) fn new(owner_slot: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
@@ -103,13 +103,13 @@ impl Token {
 
     const INCARNATIONS: u64 = (1 << (32 - OWNER_SLOT_BITS)) - 1;
 
-    /// Its owner slot; `None` of nobody.
+    /// Returns the number of its owner slot; `None` where it names nobody.
     #[inline]
     pub(in crate::file) fn owner_slot(self) -> Option<u32> {
         (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Whether it names the owner of this incarnation of its owner slot.
+    /// Returns whether it names the owner of this incarnation of its slot.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
         u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }

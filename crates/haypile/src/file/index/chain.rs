@@ -49,8 +49,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Visits every slot of a bucket, with its offset, until one yields an answer. Without the
-    /// lock, slots may move concurrently: only [`search`](Self::search) finds what is there for
-    /// sure.
+    /// lock, slots may move concurrently, and a scan can miss one.
     #[inline]
     pub(in crate::file) fn scan<T>(
         &self,

@@ -1,8 +1,7 @@
-//! Which lane an owner appends to.
+//! An owner's choice of the lane that it appends to.
 
-use crate::file::area::Holder;
-use crate::file::area::OpError;
 use crate::file::area::wait::Wait;
+use crate::file::area::{Holder, OpError};
 use crate::file::crash;
 use crate::file::format::lane::{self, LaneUse};
 use crate::file::log::append::Appender;
@@ -19,20 +18,20 @@ fn is_for(usage: Option<LaneUse>, queue: u32) -> bool {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Whether the lane of an owner for a queue is another owner's.
+    /// Returns whether the owner's lane for a queue is another owner's as well.
     pub(in crate::file) fn shares_lane(self, queue: u32) -> bool {
         let usage = self.remembered_lane(queue).and_then(|lane| Lanes::of(self.area).use_of(lane));
         usage.is_some_and(|usage| usage.user != self.owner.token)
     }
 
-    /// Lets an owner that shares a lane choose again.
+    /// Lets the owner choose a lane again, if it shares one.
     pub(in crate::file) fn leave_shared_lane(self, queue: u32) {
         if self.shares_lane(queue) {
             self.remember_lane(queue, None);
         }
     }
 
-    /// The lane that an owner last used for a queue.
+    /// Returns the lane that the owner last used for a queue.
     #[inline]
     fn remembered_lane(self, queue: u32) -> Option<u32> {
         let word = self.area.owner_slot(self.owner.slot).lanes();
@@ -44,7 +43,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         slot.set_lanes(lane::remember(slot.lanes(), queue, lane));
     }
 
-    /// Locks a lane of a queue, the one that this owner used before if it can.
+    /// Locks a lane of a queue: the one that the owner used before, if it can.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_lane(self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
@@ -70,12 +69,11 @@ impl<'a, G: Ground> Appender<'a, G> {
         }
     }
 
-    /// One attempt, which fails where others take lanes at the same time.
+    /// Tries once to choose a lane. It fails where others take lanes at the same time.
     fn try_choose_lane(self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
-        let seen: Vec<(u32, Option<LaneUse>)> = Lanes::of(self.area)
-            .numbers()
-            .map(|lane| (lane, Lanes::of(self.area).use_of(lane)))
-            .collect();
+        let lanes = Lanes::of(self.area);
+        let seen: Vec<(u32, Option<LaneUse>)> =
+            lanes.numbers().map(|lane| (lane, lanes.use_of(lane))).collect();
         let mine = Some(LaneUse { queue, user: self.owner.token });
         let own = seen.iter().filter(|(_, usage)| *usage == mine);
         let others = seen.iter().filter(|(_, usage)| is_for(*usage, queue) && *usage != mine);
@@ -157,8 +155,9 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
     /// names it, and others would append there as well.
     pub(in crate::file) fn forget_in_lanes(self, segment: u32) -> Result<(), OpError> {
-        for lane in Lanes::of(self.area).numbers() {
-            if Lanes::of(self.area).segment_of(lane) == Some(segment) {
+        let lanes = Lanes::of(self.area);
+        for lane in lanes.numbers() {
+            if lanes.segment_of(lane) == Some(segment) {
                 let mut held = LockedLane::lock(self.area, self.owner, lane)?;
                 if held.segment() == Some(segment) {
                     held.forget();

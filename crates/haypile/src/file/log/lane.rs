@@ -19,7 +19,7 @@ use crate::mutant;
 
 /// Halves of the word that says when a lane was last seen to change.
 const SEEN_MASK: u64 = 0xFFFF_FFFF;
-/// The lanes of a file, read without their locks.
+/// The lanes of a file, as they are read without their locks.
 #[derive(Debug)]
 pub(in crate::file) struct Lanes<'a, G> {
     area: &'a Area<G>,

@@ -1,4 +1,4 @@
-//! Which process computes which key: single flight across processes.
+//! Claims on keys: one process computes a key at a time.
 
 use std::sync::atomic::Ordering;
 

@@ -192,7 +192,7 @@ pub(in crate::file) struct Pinning<'p> {
     /// Values of this length and longer ones are read in place.
     pub(in crate::file) least_bytes: u64,
     pub(in crate::file) pins: &'p Pins,
-    /// An owner slot of this process. One without any copies all values.
+    /// An owner slot of this process. A process without one copies all values.
     pub(in crate::file) owner_slot: Option<u32>,
     /// The entries that were verified before, if each is to be verified once.
     pub(in crate::file) verified: Option<&'p Verified>,

@@ -156,8 +156,8 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(WriteOutcome::Written(Written::Stored))
     }
 
-    /// Whether a version is not above that of a record which was written under an earlier stamp, or
-    /// is the same. Such a record's version is noted.
+    /// Returns whether a version is not above that of a record which was written under an earlier stamp, or
+    /// is the same. Notes the version of such a record.
     #[inline]
     fn is_outrun(self, record: &Record, version: u64) -> bool {
         self.area.note_version(record);
@@ -214,8 +214,8 @@ impl<'a, G: Ground> Writer<'a, G> {
             || mutant::is_on("epoch-not-compared-under-the-lock")
     }
 
-    /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what
-    /// was there is not counted any more.
+    /// Returns where the slot of a new entry goes: where the key was found, or an empty slot, or that of an
+    /// entry that leaves for it. Takes the entry that was there off the counts.
     fn slot_for(self, bucket: &mut Bucket<'_, G>, found: &Matches) -> Result<u64, OpError> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
@@ -249,7 +249,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         }
     }
 
-    /// Deletes an entry, if it has this version where one is given; says whether it did.
+    /// Deletes an entry, if it has this version where one is given; returns whether it did.
     pub(in crate::file) fn delete(
         self,
         key: &Key<'_>,

@@ -133,7 +133,7 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// As [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written next.
     fn prefetch_to_write(&self, at: u64, bytes: u64);
 
-    /// Whether the process that took this owner slot is there.
+    /// Returns whether the process that took this owner slot is alive.
     fn is_taken(&self, slot: u32) -> bool;
 
     /// Whether a process was stopped or frozen from outside; `false` where that cannot be seen.

@@ -18,7 +18,7 @@ use crate::call::{Call, errno};
 use crate::file::platform::map::Anchor;
 use crate::mutant;
 
-/// The byte of the first owner slot.
+/// Offset of the byte that the first owner slot locks.
 const OWNER_SLOTS_AT: i64 = 1 << 62;
 /// The first byte of the first segment.
 const SEGMENTS_AT: i64 = OWNER_SLOTS_AT + (1 << 32);
@@ -231,7 +231,7 @@ impl Kernel {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
 
-    /// Whether any of the first `slots` owner slots is taken.
+    /// Returns whether any of the first `slots` owner slots is taken.
     pub(in crate::file) fn is_any_slot_taken(&self, slots: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT, slots.into())
     }
@@ -266,7 +266,7 @@ impl Kernel {
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
     }
 
-    /// Whether a process has an owner slot: only a write lock says so, which no process can hold that
+    /// Returns whether a process has an owner slot: only a write lock says so, which no process can hold that
     /// may only read the file.
     pub(in crate::file) fn is_slot_taken(&self, slot: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)

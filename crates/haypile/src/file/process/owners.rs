@@ -17,26 +17,26 @@ use crate::file::platform::kernel::Lock;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::threads;
 
-/// The most slots of one process.
+/// The maximum number of slots of one process.
 const MAX_SLOTS: usize = 16;
 /// An extra slot is given back after this number of checks in which no thread has used it.
 const IDLE_CHECKS: u32 = 16;
-/// Versions that a slot takes at once.
+/// The number of versions that an owner draws at once.
 const VERSIONS_AT_ONCE: u64 = 1024;
 
-/// A slot of the file that this process has taken.
+/// An owner slot that this process has taken.
 #[derive(Debug)]
 struct TakenSlot {
     owner: Owner,
     _lock: Lock,
-    /// The counts of the slot before it was taken.
+    /// Values of the slot's counters when it was taken.
     before: Counted,
 }
 
 /// The work of one thread at a time in a slot.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
-    /// None where the slot was given back.
+    /// None once the slot was given back.
     slot: Option<TakenSlot>,
     versions: std::ops::Range<u64>,
     /// The checks for idle owners that it stays for, unless it is used again.
@@ -104,7 +104,7 @@ pub(in crate::file) struct Owners {
 /// The owners that a process has had.
 #[derive(Debug, Default)]
 struct Changes {
-    /// The events that were counted in slots that were given back.
+    /// Sums of the counters of slots that were given back.
     counted: Counted,
     /// Whether all slots were given back.
     have_left: bool,
@@ -138,12 +138,12 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
-    /// The number of the first slot, by which the process pins segments. It may have been given back.
+    /// Returns the number of the first slot, by which the process pins segments. It may have been given back.
     pub(in crate::file) fn first_slot(&self) -> u32 {
         self.first.slot
     }
 
-    /// The slot that this thread counts in, alone where there is one for each thread.
+    /// Returns the slot that this thread counts in, alone where there is one for each thread.
     #[inline]
     pub(in crate::file) fn counting(&self) -> Counting {
         let (thread, count) = (threads::number(), self.count());
@@ -152,7 +152,7 @@ impl Owners {
         Counting { slot: self.all[number].counting.load(Ordering::Relaxed), is_own }
     }
 
-    /// An owner for this thread alone. More threads get more slots. `None`: all were given back.
+    /// Returns an owner for this thread alone. More threads get more slots. `None`: all were given back.
     #[inline]
     pub(in crate::file) fn take(
         &self,
@@ -162,7 +162,7 @@ impl Owners {
         self.take_own().or_else(|| self.take_any(area, now_ms))
     }
 
-    /// The owner that is this thread's, if there is one for each thread.
+    /// Returns the owner of this thread, if there is one for each thread.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn take_own(&self) -> Option<Taken<'_>> {
@@ -237,7 +237,7 @@ impl Owners {
         }
     }
 
-    /// The counts since they were taken.
+    /// Returns what was counted in the slots since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = self.changing.lock().counted;
         for cell in &self.all {
@@ -269,7 +269,7 @@ impl Owners {
 }
 
 impl TakenSlot {
-    /// Takes a free slot. An extra one only while more than half of them are free.
+    /// Takes a free slot; an extra one only while more than half of them are free.
     fn take(area: &Area<Mapped>, now_ms: u64, is_extra: bool) -> io::Result<Option<Self>> {
         let slots = area.geometry.numbers.owner_slots;
         let is_left = |number: &u32| area.owner_slot(*number).is_left();
