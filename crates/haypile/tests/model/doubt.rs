@@ -198,7 +198,7 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
             {
                 let mut bucket = bucket(&area, 0, b"key");
                 let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");
-                area.add_live(owner(0), appended.segment, appended.head.bytes());
+                area.add_live(0, appended.segment, appended.head.bytes());
                 bucket.put(behind, appended.publishable(draft.key.hash, 0));
             }
             drop(appended);

@@ -442,7 +442,7 @@ fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     let hash = area.key(key, false).hash;
     appended.drop_aliases(&mut bucket, hash).expect("memory");
     let at = bucket.vacancy().expect("a slot");
-    area.add_live(owner(0), appended.segment, appended.head.bytes());
+    area.add_live(0, appended.segment, appended.head.bytes());
     let slot = appended.publishable(hash, 0);
     bucket.put(at, slot);
 }

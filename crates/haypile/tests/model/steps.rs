@@ -458,7 +458,7 @@ fn a_wrong_count_is_corrected_by_who_finds_it_out() {
             (Live { entries: 1, bytes: 8 }, Cause::Sparse),
         ] {
             seal(&area, 0);
-            area.correct_live(owner(0), segment, area.live_sum(segment), wrong);
+            area.correct_live(0, segment, area.live_sum(segment), wrong);
             let recycler = Recycler::lock(&area, owner(0)).expect("nobody is in the way");
             let choice = Choice { segment, cause, most_bytes: wrong.bytes };
             let recycled = recycler.recycle(choice, 0, &mut Reserve::default(), 1);

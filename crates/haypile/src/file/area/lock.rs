@@ -158,7 +158,7 @@ impl<G: Ground> Area<G> {
         halted.or(is_over.then_some(Holder::Running))
     }
 
-    /// The number of the process that a token names, if it was seen to be stopped or frozen.
+    /// Returns the number of the process that a token names, if it was seen to be stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
         let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)

@@ -119,7 +119,7 @@ pub(in crate::file) struct Record {
 }
 
 impl<G: Ground> Area<G> {
-    /// The file on this ground, with a stamp that its users have not agreed on yet.
+    /// Returns the file on this ground, with a stamp that its users have not agreed on yet.
     pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
         Self {
             ground,
@@ -142,7 +142,7 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Whether another file has the path, or this process has let go of this one: its words are zero
+    /// Returns whether another file has the path, or this process has let go of this one: its words are zero
     /// then.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
@@ -180,7 +180,7 @@ impl<G: Ground> Area<G> {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }
 
-    /// The statistics, from these counts.
+    /// Returns the statistics, from these counts.
     pub(in crate::file) fn stats(&self, live: Live, counted: &Counted) -> Stats {
         let mut stats = Stats {
             entries: live.entries,

@@ -16,14 +16,14 @@ pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
 const PREFETCHED_BYTES: u64 = 192;
 
 impl<G: Ground> Area<G> {
-    /// The record that a slot points to; `None` of what cannot be one.
+    /// Returns the record that a slot points to; `None` of what cannot be one.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
-    /// The record at an offset in a segment, if there can be one. Its lengths are read once.
+    /// Returns the record at an offset in a segment, if there can be one. Its lengths are read once.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
@@ -42,14 +42,14 @@ impl<G: Ground> Area<G> {
         Some(Record { at, segment, head, salted })
     }
 
-    /// The bytes from the start of a segment to the end of its run.
+    /// Returns the bytes from the start of a segment to the end of its run.
     #[cold]
     fn run_bytes(&self, segment: u32) -> u64 {
         let run = self.run_from(segment, self.entry(segment).state());
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// Whether the record is of this key.
+    /// Returns whether the record is of this key.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes() == key.bytes.len() as u64
@@ -107,7 +107,7 @@ impl<G: Ground> Area<G> {
         self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
     }
 
-    /// The record of a slot, if it is of this epoch.
+    /// Returns the record of a slot, if it is of this epoch.
     pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
         if slot.is_empty() {
             return None;

@@ -82,7 +82,7 @@ pub(in crate::file) enum HeaderError {
 }
 
 impl Header {
-    /// The first bytes of a new file, whose empty index is swept.
+    /// Returns the first bytes of a new file, whose empty index is swept.
     pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
         let Numbers {
             owner_slots,

@@ -140,7 +140,7 @@ impl Geometry {
         }
     }
 
-    /// The layout that a header states, if a file of this size can have it.
+    /// Returns the layout that a header states, if a file of this size can have it.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
         let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
@@ -167,23 +167,23 @@ impl Geometry {
         1 << self.numbers.segment_log2
     }
 
-    /// The bytes of all segments.
+    /// Returns the bytes of all segments.
     pub(in crate::file) fn capacity_bytes(&self) -> u64 {
         u64::from(self.numbers.segments) << self.numbers.segment_log2
     }
 
-    /// Whether entries are kept apart by their TTL.
+    /// Returns whether entries are kept apart by their TTL.
     #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
-    /// The number of queues that entries are in.
+    /// Returns the number of queues that entries are in.
     pub(in crate::file) fn queues(&self) -> u32 {
         if self.has_classes() { QUEUES } else { QUEUES_WITHOUT_CLASSES }
     }
 
-    /// The most segments that a record can take.
+    /// Returns the most segments that a record can take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
@@ -194,13 +194,13 @@ impl Geometry {
         self.lanes + u64::from(lane) * LINE_BYTES
     }
 
-    /// The word of a segment in a table of live counts.
+    /// Returns the word of a segment in a table of live counts.
     #[inline]
     pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
         self.live + u64::from(table) * table_bytes(self.numbers) + u64::from(segment) * 8
     }
 
-    /// The word that counts the pins of a segment.
+    /// Returns the word that counts the pins of a segment.
     pub(in crate::file) fn pin_word(&self, segment: u32) -> u64 {
         self.pins + u64::from(segment) * 8
     }
@@ -233,20 +233,20 @@ impl Geometry {
         self.table + u64::from(segment) * LINE_BYTES
     }
 
-    /// Where the records of a segment begin.
+    /// Returns where the records of a segment begin.
     #[inline]
     pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)
     }
 
-    /// The bucket of a hash: its upper bits, spread evenly.
+    /// Returns the bucket of a hash: its upper bits, spread evenly.
     #[inline]
     pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.buckets);
         u32::try_from(wide >> 64).expect("less than the number of buckets")
     }
 
-    /// The line of ghosts of a hash.
+    /// Returns the line of ghosts of a hash.
     #[inline]
     pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.ghosts);
@@ -254,13 +254,13 @@ impl Geometry {
     }
 }
 
-/// The number of lanes in a file of this number of segments.
+/// Returns the number of lanes in a file of this number of segments.
 fn lanes_for(segments: u64) -> u64 {
     let queues = if segments >= SEGMENTS_FOR_CLASSES { QUEUES } else { QUEUES_WITHOUT_CLASSES };
     (segments / SEGMENTS_PER_LANE).max(queues.into())
 }
 
-/// The length of a table with a word for each segment. Each begins with a line.
+/// Returns the length of a table with a word for each segment. Each begins with a line.
 #[inline]
 fn table_bytes(numbers: Numbers) -> u64 {
     (u64::from(numbers.segments) * 8).next_multiple_of(LINE_BYTES)

@@ -29,13 +29,13 @@ impl Slot {
         self.0 & LOCATION_MASK == 0
     }
 
-    /// The bits of a slot that are of the hash of its key.
+    /// Returns the bits of a slot that are of the hash of its key.
     #[inline]
     pub(in crate::file) fn tag_of(hash: u64) -> u64 {
         hash << TAG_SHIFT
     }
 
-    /// Whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
+    /// Returns whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
     #[inline]
     pub(in crate::file) fn has_tag(self, tag: u64) -> bool {
         (self.0 ^ tag) >> TAG_SHIFT == 0 && !self.is_empty()
@@ -46,7 +46,7 @@ impl Slot {
         self.has_tag(Self::tag_of(hash))
     }
 
-    /// Whether both have one tag, and so perhaps one key.
+    /// Returns whether both have one tag, and so perhaps one key.
     #[inline]
     pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
         (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
@@ -62,14 +62,14 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// The offset of the record in the segments. That of an empty slot is beyond every file: another
+    /// Returns the offset of the record in the segments. That of an empty slot is beyond every file: another
     /// process may empty a slot after this one has looked.
     #[inline]
     pub(in crate::file) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
-    /// Whether both are the same record, whatever their frequencies.
+    /// Returns whether both are the same record, whatever their frequencies.
     #[inline]
     pub(in crate::file) fn is_same(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0

@@ -68,7 +68,7 @@ impl<G: Ground> Appended<'_, G> {
         Ok(())
     }
 
-    /// The slot that makes it an entry. Under the lock of its bucket, without aliases.
+    /// Returns the slot that makes it an entry. Under the lock of its bucket, without aliases.
     #[inline]
     pub(in crate::file) fn publishable(&self, hash: u64, frequency: u64) -> Slot {
         let slot = Slot::new(hash, frequency, self.offset);
@@ -81,7 +81,8 @@ impl<G: Ground> Appended<'_, G> {
     }
 
     /// Writes what follows a record's first two words.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what it writes stays in registers")]
+    #[inline(always)]
     pub(in crate::file) fn fill(&self, draft: &Draft<'_>) {
         let Self { area, head, .. } = self;
         let at = area.geometry.segments + self.offset;
@@ -106,13 +107,13 @@ impl<G: Ground> Appended<'_, G> {
     }
 }
 
-/// The word for an expiry, `u64::MAX` standing for never.
+/// Returns the word for an expiry, `u64::MAX` standing for never.
 pub(in crate::file) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
     encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
 impl<'a> Draft<'a> {
-    /// A record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
+    /// Returns a record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
     #[inline]
     pub(in crate::file) fn new(
         key: Key<'a>,
@@ -139,14 +140,6 @@ pub(in crate::file) struct Appender<'a, G> {
     pub(in crate::file) owner: Owner,
 }
 
-impl<G> Clone for Appender<'_, G> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G> Copy for Appender<'_, G> {}
-
 impl<'a, G: Ground> Appender<'a, G> {
     #[inline]
     pub(in crate::file) fn new(area: &'a Area<G>, owner: Owner) -> Self {
@@ -155,7 +148,7 @@ impl<'a, G: Ground> Appender<'a, G> {
 
     /// Lets the hazard name a segment, or none.
     #[inline]
-    pub(in crate::file) fn set_hazard(self, segment: Option<u32>) {
+    pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         self.area.owner_slot(self.owner.slot).set_hazard(segment);
     }
 
@@ -163,7 +156,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
@@ -181,7 +174,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Appends what has no room in the open segment.
     #[cold]
     fn append_anyhow(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
@@ -198,7 +191,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append_to_open(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
     ) -> Result<Option<Appended<'a, G>>, OpError> {
@@ -225,7 +218,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn extend(
-        self,
+        &self,
         (segment, used): (u32, u64),
         draft: &Draft<'_>,
     ) -> Appended<'a, G> {
@@ -242,7 +235,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Writes a record's first two words, which say how long it is.
     #[inline]
     pub(in crate::file) fn begin_record(
-        self,
+        &self,
         segment: u32,
         used: u64,
         head: Head,

@@ -63,7 +63,7 @@ impl Candidate {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// The records of a segment that slots point to. Their versions are noted, whatever becomes of
+    /// Returns the records of a segment that slots point to. Their versions are noted, whatever becomes of
     /// them.
     pub(in crate::file) fn candidates(
         &self,
@@ -123,19 +123,19 @@ impl<G: Ground> Recycler<'_, G> {
             }
         }
         if self.live_sum(segment) == sum && Live::decode(sum) != live {
-            self.correct_live(self.owner, segment, sum, live);
+            self.correct_live(self.owner.slot, segment, sum, live);
         }
         Ok(())
     }
 
-    /// The slot that points to a record, if there is one. No new one can come: nobody appends.
+    /// Returns the slot that points to a record, if there is one. No new one can come: nobody appends.
     fn find_slot_unlocked(&self, hash: u64, of: Slot) -> Option<Slot> {
         let bucket = self.geometry.bucket_of(hash);
         let same = |_, slot: Slot| slot.is_same(of).then_some(slot);
         self.scan(bucket, self.link_of(bucket), same)
     }
 
-    /// The records of a segment, from its start to the first that cannot be one, and their offsets in
+    /// Returns the records of a segment, from its start to the first that cannot be one, and their offsets in
     /// the segments.
     fn walk(&self, segment: u32, state: State) -> impl Iterator<Item = (u64, Record)> + use<'_, G> {
         let entry = self.entry(segment);
@@ -216,8 +216,8 @@ impl<G: Ground> Recycler<'_, G> {
             appended.set_expiry(self.expires_ms(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
-        self.add_live(self.owner, appended.segment, record.head.bytes());
-        self.remove_live(self.owner, record.segment, record.head.bytes());
+        self.add_live(self.owner.slot, appended.segment, record.head.bytes());
+        self.remove_live(self.owner.slot, record.segment, record.head.bytes());
         crash::point("recycle.counted");
         bucket.put(at, copy);
         crash::point("recycle.moved");
@@ -242,7 +242,7 @@ impl<G: Ground> Recycler<'_, G> {
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(Dropped::Before);
         }
-        self.remove_live(self.owner, record.segment, record.head.bytes());
+        self.remove_live(self.owner.slot, record.segment, record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();
         Ok(match is_expired {

@@ -19,13 +19,13 @@ fn is_for(usage: Option<LaneUse>, queue: u32) -> bool {
 
 impl<'a, G: Ground> Appender<'a, G> {
     /// Returns whether the owner's lane for a queue is another owner's as well.
-    pub(in crate::file) fn shares_lane(self, queue: u32) -> bool {
+    pub(in crate::file) fn shares_lane(&self, queue: u32) -> bool {
         let usage = self.remembered_lane(queue).and_then(|lane| Lanes::of(self.area).use_of(lane));
         usage.is_some_and(|usage| usage.user != self.owner.token)
     }
 
     /// Lets the owner choose a lane again, if it shares one.
-    pub(in crate::file) fn leave_shared_lane(self, queue: u32) {
+    pub(in crate::file) fn leave_shared_lane(&self, queue: u32) {
         if self.shares_lane(queue) {
             self.remember_lane(queue, None);
         }
@@ -33,12 +33,12 @@ impl<'a, G: Ground> Appender<'a, G> {
 
     /// Returns the lane that the owner last used for a queue.
     #[inline]
-    fn remembered_lane(self, queue: u32) -> Option<u32> {
+    fn remembered_lane(&self, queue: u32) -> Option<u32> {
         let word = self.area.owner_slot(self.owner.slot).lanes();
         lane::remembered(word, queue).filter(|lane| *lane < self.area.geometry.numbers.lanes)
     }
 
-    fn remember_lane(self, queue: u32, lane: Option<u32>) {
+    fn remember_lane(&self, queue: u32, lane: Option<u32>) {
         let slot = self.area.owner_slot(self.owner.slot);
         slot.set_lanes(lane::remember(slot.lanes(), queue, lane));
     }
@@ -46,7 +46,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Locks a lane of a queue: the one that the owner used before, if it can.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    pub(in crate::file) fn lock_lane(self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
+    pub(in crate::file) fn lock_lane(&self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
         if let Some(lane) = self.remembered_lane(queue)
             && let Ok(held) = LockedLane::lock(self.area, self.owner, lane)
             && is_for(held.usage(), queue)
@@ -59,7 +59,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     #[cold]
-    fn choose_lane(self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
+    fn choose_lane(&self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
         let mut wait = Wait::default();
         loop {
             match self.try_choose_lane(queue) {
@@ -70,7 +70,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     /// Tries once to choose a lane. It fails where others take lanes at the same time.
-    fn try_choose_lane(self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
+    fn try_choose_lane(&self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
         let lanes = Lanes::of(self.area);
         let seen: Vec<(u32, Option<LaneUse>)> =
             lanes.numbers().map(|lane| (lane, lanes.use_of(lane))).collect();
@@ -113,7 +113,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     /// Makes a lane one of this owner, unless somebody holds its lock or has taken it since.
-    fn take_lane(self, queue: u32, lane: u32, seen: Option<LaneUse>) -> Option<LockedLane<'a, G>> {
+    fn take_lane(&self, queue: u32, lane: u32, seen: Option<LaneUse>) -> Option<LockedLane<'a, G>> {
         let mut held = LockedLane::lock_if_free(self.area, self.owner, lane)?;
         if held.usage() != seen {
             return None;
@@ -131,7 +131,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Takes a lane from a queue that has several: there are as many lanes as queues at least. Where
     /// damage has made that wrong, any.
     fn take_from_another_queue(
-        self,
+        &self,
         queue: u32,
         seen: &[(u32, Option<LaneUse>)],
     ) -> Result<LockedLane<'a, G>, OpError> {
@@ -147,14 +147,14 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     /// Lets a lane name a segment that was begun for a queue, and seals the one that it named.
-    pub(in crate::file) fn name(self, queue: u32, segment: u32) -> Result<(), OpError> {
+    pub(in crate::file) fn name(&self, queue: u32, segment: u32) -> Result<(), OpError> {
         self.lock_lane(queue)?.name(segment);
         Ok(())
     }
 
     /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
     /// names it, and others would append there as well.
-    pub(in crate::file) fn forget_in_lanes(self, segment: u32) -> Result<(), OpError> {
+    pub(in crate::file) fn forget_in_lanes(&self, segment: u32) -> Result<(), OpError> {
         let lanes = Lanes::of(self.area);
         for lane in lanes.numbers() {
             if lanes.segment_of(lane) == Some(segment) {

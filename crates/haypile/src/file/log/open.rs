@@ -25,7 +25,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Opens a segment for a queue and makes a record its first, unless the lane of this owner has room by
     /// then. Nobody else appends to the segment before, so that no write opens a second one.
     pub(in crate::file) fn append_to_new(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
@@ -60,7 +60,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Opens a segment that this owner has taken, with a record as its first, and lets the owner's lane
     /// name it; appends to the segment that the lane names, if that has got room in the meantime.
     pub(in crate::file) fn append_to_taken(
-        self,
+        &self,
         queue: u32,
         (segment, taken): (u32, State),
         draft: &Draft<'_>,
@@ -94,7 +94,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     /// Makes a segment that was taken ready to be filled.
-    fn prepare_taken(self, segment: u32, now_ms: u64) -> Result<(), OpError> {
+    fn prepare_taken(&self, segment: u32, now_ms: u64) -> Result<(), OpError> {
         self.forget_in_lanes(segment)?;
         self.begin_segment(segment, now_ms);
         crash::point("open.begun");
@@ -103,10 +103,15 @@ impl<'a, G: Ground> Appender<'a, G> {
 
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
     /// is raised before anything else is written.
-    pub(in crate::file) fn begin_segment(self, segment: u32, now_ms: u64) {
+    pub(in crate::file) fn begin_segment(&self, segment: u32, now_ms: u64) {
         self.area.entry(segment).begin(self.area.filling_stamp(), self.area.epoch(), now_ms);
         // No slot leads here, so that nobody changes its count.
-        self.area.correct_live(self.owner, segment, self.area.live_sum(segment), Live::default());
+        self.area.correct_live(
+            self.owner.slot,
+            segment,
+            self.area.live_sum(segment),
+            Live::default(),
+        );
     }
 }
 
@@ -120,7 +125,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
     /// Opens the first of these segments that is still free, with a record as its first.
     fn append_to_free(
         &self,
-        appender: Appender<'a, G>,
+        appender: &Appender<'a, G>,
         queue: u32,
         free: &[u32],
         draft: &Draft<'_>,

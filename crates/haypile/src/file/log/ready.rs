@@ -82,14 +82,14 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Makes a segment that is ready this owner's, which then nobody else opens or empties. No lock is
     /// needed: its word is another one each time that it is made ready, and the hazard says that the
     /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
-    pub(in crate::file) fn take_ready(self, segment: u32) -> Option<State> {
+    pub(in crate::file) fn take_ready(&self, segment: u32) -> Option<State> {
         let word = self.area.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
         is_ready.then(|| self.take(segment, word)).flatten()
     }
 
     /// Takes a segment whose state this is, unless it is another one by now.
-    pub(in crate::file) fn take(self, segment: u32, word: u64) -> Option<State> {
+    pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
         let entry = self.area.entry(segment);
         self.set_hazard(Some(segment));
         crash::point("take.hazard");
@@ -110,7 +110,7 @@ impl<'a, G: Ground> Appender<'a, G> {
 
     /// Opens one of the segments that are ready, with a record as its first; `None`: none is ready.
     pub(in crate::file) fn append_to_ready(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
@@ -127,7 +127,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     /// Does the work that writes have left: a part of the sweep, and segments for the next ones. To be called
     /// when a write is done: its owner's hazard is needed for the copies of kept records.
     #[cold]
-    pub(in crate::file) fn keep_up(self, now_ms: u64) {
+    pub(in crate::file) fn keep_up(&self, now_ms: u64) {
         self.area.upkeep.take();
         if let Some(sweeper) = Sweeper::of(self.area, self.owner) {
             sweeper.sweep_on();
@@ -136,7 +136,7 @@ impl<'a, G: Ground> Appender<'a, G> {
     }
 
     /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
-    fn prepare(self, now_ms: u64) {
+    fn prepare(&self, now_ms: u64) {
         let missing = Ready::of(self.area).missing();
         if missing == 0 {
             return;

@@ -27,7 +27,7 @@ impl Reserve {
         Self { emptied, ..Self::default() }
     }
 
-    /// Whether this is one of them.
+    /// Returns whether this is one of them.
     pub(in crate::file) fn contains(&self, segment: u32) -> bool {
         self.of_queues.contains(&Some(segment))
     }
@@ -96,7 +96,7 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Whether it is a segment of a queue with this much room that no lane names, nor is about to: the
+    /// Returns whether it is a segment of a queue with this much room that no lane names, nor is about to: the
     /// spare one of a process that died with it. If each such death cost a free segment, several would
     /// leave none for what is kept.
     pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {

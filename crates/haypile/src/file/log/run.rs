@@ -33,7 +33,7 @@ enum Emptied {
 impl<'a, G: Ground> Appender<'a, G> {
     /// Appends a record that is longer than a segment.
     pub(in crate::file) fn append_run(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,

@@ -99,7 +99,7 @@ pub(in crate::file) enum Cause {
     Dead,
 }
 
-/// The queue of a segment, whatever the TTL of its entries.
+/// Returns the queue of a segment, whatever the TTL of its entries.
 pub(in crate::file) fn queue_of(state: State) -> Queue {
     if state.queue == MAIN { Queue::Main } else { Queue::Small }
 }
@@ -204,7 +204,7 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// The segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
+    /// Returns the segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
     /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
     pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
@@ -221,14 +221,14 @@ impl<G: Ground> Recycler<'_, G> {
         (bytes <= most_bytes).then_some(choice)
     }
 
-    /// Whether all live entries that can be moved would fit half of the segments that they can be moved to.
+    /// Returns whether all live entries that can be moved would fit half of the segments that they can be moved to.
     fn fits_half(&self, survey: &Survey) -> bool {
         let others = survey.live_bytes.div_ceil(self.geometry.segment_bytes());
         let segments = self.geometry.numbers.segments.saturating_sub(survey.pinned);
         others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
-    /// The role of each segment for a record that is longer than one. `refused` are in use.
+    /// Returns the role of each segment for a record that is longer than one. `refused` are in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
         let held: Vec<u32> = Lanes::of(self)
             .open_segments()

@@ -61,7 +61,7 @@ impl<'a, G: Ground> Sweeper<'a, G> {
         }
     }
 
-    /// Whether this process sweeps, or takes that over now.
+    /// Returns whether this process sweeps, or takes that over now.
     fn may_sweep(&mut self) -> bool {
         let Self { area, owner, state } = self;
         let word = LockWord(area.ground.load(header::SWEEPER, Ordering::Relaxed));
@@ -207,7 +207,7 @@ impl<'a, G: Ground> Sweeper<'a, G> {
         Ok(())
     }
 
-    /// Whether a slot leads to no record that is found when its segment is recycled.
+    /// Returns whether a slot leads to no record that is found when its segment is recycled.
     fn is_stray(&self, bucket: u32, slot: Slot) -> Result<bool, OpError> {
         let Some(segment) = self.area.segment_of(slot) else {
             return Ok(true);
@@ -233,7 +233,7 @@ impl<'a, G: Ground> Sweeper<'a, G> {
         }
     }
 
-    /// Whether walking comes to a record.
+    /// Returns whether walking comes to a record.
     fn is_on(&self, chain: &Chain, record: &Record) -> bool {
         let offset = record.at - self.area.geometry.segment_start(record.segment);
         if offset >= chain.end {

@@ -102,7 +102,7 @@ impl<'a, G: Ground> Census<'a, G> {
         })
     }
 
-    /// The part of the count that a slot of a bucket makes up: the segment, and the bytes of its
+    /// Returns the part of the count that a slot of a bucket makes up: the segment, and the bytes of its
     /// record there.
     fn counting(&self, bucket: u32, slot: Slot) -> Option<(u32, u64)> {
         let segment = self.area.segment_of(slot)?;
@@ -141,7 +141,7 @@ impl<'a, G: Ground> Census<'a, G> {
             }
             *is_counted = true;
             if Live::decode(before) != counted && !self.area.holds_nothing(segment) {
-                self.area.correct_live(owner, segment, before, counted);
+                self.area.correct_live(owner.slot, segment, before, counted);
             }
         }
         Ok(())

@@ -128,7 +128,7 @@ impl Pins {
         segments.insert(pin.segment, Arc::downgrade(pin));
     }
 
-    /// Whether a pin was refused a short time ago.
+    /// Returns whether a pin was refused a short time ago.
     fn is_refused(&self, now: Duration) -> bool {
         let refused_us = self.refused_us.load(Ordering::Relaxed);
         let since = now.saturating_sub(Duration::from_micros(refused_us));

@@ -13,7 +13,7 @@ pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     Ghosts::of(area).prefetch(hash);
 }
 
-/// The likely slot of a key, by its tag alone; prefetches its record.
+/// Returns the likely slot of a key, by its tag alone; prefetches its record.
 #[inline]
 pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slot> {
     let bucket = area.geometry.bucket_of(hash);

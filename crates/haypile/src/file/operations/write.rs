@@ -56,35 +56,32 @@ pub(in crate::file) enum WriteOutcome {
 /// An owner that changes entries of a file.
 #[derive(Debug)]
 pub(in crate::file) struct Writer<'a, G> {
-    area: &'a Area<G>,
-    owner: Owner,
+    appender: Appender<'a, G>,
 }
-
-impl<G> Clone for Writer<'_, G> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G> Copy for Writer<'_, G> {}
 
 impl<'a, G: Ground> Writer<'a, G> {
     #[inline]
     pub(in crate::file) fn new(area: &'a Area<G>, owner: Owner) -> Self {
-        Self { area, owner }
+        Self { appender: Appender::new(area, owner) }
+    }
+
+    #[inline]
+    fn area(&self) -> &'a Area<G> {
+        self.appender.area
     }
 
     /// Writes an entry if the condition holds.
-    pub(in crate::file) fn write(self, write: &Write<'_>) -> Result<WriteOutcome, OpError> {
+    pub(in crate::file) fn write(&self, write: &Write<'_>) -> Result<WriteOutcome, OpError> {
+        let area = self.area();
         let now = write.now;
-        prefetch_write(self.area, write.key.hash);
+        prefetch_write(area, write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
         let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
         let found = if is_plain {
             None
         } else {
-            let search = Lookup::new(self.area, &write.key).search(None)?;
+            let search = Lookup::new(area, &write.key).search(None)?;
             let valid = match search {
                 Search::Found(seen) => Some(seen).filter(|seen| now.is_before(seen.expires_ms)),
                 Search::Nothing | Search::Damaged | Search::Contended => None,
@@ -104,7 +101,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft::new(key, value, version, expires_ms, has_expiry);
         // After the checksum was computed, which takes as long as the bucket takes to come.
-        let old = if is_plain { guess(self.area, key.hash) } else { found };
+        let old = if is_plain { guess(area, key.hash) } else { found };
         let queue = self.queue_for(&key, old, expires_ms, now);
         let (appended, mut bucket, epoch) = self.append_in_epoch(queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
@@ -120,13 +117,13 @@ impl<'a, G: Ground> Writer<'a, G> {
         {
             return Ok(WriteOutcome::Outrun);
         }
-        let valid = readable.filter(|found| now.is_before(self.area.expires_ms(&found.record)));
+        let valid = readable.filter(|found| now.is_before(area.expires_ms(&found.record)));
         let written = judge(write.mode, valid.map(|found| found.record.head.version()));
         if written != Written::Stored {
             return Ok(WriteOutcome::Written(written));
         }
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
-            let kept = self.area.expires_ms(&found.record);
+            let kept = area.expires_ms(&found.record);
             if kept != u64::MAX && !draft.head.has_expiry() {
                 // It was touched concurrently and has no room for that: as if the write came
                 // before.
@@ -138,14 +135,18 @@ impl<'a, G: Ground> Writer<'a, G> {
         let at = if let Some(simple) = simple {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Some(old) = &simple.entry {
-                self.area.remove_live(self.owner, old.record.segment, old.record.head.bytes());
+                area.remove_live(
+                    self.appender.owner.slot,
+                    old.record.segment,
+                    old.record.head.bytes(),
+                );
             }
             simple.at
         } else {
             self.slot_for(&mut bucket, &found)?
         };
         let slot = appended.publishable(key.hash, frequency);
-        self.area.add_live(self.owner, appended.segment, appended.head.bytes());
+        area.add_live(self.appender.owner.slot, appended.segment, appended.head.bytes());
         crash::point("set.counted");
         bucket.put(at, slot);
         if simple.is_none() && !mutant::is_on("write-leaves-other-slots") {
@@ -159,10 +160,11 @@ impl<'a, G: Ground> Writer<'a, G> {
     /// Returns whether a version is not above that of a record which was written under an earlier stamp, or
     /// is the same. Notes the version of such a record.
     #[inline]
-    fn is_outrun(self, record: &Record, version: u64) -> bool {
-        self.area.note_version(record);
+    fn is_outrun(&self, record: &Record, version: u64) -> bool {
+        self.area().note_version(record);
         let found = record.head.version();
-        version == found || (version < found && self.area.origin(record.segment) == Origin::Earlier)
+        version == found
+            || (version < found && self.area().origin(record.segment) == Origin::Earlier)
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
@@ -171,14 +173,14 @@ impl<'a, G: Ground> Writer<'a, G> {
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     fn append_in_epoch(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
-        let appended = Appender::new(self.area, self.owner).append(queue, draft, now)?;
-        let bucket = Bucket::lock(self.area, self.owner, draft.key.hash)?;
-        let epoch = self.area.epoch();
+        let appended = self.appender.append(queue, draft, now)?;
+        let bucket = Bucket::lock(self.area(), self.appender.owner, draft.key.hash)?;
+        let epoch = self.area().epoch();
         if self.is_of_epoch(&appended, epoch) {
             return Ok((appended, bucket, epoch));
         }
@@ -192,35 +194,39 @@ impl<'a, G: Ground> Writer<'a, G> {
     /// overwrite of a hot key 5 % slower.
     #[cold]
     fn append_again(
-        self,
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
         let mut wait = Wait::default();
         loop {
-            wait.again(&self.area.ground, Holder::Running)?;
-            let appended = Appender::new(self.area, self.owner).append(queue, draft, now)?;
-            let bucket = Bucket::lock(self.area, self.owner, draft.key.hash)?;
-            let epoch = self.area.epoch();
+            wait.again(&self.area().ground, Holder::Running)?;
+            let appended = self.appender.append(queue, draft, now)?;
+            let bucket = Bucket::lock(self.area(), self.appender.owner, draft.key.hash)?;
+            let epoch = self.area().epoch();
             if self.is_of_epoch(&appended, epoch) {
                 return Ok((appended, bucket, epoch));
             }
         }
     }
 
-    fn is_of_epoch(self, appended: &Appended<'_, G>, epoch: u64) -> bool {
-        self.area.entry(appended.segment).epoch() == epoch
+    fn is_of_epoch(&self, appended: &Appended<'_, G>, epoch: u64) -> bool {
+        self.area().entry(appended.segment).epoch() == epoch
             || mutant::is_on("epoch-not-compared-under-the-lock")
     }
 
     /// Returns where the slot of a new entry goes: where the key was found, or an empty slot, or that of an
     /// entry that leaves for it. Takes the entry that was there off the counts.
-    fn slot_for(self, bucket: &mut Bucket<'_, G>, found: &Matches) -> Result<u64, OpError> {
+    fn slot_for(&self, bucket: &mut Bucket<'_, G>, found: &Matches) -> Result<u64, OpError> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Meaning::Entry(record) = first.meaning {
-                self.area.remove_live(self.owner, record.segment, record.head.bytes());
+                self.area().remove_live(
+                    self.appender.owner.slot,
+                    record.segment,
+                    record.head.bytes(),
+                );
             }
             return Ok(first.at);
         }
@@ -229,47 +235,51 @@ impl<'a, G: Ground> Writer<'a, G> {
         }
         let (at, coldest) = bucket.coldest().ok_or(OpError::Full)?;
         bucket.drop_hidden(at, coldest)?;
-        match self.area.live_record(coldest, self.area.epoch()) {
-            Some(record) if !self.area.is_in_doubt(record.segment) => {
-                self.area.remove_live(self.owner, record.segment, record.head.bytes());
+        match self.area().live_record(coldest, self.area().epoch()) {
+            Some(record) if !self.area().is_in_doubt(record.segment) => {
+                self.area().remove_live(
+                    self.appender.owner.slot,
+                    record.segment,
+                    record.head.bytes(),
+                );
             }
-            _ => self.area.invalidate_counts(),
+            _ => self.area().invalidate_counts(),
         }
-        self.area.count(self.owner.counting(), Event::Eviction, 1);
-        self.area.count(self.owner.counting(), Counter::Crowded, 1);
+        self.area().count(self.appender.owner.counting(), Event::Eviction, 1);
+        self.area().count(self.appender.owner.counting(), Counter::Crowded, 1);
         Ok(at)
     }
 
-    fn queue_for(self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now: &Now<'_>) -> u32 {
-        let old = old.and_then(|slot| self.area.segment_of(slot));
-        let old = old.map(|segment| queue_of(self.area.entry(segment).state()));
-        match queue_of_write(old, || Ghosts::of(self.area).recall(key.hash)) {
+    fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now: &Now<'_>) -> u32 {
+        let old = old.and_then(|slot| self.area().segment_of(slot));
+        let old = old.map(|segment| queue_of(self.area().entry(segment).state()));
+        match queue_of_write(old, || Ghosts::of(self.area()).recall(key.hash)) {
             Queue::Main => MAIN,
-            Queue::Small => small_queue(&self.area.geometry, expires_ms, now),
+            Queue::Small => small_queue(&self.area().geometry, expires_ms, now),
         }
     }
 
     /// Deletes an entry, if it has this version where one is given; returns whether it did.
     pub(in crate::file) fn delete(
-        self,
+        &self,
         key: &Key<'_>,
         version: Option<u64>,
         now: &Now<'_>,
     ) -> Result<bool, OpError> {
-        if Lookup::new(self.area, key).search(None)? == Search::Nothing {
+        let area = self.area();
+        if Lookup::new(area, key).search(None)? == Search::Nothing {
             return Ok(false);
         }
-        let mut bucket = Bucket::lock(self.area, self.owner, key.hash)?;
-        let found = bucket.find(key, self.area.epoch())?;
+        let mut bucket = Bucket::lock(area, self.appender.owner, key.hash)?;
+        let found = bucket.find(key, area.epoch())?;
         let entry = bucket.readable(key, &found)?;
-        let was_there =
-            entry.is_some_and(|found| now.is_before(self.area.expires_ms(&found.record)));
+        let was_there = entry.is_some_and(|found| now.is_before(area.expires_ms(&found.record)));
         let found_version = entry.map(|found| found.record.head.version());
         if version.is_some_and(|version| found_version != Some(version) || !was_there) {
             return Ok(false);
         }
         if let Some(found) = &entry {
-            self.area.note_version(&found.record);
+            area.note_version(&found.record);
         }
         bucket.empty(found.all());
         crash::point("delete.emptied");
@@ -279,15 +289,16 @@ impl<'a, G: Ground> Writer<'a, G> {
 
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
     pub(in crate::file) fn touch(
-        self,
+        &self,
         key: &Key<'_>,
         expires_ms: u64,
         now: &Now<'_>,
     ) -> Result<Option<bool>, OpError> {
-        let bucket = Bucket::lock(self.area, self.owner, key.hash)?;
-        let found = bucket.find(key, self.area.epoch())?;
+        let area = self.area();
+        let bucket = Bucket::lock(area, self.appender.owner, key.hash)?;
+        let found = bucket.find(key, area.epoch())?;
         let found = bucket.readable(key, &found)?;
-        let Some(found) = found.filter(|found| now.is_before(self.area.expires_ms(&found.record)))
+        let Some(found) = found.filter(|found| now.is_before(area.expires_ms(&found.record)))
         else {
             return Ok(Some(false));
         };
@@ -295,24 +306,24 @@ impl<'a, G: Ground> Writer<'a, G> {
             return Ok((expires_ms == u64::MAX).then_some(true));
         }
         if !mutant::is_on("touch-does-not-raise-the-segment") {
-            self.area.entry(found.record.segment).raise_expiry(expires_ms);
+            area.entry(found.record.segment).raise_expiry(expires_ms);
         }
         crash::point("touch.raised");
         let word = expiry_word(expires_ms, found.record.head.version());
         let at = found.record.at + Head::EXPIRY_AT;
-        self.area.ground.store(at, word, IN_ORDER);
+        area.ground.store(at, word, IN_ORDER);
         Ok(Some(true))
     }
 }
 
 impl Write<'_> {
-    /// Whether only the expiry of an entry changes, and its version stays.
+    /// Returns whether only the expiry of an entry changes, and its version stays.
     fn keeps_version(&self) -> bool {
         matches!(self.mode, WriteMode::Cas(wanted) if wanted.raw() == self.version)
     }
 }
 
-/// The outcome of a write, where there is an entry of this version or none.
+/// Returns the outcome of a write, where there is an entry of this version or none.
 fn judge(mode: WriteMode, version: Option<u64>) -> Written {
     match (mode, version) {
         (WriteMode::Add, Some(_)) => Written::Exists,

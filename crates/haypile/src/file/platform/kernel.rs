@@ -51,7 +51,7 @@ impl FileId {
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// The file that '/' is: after a chroot a path means another file.
+    /// Returns the file that '/' is: after a chroot a path means another file.
     pub(in crate::file) fn of_root() -> Option<Self> {
         Self::at(Path::new("/")).ok()
     }
@@ -88,7 +88,7 @@ impl Descriptor {
         Ok(Self { mark: found.call("lseek")?, file: ManuallyDrop::new(file) })
     }
 
-    /// Whether the number is still that of the description that was opened.
+    /// Returns whether the number is still that of the description that was opened.
     fn is_own(&self) -> bool {
         rustix::fs::seek(&*self.file, SeekFrom::Current(0)) == Ok(self.mark)
             || mutant::is_on("foreign-descriptors-used")
@@ -194,7 +194,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the program has closed the descriptor, so that only the mapping leads to the file.
+    /// Returns whether the program has closed the descriptor, so that only the mapping leads to the file.
     pub(in crate::file) fn has_lost_descriptor(&self) -> bool {
         self.descriptor.read().as_ref().is_some_and(|descriptor| !descriptor.is_own())
     }
@@ -210,7 +210,7 @@ impl Kernel {
         }
     }
 
-    /// The file opened once more. An error where its path is no longer its own.
+    /// Returns the file opened once more. An error where its path is no longer its own.
     fn open_again(&self) -> io::Result<File> {
         let file = open(&self.path, self.is_writable)?;
         if FileId::of(&file)? == self.id {
@@ -226,7 +226,7 @@ impl Kernel {
         Ok(is_locked.then(|| Attaching(file)))
     }
 
-    /// Whether a process that may write holds the lock for attaching.
+    /// Returns whether a process that may write holds the lock for attaching.
     pub(in crate::file) fn is_writer_attaching(&self) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
@@ -272,13 +272,13 @@ impl Kernel {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
 
-    /// Whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
+    /// Returns whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
     /// cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
         self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }
 
-    /// Whether a lock of this kind would meet another.
+    /// Returns whether a lock of this kind would meet another.
     fn ask(&self, kind: libc::c_int, byte: i64, count: i64) -> io::Result<bool> {
         self.with_file(|file| conflicts(file, kind, byte, count))
     }
@@ -335,7 +335,7 @@ pub(in crate::file) fn set_lock_within(
     }
 }
 
-/// Whether a lock of this kind on some of the bytes would meet one of another description.
+/// Returns whether a lock of this kind on some of the bytes would meet one of another description.
 fn conflicts(file: &File, kind: libc::c_int, byte: i64, count: i64) -> io::Result<bool> {
     let lock = ofd(file, libc::F_OFD_GETLK, kind, byte, count)?;
     Ok(libc::c_int::from(lock.l_type) != libc::F_UNLCK)
@@ -430,7 +430,7 @@ mod tests {
         drop(inherited);
     }
 
-    /// The number of the kernel's descriptor, which another file has now, as after `closefrom`.
+    /// Returns the number of the kernel's descriptor, which another file has now, as after `closefrom`.
     fn given_to(kernel: &Kernel, other: &File) -> libc::c_int {
         let number = kernel.with_file(|file| Ok(file.as_raw_fd())).expect("a file");
         // SAFETY: the kernel's descriptor is given away for another, on purpose.

@@ -70,7 +70,7 @@ impl<'a> Taken<'a> {
         Some(Self { owner, work })
     }
 
-    /// A version that no other entry of the file has.
+    /// Returns a version that no other entry of the file has.
     #[inline]
     pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);

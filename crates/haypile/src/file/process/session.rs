@@ -176,7 +176,7 @@ impl Session {
         })
     }
 
-    /// The error of a write while there is too little free space.
+    /// Returns the error of a write while there is too little free space.
     pub(in crate::file) fn low_space(&self, path: &Path) -> FileError {
         let free_bytes = self.space().map_or(0, |space| space.free_bytes);
         FileError::LowSpace { path: path.to_owned(), free_bytes, needed_bytes: self.needed_bytes() }
@@ -204,7 +204,7 @@ impl Session {
         FreeSpace::needed_bytes(self.area.geometry.file_bytes)
     }
 
-    /// Whether a write could wait for room on the file system, without an end.
+    /// Returns whether a write could wait for room on the file system, without an end.
     pub(in crate::file) fn has_low_space(&self) -> bool {
         let is_low = |space: FreeSpace| space.is_low(self.area.geometry.file_bytes);
         self.is_watched && self.space().is_some_and(is_low)
@@ -290,7 +290,7 @@ impl Area<Mapped> {
         Owners::attach(self, now_ms).map_err(io_error)
     }
 
-    /// The process that attaches; `None` where a process holds that lock that may only read.
+    /// Returns the process that attaches; `None` where a process holds that lock that may only read.
     fn attacher(&self) -> Option<u64> {
         let is_writer = self.ground.kernel.is_writer_attaching().unwrap_or(true);
         is_writer.then(|| self.ground.load(header::ATTACHER, Ordering::Relaxed))

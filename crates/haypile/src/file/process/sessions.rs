@@ -129,7 +129,7 @@ impl Sessions {
         OperationGuard::begin_in_passing(&self.page)
     }
 
-    /// The size of the file, as far as this process knows, or its parent did.
+    /// Returns the size of the file, as far as this process knows, or its parent did.
     pub(in crate::file) fn file_bytes(&self) -> u64 {
         let _using = self.begin_in_passing();
         // SAFETY: no session is freed that was the latest when an operation began, and `open` puts the first.
@@ -148,13 +148,13 @@ impl Sessions {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Whether an operation has the work of [`attend`](Self::attend).
+    /// Returns whether an operation has the work of [`attend`](Self::attend).
     #[inline]
     pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
-    /// The session of this process.
+    /// Returns the session of this process.
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
@@ -220,7 +220,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The work that a writer does from time to time.
+    /// Does the work that a writer does from time to time.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
@@ -358,7 +358,7 @@ impl Sessions {
         })
     }
 
-    /// Whether the file of a session still has the path. One that says that it was replaced and has it
+    /// Returns whether the file of a session still has the path. One that says that it was replaced and has it
     /// all the same got it back, by a loss of power or by hand: it is in use.
     fn is_at_path(&self, session: *mut Session) -> bool {
         // SAFETY: as in `get`.
@@ -373,7 +373,7 @@ impl Sessions {
         is_at_path
     }
 
-    /// Whether '/' is what it was, and the path names the same place.
+    /// Returns whether '/' is what it was, and the path names the same place.
     fn has_root(&self) -> bool {
         FileId::of_root() == self.root
     }
