@@ -325,7 +325,7 @@ impl Sessions {
     }
 
     /// Locks the segment of an entry that was found, as
-    /// [`Area::pin`](crate::file::operations::read::Lookup::pin). The pin keeps the session.
+    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin). The pin keeps the session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn pin<'a>(
         &'a self,
@@ -339,7 +339,8 @@ impl Sessions {
         Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
-    /// Claims a key, as [`Area::claim`](crate::file::operations::claims::ClaimKey::claim). The claim keeps the session.
+    /// Claims a key, as [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim). The claim keeps
+    /// the session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn claim<'a>(
         &'a self,
