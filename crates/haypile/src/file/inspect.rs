@@ -14,7 +14,8 @@ use crate::file::format::header::{self, Header};
 use crate::file::format::layout::SLOTS;
 use crate::file::format::segment::{Live, SegmentKind};
 use crate::file::format::slot::Slot;
-use crate::file::operations::read::Search;
+use crate::file::operations::census::Census;
+use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::Ground;
 use crate::file::process::copied::{self, Copied};
 use crate::file::process::create::{Compressed, Wanted};
@@ -54,7 +55,7 @@ pub struct FileStat {
     pub oldest: Option<SystemTime>,
     /// The processes that use it for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
-    /// The number of places for processes that write; one process may take several.
+    /// The number of owner slots for processes that write; one process may take several.
     pub most_processes: u64,
     /// Counts of all processes since the file was made; `entries` and `bytes` as above.
     pub stats: crate::stats::Stats,
@@ -137,10 +138,10 @@ impl FileCheck {
 
 fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) -> FileStat {
     let mut counted = Counted::default();
-    for place in 0..area.geometry.numbers.places {
-        counted.add(&area.counted(place), &Counted::default());
+    for slot in 0..area.geometry.numbers.owner_slots {
+        counted.add(&area.owner_slot(slot).counted(), &Counted::default());
     }
-    let live = area.live_for_sure();
+    let live = Census::of(area).live_for_sure();
     let segments = || (0..area.geometry.numbers.segments).map(|segment| area.entry(segment));
     let is_filled =
         |kind| matches!(kind, SegmentKind::Open | SegmentKind::Sealed | SegmentKind::Recycling);
@@ -162,7 +163,7 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         created: time(header.created_ms),
         oldest: oldest.map(time),
         processes: area.processes().into_iter().map(|(id, ms)| (id, time(ms))).collect(),
-        most_processes: numbers.places.into(),
+        most_processes: numbers.owner_slots.into(),
         stats: area.stats(live, &counted),
         reinserted: counted.of(Counter::Reinserted),
         recoveries: counted.of(Counter::Recoveries),
@@ -301,7 +302,7 @@ fn verdict<G: Ground>(area: &Area<G>, bucket: u32, slot: Slot) -> Verdict {
                     Verdict::Damaged("the record is of another key")
                 } else if record.head.checksum(key.hash, &value) != area.checksum_of(&record) {
                     Verdict::Damaged("the record is damaged: its checksum is another")
-                } else if !matches!(area.search(&key, None), Ok(Search::Found(_))) {
+                } else if !matches!(Lookup::new(area, &key).search(None), Ok(Search::Found(_))) {
                     Verdict::Changed
                 } else {
                     Verdict::Whole(segment, record.head.bytes())

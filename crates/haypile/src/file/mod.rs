@@ -8,13 +8,15 @@
 //! | `crash`, `hooks` | steps at which tests end or stop the process, and what tests decide |
 //! | `format` | the bytes: offsets, and the meaning of words |
 //! | `platform` | what the protocol stands on, as the trait `Ground`; the same of a real file, with nearly all `unsafe` |
-//! | `area` | the file as words: geometry, segment entries, records, owners, and locks that outlive their owners |
+//! | `area` | the file as words: geometry, segment entries, records, owner slots, and locks that outlive their owners |
 //! | `index` | buckets and the slots in them, and which of these are believed after a loss of power |
 //! | `log` | appending, and making room |
 //! | `operations` | operations on one key, on all of them, and single flight |
 //! | `process` | files, a process and its threads, and children |
 //! | `reader`, `store`, `copied_store`, `inspect`, `opener`, `builder` | the [`Store`](crate::Store), and a file seen from outside |
-//! | `model` | the model checker |
+//!
+//! The model checker runs the protocol in `tests/model`, which is a module of this one, so that it
+//! sees what is private.
 
 mod area;
 mod builder;
@@ -28,6 +30,7 @@ mod index;
 mod inspect;
 mod log;
 #[cfg(all(test, shuttle))]
+#[path = "../../tests/model/mod.rs"]
 mod model;
 mod opener;
 mod operations;

@@ -9,8 +9,9 @@ use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::file::area::now::{Now, ms_of};
 use crate::file::area::{Area, Holder, Key, OpError};
 use crate::file::format::layout::SLOTS;
+use crate::file::operations::keys::keys_of;
 use crate::file::operations::name::FullKey;
-use crate::file::operations::read::{Search, Seen};
+use crate::file::operations::read::{Lookup, Search, Seen};
 use crate::file::platform::ground::Ground;
 use crate::size::ByteSize;
 use crate::store::{Cursor, Hit, Page};
@@ -109,7 +110,7 @@ impl Reader {
         key: &Key<'_>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<Option<(Seen, Hit)>> {
-        let search = area.search(key, value).map_err(|stop| self.stopped(stop))?;
+        let search = Lookup::new(area, key).search(value).map_err(|stop| self.stopped(stop))?;
         Ok(match search {
             Search::Found(seen) => self.hit(&seen).map(|hit| (seen, hit)),
             Search::Nothing | Search::Damaged | Search::Contended => None,
@@ -133,7 +134,7 @@ impl Reader {
         area: &Area<G>,
         bucket: u32,
     ) -> Result<Vec<Vec<u8>>> {
-        let keys = area.keys_of(bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
+        let keys = keys_of(area, bucket, self.now_ms()).map_err(|stop| self.stopped(stop))?;
         let own = |(key, has_namespace): (Vec<u8>, bool)| {
             FullKey::stripped(self.namespace.as_deref(), key, has_namespace)
         };
@@ -163,7 +164,7 @@ impl Reader {
         for bucket in 0..area.geometry.numbers.buckets {
             for key in self.keys_of(area, bucket)? {
                 let key = self.key(&key)?;
-                let search = area.search(&key.hashed(area), None);
+                let search = Lookup::new(area, &key.hashed(area)).search(None);
                 if let Search::Found(seen) = search.map_err(|stop| self.stopped(stop))?
                     && let Some(record) = area.record(seen.slot, seen.segment)
                 {

@@ -10,9 +10,14 @@ use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
+use crate::file::log::append::Appender;
+use crate::file::log::recycler::Recycler;
+use crate::file::operations::census::Census;
+use crate::file::operations::claims::ClaimKey;
 use crate::file::operations::pin::{PINNED_FROM_BYTES, Pinning, Reading};
-use crate::file::operations::read::Search;
-use crate::file::operations::write::{Expiry, Write, WriteOutcome};
+use crate::file::operations::prefetch::prefetch_keys;
+use crate::file::operations::read::{Lookup, Search};
+use crate::file::operations::write::{Expiry, Write, WriteOutcome, Writer};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::error::FileError;
@@ -103,7 +108,7 @@ impl FileStore {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
 
-    /// The session and a place in it to write from.
+    /// The session and an owner slot in it to write from.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     fn writing<'a>(
@@ -136,7 +141,7 @@ impl FileStore {
                 return Err(self.reads_only(operation, session));
             };
             let taken = owners.take(&session.area, || self.reader.now_ms());
-            // It may have been closed while another thread had the place.
+            // It may have been closed while another thread had the owner slot.
             if self.sessions.is_closed() {
                 return Err(self.closed());
             }
@@ -195,7 +200,7 @@ impl FileStore {
         let (mut value, mut wait) = (Vec::new(), Wait::default());
         loop {
             let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
-                area.count(taken.me.counting(), Event::CountMiss, 1);
+                area.count(taken.owner.counting(), Event::CountMiss, 1);
                 return Ok(None);
             };
             let Some(number) = haypile_policy::rules::counter::parse(&value) else {
@@ -213,12 +218,12 @@ impl FileStore {
             };
             match self.put(area, &mut taken, &mut write)? {
                 Written::Stored => {
-                    area.count(taken.me.counting(), Event::Count, 1);
-                    area.count(taken.me.counting(), Event::Set, 1);
+                    area.count(taken.owner.counting(), Event::Count, 1);
+                    area.count(taken.owner.counting(), Event::Set, 1);
                     return Ok(Some(number));
                 }
                 Written::Absent => {
-                    area.count(taken.me.counting(), Event::CountMiss, 1);
+                    area.count(taken.owner.counting(), Event::CountMiss, 1);
                     return Ok(None);
                 }
                 Written::Exists | Written::Changed => self.again(&mut wait, area)?,
@@ -243,7 +248,7 @@ impl FileStore {
         };
         let written = self.put(area, &mut taken, &mut write)?;
         let event = if written.is_stored() { Event::Set } else { Event::Unmet };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(written)
     }
 
@@ -253,10 +258,10 @@ impl FileStore {
         let using = self.sessions.begin();
         let (area, taken) = self.writing(&using, "delete")?;
         let (key, version) = (key.hashed(area), version.map(Version::raw));
-        let deleted = area.delete(taken.me, &key, version, &self.reader.now());
+        let deleted = Writer::new(area, taken.owner).delete(&key, version, &self.reader.now());
         let deleted = deleted.map_err(|stop| self.reader.stopped(stop))?;
         let event = if deleted { Event::Delete } else { Event::DeleteMiss };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(deleted)
     }
 
@@ -271,12 +276,13 @@ impl FileStore {
         for _ in 0..COMPARE_ATTEMPTS {
             let found = self.reader.find(area, &key, Some(&mut value))?;
             let Some((seen, _)) = found.filter(|_| value == expected) else {
-                area.count(taken.me.counting(), Event::DeleteMiss, 1);
+                area.count(taken.owner.counting(), Event::DeleteMiss, 1);
                 return Ok(false);
             };
-            let deleted = area.delete(taken.me, &key, Some(seen.version), &self.reader.now());
+            let deleted =
+                Writer::new(area, taken.owner).delete(&key, Some(seen.version), &self.reader.now());
             if deleted.map_err(|stop| self.reader.stopped(stop))? {
-                area.count(taken.me.counting(), Event::Delete, 1);
+                area.count(taken.owner.counting(), Event::Delete, 1);
                 return Ok(true);
             }
             // It was written since, perhaps with an equal value.
@@ -301,7 +307,7 @@ impl FileStore {
                 count += 1;
             }
         }
-        session.area.prefetch_keys(&hashes[..count]);
+        prefetch_keys(&session.area, &hashes[..count]);
     }
 
     /// Writes an entry, with a version above that of the one it replaces.
@@ -314,9 +320,11 @@ impl FileStore {
     ) -> Result<Written> {
         let mut wait = Wait::default();
         loop {
-            let outcome = area.write(taken.me, write).map_err(|stop| self.reader.stopped(stop))?;
+            let outcome = Writer::new(area, taken.owner)
+                .write(write)
+                .map_err(|stop| self.reader.stopped(stop))?;
             if area.upkeep.is_due() {
-                area.keep_up(taken.me, write.now.ms());
+                Appender::new(area, taken.owner).keep_up(write.now.ms());
             }
             match outcome {
                 WriteOutcome::Written(written) => return Ok(written),
@@ -362,7 +370,7 @@ impl FileStore {
             return self.reader.count(&session.area);
         }
         session.recount(|| self.reader.now_ms());
-        let live = session.area.live();
+        let live = Census::of(&session.area).live();
         Ok((live.entries, live.bytes))
     }
 }
@@ -413,7 +421,7 @@ impl Store for FileStore {
         let session = self.session(&using, "get")?;
         let area = &session.area;
         let key = key.hashed(area);
-        let search = area.search_inline(&key, Some(buffer), false);
+        let search = Lookup::new(area, &key).search_inline(Some(buffer), false);
         let search = search.map_err(|stop| self.reader.stopped(stop))?;
         let hit = self.note_search(session, &search);
         if hit.is_none() {
@@ -507,13 +515,13 @@ impl Store for FileStore {
         let using = self.sessions.begin();
         let (area, mut taken) = self.writing(&using, "touch")?;
         let key = key.hashed(area);
-        let touched = area.touch(taken.me, &key, expires_ms, &self.reader.now());
+        let touched = Writer::new(area, taken.owner).touch(&key, expires_ms, &self.reader.now());
         let touched = match touched.map_err(|stop| self.reader.stopped(stop))? {
             Some(touched) => touched,
             None => self.touch_by_copy(area, &mut taken, &key, expires_ms)?,
         };
         let event = if touched { Event::Touch } else { Event::TouchMiss };
-        area.count(taken.me.counting(), event, 1);
+        area.count(taken.owner.counting(), event, 1);
         Ok(touched)
     }
 
@@ -537,7 +545,9 @@ impl Store for FileStore {
         if self.reader.namespace.is_none() {
             let using = self.sessions.begin();
             let (area, taken) = self.writing(&using, "clear")?;
-            return area.clear(taken.me).map_err(|stop| self.reader.stopped(stop));
+            return Recycler::lock(area, taken.owner)
+                .map(|recycler| recycler.clear())
+                .map_err(|stop| self.reader.stopped(stop));
         }
         let buckets = {
             let using = self.sessions.begin();
@@ -552,7 +562,11 @@ impl Store for FileStore {
                 let key = self.reader.key(&key)?;
                 let using = self.sessions.begin();
                 let (area, taken) = self.writing(&using, "clear")?;
-                let deleted = area.delete(taken.me, &key.hashed(area), None, &self.reader.now());
+                let deleted = Writer::new(area, taken.owner).delete(
+                    &key.hashed(area),
+                    None,
+                    &self.reader.now(),
+                );
                 deleted.map_err(|stop| self.reader.stopped(stop))?;
             }
         }
@@ -577,7 +591,7 @@ impl Store for FileStore {
         let session = self.sessions.get(&using);
         let session = session.map_err(|error| self.backend("stats", error))?;
         session.recount(|| self.reader.now_ms());
-        let live = session.area.live();
+        let live = Census::of(&session.area).live();
         let counted = session.owners.as_ref().map(|owners| owners.counted(&session.area));
         Ok(session.area.stats(live, &counted.unwrap_or_default()))
     }
@@ -623,7 +637,7 @@ impl Store for FileStore {
         }
         let using = self.sessions.begin_in_passing();
         if let Ok(session) = self.sessions.get(&using) {
-            session.leave_places();
+            session.leave_slots();
         }
         Ok(())
     }
@@ -636,9 +650,9 @@ impl Store for FileStore {
         let take_over = take_over.and_then(|holder| u32::try_from(holder.id).ok()).map(Token);
         let hash = key.hashed(area).hash;
         // Read first: a claim that is released between the two counts as released later.
-        let released = area.releases(hash);
+        let released = ClaimKey::new(area, hash).releases();
         let owners = session.owners.as_ref();
-        let claim = |me| self.sessions.claim(session, me, hash, take_over);
+        let claim = |owner| self.sessions.claim(session, owner, hash, take_over);
         let Some(claimed) = owners.and_then(|owners| owners.as_process(claim)) else {
             return Ok(Claim::Unneeded);
         };
@@ -660,10 +674,12 @@ impl Store for FileStore {
         };
         let area = &session.area;
         let hash = key.hashed(area).hash;
-        let releases = area.releases(hash);
+        let releases = ClaimKey::new(area, hash).releases();
         // Given back before the count was read, it is not waited for.
-        if u32::try_from(holder.id).is_ok_and(|owner| area.has_claim(hash, Token(owner))) {
-            area.ground.sleep_on(area.releases_at(hash), releases, at_most);
+        if u32::try_from(holder.id)
+            .is_ok_and(|owner| ClaimKey::new(area, hash).is_held_by(Token(owner)))
+        {
+            area.ground.sleep_on(ClaimKey::new(area, hash).releases_at(), releases, at_most);
         }
     }
 }
@@ -674,20 +690,20 @@ impl FileStore {
     #[inline(always)]
     fn note_search(&self, session: &Session, search: &Search) -> Option<Hit> {
         let area = &session.area;
-        let place = session.owners.as_ref().map(Owners::counting);
+        let counting = session.owners.as_ref().map(Owners::counting);
         if let Search::Found(seen) = search
             && let Some(hit) = self.reader.hit(seen)
         {
-            if let Some(place) = place {
-                area.note_use(seen);
-                area.count(place, Event::Hit, 1);
+            if let Some(counting) = counting {
+                seen.note_use(&area.ground);
+                area.count(counting, Event::Hit, 1);
             }
             return Some(hit);
         }
-        if let Some(place) = place {
-            area.count(place, Event::Miss, 1);
+        if let Some(counting) = counting {
+            area.count(counting, Event::Miss, 1);
             if *search == Search::Damaged {
-                area.count(place, Event::Corrupt, 1);
+                area.count(counting, Event::Corrupt, 1);
             }
         }
         None
@@ -709,7 +725,7 @@ impl FileStore {
             let pinning = Pinning {
                 least_bytes,
                 pins: &session.pins,
-                place: session.owners.as_ref().map(Owners::first_place),
+                owner_slot: session.owners.as_ref().map(Owners::first_slot),
                 verified: verifies.then_some(&session.verified),
             };
             let reading = self.sessions.pin(session, &name, &seen, pinning);
@@ -727,7 +743,7 @@ impl FileStore {
         }
         let mut buffer = Vec::new();
         let hit = if verifies {
-            let search = area.search_verified(&name, &mut buffer);
+            let search = Lookup::new(area, &name).search_verified(&mut buffer);
             let search = search.map_err(|stop| self.reader.stopped(stop))?;
             self.note_search(session, &search)
         } else {

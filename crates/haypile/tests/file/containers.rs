@@ -185,8 +185,8 @@ fn a_read_lock_does_not_make_its_holder_a_user() {
     assert!(!is_swept(&path), "a new boot was installed");
     assert!(store.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
     drop(store);
-    // On all places: nobody can write, and the reason is told.
-    (0..64).for_each(|place| read_lock(&reader, (1 << 62) + place));
+    // On all owner slots: nobody can write, and the reason is told.
+    (0..64).for_each(|slot| read_lock(&reader, (1 << 62) + slot));
     let store = open_as("other", &path, "");
     assert_eq!(store.get(b"key").expect("a read").as_deref(), Some(&b"value"[..]));
     let error = store.set(b"key", b"other", &SetOptions::set()).expect_err("locked").to_string();

@@ -18,7 +18,7 @@ use crate::child;
 use crate::work::{self, Known, LARGE};
 
 const HEADER_BYTES: usize = 4096;
-const PLACE_BYTES: usize = 320;
+const OWNER_SLOT_BYTES: usize = 320;
 const LIVE_TABLES: usize = 8;
 /// The bytes that the checksum of the header covers, and the checksum.
 const SEALED_BYTES: usize = 128;
@@ -123,7 +123,7 @@ impl Sample {
     }
 
     fn lanes_at(&self) -> usize {
-        HEADER_BYTES + self.number(0) * PLACE_BYTES
+        HEADER_BYTES + self.number(0) * OWNER_SLOT_BYTES
     }
 
     fn table_at(&self) -> usize {

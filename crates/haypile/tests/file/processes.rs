@@ -210,7 +210,7 @@ fn in_child(run: impl FnOnce() -> bool) -> bool {
     }
 }
 
-fn places(path: &Path) -> usize {
+fn owner_slots(path: &Path) -> usize {
     haypile::file::FileStat::of(path).expect("a report").processes.len()
 }
 
@@ -227,13 +227,13 @@ fn parent() {
             // An end of its own, and a grandchild.
             let found = store.get(b"count").expect("a read").is_some();
             let counted = store.incr(b"count", 1).expect("a count").is_some();
-            let both = places(&path) == 2;
+            let both = owner_slots(&path) == 2;
             let grandchild = in_child(|| {
-                store.incr(b"count", 1).expect("a count").is_some() && places(&path) == 3
+                store.incr(b"count", 1).expect("a count").is_some() && owner_slots(&path) == 3
             });
             found && counted && both && grandchild
         }));
-        assert_eq!(places(&path), 1, "the parent has its place, and the child none any more");
+        assert_eq!(owner_slots(&path), 1, "the parent has its slot, and the child none any more");
         assert!(store.incr(b"count", 1).expect("a count").is_some());
     }
     // A child that closes what it inherited.
@@ -247,7 +247,7 @@ fn parent() {
 }
 
 #[test]
-fn forked_children_attach_anew_and_leave_their_parents_place_alone() {
+fn forked_children_attach_anew_and_leave_their_parents_slot_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let mut parent = start("processes::parent", &path, 0);
@@ -294,16 +294,16 @@ fn a_reader_sees_what_writers_do_and_writes_nothing() {
     ] {
         assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     }
-    assert_eq!(places(&path), 1, "who only reads needs no place");
+    assert_eq!(owner_slots(&path), 1, "who only reads needs no owner slot");
 }
 
 #[test]
-fn there_are_so_many_places_and_they_come_back() {
+fn there_are_so_many_owner_slots_and_they_come_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let url = format!("file://{}?size=1MiB", path.display());
     let mut stores: Vec<Arc<dyn Store>> =
-        (0..32).map(|_| Registry::new().open(&url).expect("a place")).collect();
+        (0..32).map(|_| Registry::new().open(&url).expect("an owner slot")).collect();
     let crowded_out = Registry::new().open(&url).expect("it can be read");
     assert!(
         crowded_out.warnings()[0].contains("all 32 owner slots"),
@@ -311,7 +311,7 @@ fn there_are_so_many_places_and_they_come_back() {
         crowded_out.warnings()
     );
     let error =
-        crowded_out.set(b"key", b"value", &SetOptions::set()).expect_err("no place is left");
+        crowded_out.set(b"key", b"value", &SetOptions::set()).expect_err("no owner slot is left");
     assert!(error.to_string().contains("all 32 owner slots"), "{error}");
     let only_read = Registry::new().open(&format!("{url}&mode=ro")).expect("it needs none");
     assert!(stores[31].set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
@@ -326,10 +326,10 @@ fn there_are_so_many_places_and_they_come_back() {
         }
         written = crowded_out.set(b"key", b"its own", &SetOptions::set());
     }
-    assert!(written.expect("a place is free again").is_stored());
+    assert!(written.expect("an owner slot is free again").is_stored());
     assert_eq!(crowded_out.warnings(), [""; 0]);
     drop(crowded_out);
-    let again = Registry::new().open(&url).expect("a place is free again");
+    let again = Registry::new().open(&url).expect("an owner slot is free again");
     assert!(again.get(b"key").expect("a read").is_some());
     drop((stores, again));
     for number in 0..300_u64 {
@@ -345,25 +345,25 @@ fn there_are_so_many_places_and_they_come_back() {
     }
 }
 
-/// Number of places that are locked, as the kernel tells; a process may have several.
-fn taken_places(path: &Path) -> usize {
-    locked_places(path).len()
+/// Number of owner slots that are locked, as the kernel tells; a process may have several.
+fn taken_slots(path: &Path) -> usize {
+    locked_slots(path).len()
 }
 
-/// Places that are locked. The kernel's list comes page by page: a place can be missing if locks of
+/// Owner slots that are locked. The kernel's list comes page by page: an owner slot can be missing if locks of
 /// others are released in the meantime.
-fn locked_places(path: &Path) -> BTreeSet<u64> {
-    const PLACES_AT: u64 = 1 << 62;
+fn locked_slots(path: &Path) -> BTreeSet<u64> {
+    const OWNER_SLOTS_AT: u64 = 1 << 62;
     let inode = fs::metadata(path).expect("a file").ino();
     let locks = fs::read_to_string("/proc/locks").expect("the kernel's list");
-    let place = |line: &str| {
+    let owner_slot = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "OFDLCK", _, "WRITE", _, file, first, _] = words[..] else { return None };
         let first: u64 = first.parse().ok()?;
-        let is_place = (PLACES_AT..PLACES_AT + 1_024).contains(&first);
-        (is_place && file.ends_with(&format!(":{inode}"))).then_some(first)
+        let is_owner_slot = (OWNER_SLOTS_AT..OWNER_SLOTS_AT + 1_024).contains(&first);
+        (is_owner_slot && file.ends_with(&format!(":{inode}"))).then_some(first)
     };
-    locks.lines().filter_map(place).collect()
+    locks.lines().filter_map(owner_slot).collect()
 }
 
 #[test]
@@ -372,7 +372,8 @@ fn a_file_of_64_mebibytes_has_room_for_many_processes() {
     let path = directory.path().join("cache");
     let url = format!("file://{}?size=64MiB", path.display());
     // As many processes would: each has the file open for itself.
-    let stores: Vec<_> = (0..300).map(|_| Registry::new().open(&url).expect("a place")).collect();
+    let stores: Vec<_> =
+        (0..300).map(|_| Registry::new().open(&url).expect("an owner slot")).collect();
     for (number, store) in (0_u64..).zip(&stores) {
         assert_eq!(store.warnings(), [""; 0]);
         let written = store.set(&number.to_le_bytes(), b"value", &SetOptions::set());
@@ -381,7 +382,7 @@ fn a_file_of_64_mebibytes_has_room_for_many_processes() {
     let mut taken = BTreeSet::new();
     let begin = Instant::now();
     while taken.len() < stores.len() && begin.elapsed() < LONG {
-        taken.extend(locked_places(&path));
+        taken.extend(locked_slots(&path));
     }
     assert_eq!((taken.len(), stores[0].len().expect("a count")), (300, 300));
 }
@@ -394,7 +395,7 @@ fn threads_come_and_go() {
     };
     let store = open(&path);
     let begin = Instant::now();
-    let has_several = || taken_places(&path) > 1 || begin.elapsed() > LONG;
+    let has_several = || taken_slots(&path) > 1 || begin.elapsed() > LONG;
     thread::scope(|scope| {
         for thread in 0..8_u64 {
             let (store, has_several) = (&store, &has_several);
@@ -409,10 +410,10 @@ fn threads_come_and_go() {
             });
         }
     });
-    let are_several = (0..64).any(|_| taken_places(&path) > 1);
-    assert!(are_several, "threads that meet have places of their own");
+    let are_several = (0..64).any(|_| taken_slots(&path) > 1);
+    assert!(are_several, "threads that meet have owner slots of their own");
     // It is looked for seldom, and at each look one is given back that no thread has used since the one
-    // before. One thread at a time uses one place, and which that is depends on its number.
+    // before. One thread at a time uses one slot, and which that is depends on its number.
     let write_alone = || {
         for _ in 0..10_000 {
             assert!(store.set(b"key", b"value", &SetOptions::set()).expect("a write").is_stored());
@@ -420,17 +421,17 @@ fn threads_come_and_go() {
     };
     let is_one = || {
         thread::scope(|scope| scope.spawn(write_alone).join().expect("no panic"));
-        taken_places(&path) == 1
+        taken_slots(&path) == 1
     };
     let begin = Instant::now();
     while !is_one() {
-        assert!(begin.elapsed() < LONG, "{} places", taken_places(&path));
+        assert!(begin.elapsed() < LONG, "{} slots", taken_slots(&path));
     }
 }
 
 /// In a process of its own: a thread of another test would have the lowest number for as long as it runs.
 #[test]
-fn places_of_threads_that_write_no_more_are_given_back() {
+fn owner_slots_of_threads_that_write_no_more_are_given_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let mut process = start("processes::threads_come_and_go", &path, 0);

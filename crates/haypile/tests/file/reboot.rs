@@ -339,9 +339,9 @@ fn live_tables(file: &File) -> (u64, usize) {
         file.read_exact_at(&mut bytes, at).expect("the header");
         u64::from(u32::from_le_bytes(bytes))
     };
-    let [places, claims, buckets, overflows, ghosts, segments] =
+    let [owner_slots, claims, buckets, overflows, ghosts, segments] =
         [48, 52, 56, 60, 64, 68].map(number);
     let lines = number(88) + claims + buckets + overflows + ghosts + segments;
     let table_bytes = (segments * 8).next_multiple_of(64);
-    (4096 + places * 320 + lines * 64, usize::try_from(8 * table_bytes).expect("some pages"))
+    (4096 + owner_slots * 320 + lines * 64, usize::try_from(8 * table_bytes).expect("some pages"))
 }

@@ -123,7 +123,7 @@ fn while_space_is_low_nothing_is_written_and_what_is_there_is_read() {
         assert_eq!(store.incr(b"count", 1).expect("a count"), Some(2 + round));
     }
     let stat = haypile::file::FileStat::of(&setting.path()).expect("a report");
-    assert!(stat.processes.len() <= 2, "places were given back: {:?}", stat.processes);
+    assert!(stat.processes.len() <= 2, "owner slots were given back: {:?}", stat.processes);
 }
 
 #[test]

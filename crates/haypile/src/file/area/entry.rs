@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::file::format::segment::{
-    EPOCH, EXPIRY, GENERATION, OPENED, Origin, STAMP, STATE, State, USED,
+    EPOCH, EXPIRY, GENERATION, OPENED, Origin, STAMP, STATE, SegmentKind, State, USED,
 };
 use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
@@ -18,7 +18,7 @@ pub(in crate::file) struct Entry<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Entry<'a, G> {
-    /// The entry at an offset in the file.
+    /// Returns the entry at an offset in the file.
     #[inline]
     pub(in crate::file) fn at(ground: &'a G, at: u64) -> Self {
         Self { ground, at, line: ground.line(at) }
@@ -33,7 +33,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(word, value, IN_ORDER);
     }
 
-    /// The generation: a reader of it sees that nothing points to what was there before.
+    /// Returns the generation: a reader of it sees that nothing points to what was there before.
     #[inline]
     pub(in crate::file) fn generation(&self) -> u64 {
         let order = mutant::order("generation-read", Ordering::Acquire);
@@ -60,7 +60,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(STATE, state.encode(), order);
     }
 
-    /// The word of the state, to be exchanged.
+    /// Returns the word of the state, to be exchanged.
     pub(in crate::file) fn state_word(&self) -> u64 {
         self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
     }
@@ -93,7 +93,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         }
     }
 
-    /// The stamp: a reader that finds it sure sees that no slot leads into the segment by accident.
+    /// Returns the stamp: a reader that finds it sure sees that no slot leads into the segment by accident.
     fn stamp(&self) -> u64 {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
@@ -144,6 +144,15 @@ impl<'a, G: Ground> Entry<'a, G> {
         let next = self.load(GENERATION).wrapping_add(1);
         let order = mutant::order("generation-raised", Ordering::Release);
         self.line.store(GENERATION, next, order);
+    }
+
+    /// Notes that nothing is appended to it any more, unless somebody empties it already.
+    pub(in crate::file) fn seal(&self) {
+        let word = self.state_word();
+        let state = State::decode(word);
+        if state.kind == SegmentKind::Open {
+            self.exchange_state(word, State { kind: SegmentKind::Sealed, ..state });
+        }
     }
 
     /// Frees it.

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Area, Owner};
+use super::Area;
 use crate::file::format::layout::LIVE_TABLES;
 use crate::file::format::segment::Live;
 use crate::file::platform::ground::{Ground, Line};
@@ -16,20 +16,20 @@ const SEGMENTS_PER_LINE: u32 = 8;
 impl<G: Ground> Area<G> {
     /// Counts an entry more.
     #[inline]
-    pub(in crate::file) fn add_live(&self, me: Owner, segment: u32, bytes: u64) {
-        self.change_live(me, segment, Live { entries: 1, bytes }.coming());
+    pub(in crate::file) fn add_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
+        self.change_live(owner_slot, segment, Live { entries: 1, bytes }.coming());
     }
 
     /// Counts an entry less. Before its slot changes: as long as the slot is there, the segment is not
     /// refilled.
     #[inline]
-    pub(in crate::file) fn remove_live(&self, me: Owner, segment: u32, bytes: u64) {
-        self.change_live(me, segment, Live { entries: 1, bytes }.going());
+    pub(in crate::file) fn remove_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
+        self.change_live(owner_slot, segment, Live { entries: 1, bytes }.going());
     }
 
     #[inline]
-    fn change_live(&self, me: Owner, segment: u32, delta: u64) {
-        let table = me.place.min(LIVE_TABLES - 1);
+    fn change_live(&self, owner_slot: u32, segment: u32, delta: u64) {
+        let table = owner_slot.min(LIVE_TABLES - 1);
         let at = self.geometry.live_word(table, segment);
         if table < LIVE_TABLES - 1 {
             let word = self.ground.load(at, Ordering::Relaxed).wrapping_add(delta);
@@ -39,14 +39,14 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// The sum of the words of a segment, which [`Live::decode`] reads.
+    /// Returns the sum of the words of a segment, which [`Live::decode`] reads.
     pub(in crate::file) fn live_sum(&self, segment: u32) -> u64 {
         let word = |table| self.geometry.live_word(table, segment);
         let words = (0..LIVE_TABLES).map(|table| self.ground.load(word(table), Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     }
 
-    /// The sums of all segments.
+    /// Returns the sums of all segments.
     pub(in crate::file) fn live_sums(&self) -> Vec<u64> {
         let segments = self.geometry.numbers.segments;
         let lines = segments.div_ceil(SEGMENTS_PER_LINE);
@@ -71,7 +71,13 @@ impl<G: Ground> Area<G> {
 
     /// Makes the count of a segment that this sum had another one. Changes in the meantime, if there
     /// were any, stay counted.
-    pub(in crate::file) fn correct_live(&self, me: Owner, segment: u32, sum: u64, live: Live) {
-        self.change_live(me, segment, Live::correction(sum, live));
+    pub(in crate::file) fn correct_live(
+        &self,
+        owner_slot: u32,
+        segment: u32,
+        sum: u64,
+        live: Live,
+    ) {
+        self.change_live(owner_slot, segment, Live::correction(sum, live));
     }
 }

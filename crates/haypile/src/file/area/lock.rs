@@ -60,52 +60,52 @@ impl<G: Ground> Area<G> {
     /// Takes the lock at this word, from the dead if need be.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    pub(in crate::file) fn lock(&self, me: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
+    pub(in crate::file) fn lock(&self, owner: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
         let word = LockWord(self.ground.load(at, Ordering::Relaxed));
         if word.token() == Token::NOBODY
-            && let Some(held) = self.try_lock(me, at, word)
+            && let Some(held) = self.try_lock(owner, at, word)
         {
             return Ok(held);
         }
         // Not handed through as it is: where a call may have written the result, the compiler keeps it in
         // memory for the common case as well.
-        let held = self.wait_for(me, at)?;
+        let held = self.wait_for(owner, at)?;
         Ok(held)
     }
 
     /// Takes the lock at this word if nobody holds it who is alive.
-    pub(in crate::file) fn lock_if_free(&self, me: Owner, at: u64) -> Option<Held<'_, G>> {
-        // Who sees an owner sees since when it has its place.
+    pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
+        // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
         if word.token() == Token::NOBODY {
-            return self.try_lock(me, at, word);
+            return self.try_lock(owner, at, word);
         }
-        (!self.is_alive(word.token())).then(|| self.take_over(me, at, word)).flatten()
+        (!self.is_alive(word.token())).then(|| self.take_over(owner, at, word)).flatten()
     }
 
     #[inline]
-    fn try_lock(&self, me: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
+    fn try_lock(&self, owner: Owner, at: u64, from: LockWord) -> Option<Held<'_, G>> {
         let payload = from.payload();
-        self.ground.exchange(at, from.0, LockWord::new(me.token, payload).0).ok()?;
-        Some(Held { ground: &self.ground, at, token: me.token, payload: Cell::new(payload) })
+        self.ground.exchange(at, from.0, LockWord::new(owner.token, payload).0).ok()?;
+        Some(Held { ground: &self.ground, at, token: owner.token, payload: Cell::new(payload) })
     }
 
     #[cold]
-    fn wait_for(&self, me: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
+    fn wait_for(&self, owner: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
         let begin = self.ground.now();
         let (mut since, mut asked) = (begin, begin);
         let mut seen = LockWord(0);
         let mut looks = 0;
         for times in 0.. {
-            // Who sees an owner sees since when it has its place.
+            // Whoever reads an owner's token then reads the slot as that owner took it.
             let order = mutant::order("owner-read", Ordering::Acquire);
             let word = LockWord(self.ground.load(at, order));
             if word.token() == Token::NOBODY {
-                if let Some(held) = self.try_lock(me, at, word) {
+                if let Some(held) = self.try_lock(owner, at, word) {
                     return Ok(held);
                 }
             } else if self.is_void(word.token())
-                && let Some(held) = self.take_over(me, at, word)
+                && let Some(held) = self.take_over(owner, at, word)
             {
                 return Ok(held);
             }
@@ -117,14 +117,14 @@ impl<G: Ground> Area<G> {
                     (seen, since, asked, looks) = (word, now, now, 0);
                 } else if now.saturating_sub(asked) >= SUSPICIOUS {
                     if (mutant::is_on("lock-taken-from-the-living") || !self.is_alive(word.token()))
-                        && let Some(held) = self.take_over(me, at, word)
+                        && let Some(held) = self.take_over(owner, at, word)
                     {
                         return Ok(held);
                     }
                     let waited = now.saturating_sub(since);
                     if looks >= LEAST_ATTEMPTS
                         && !mutant::is_on("waits-without-bound")
-                        && let Some(holder) = self.gives_up_on(me, word.token(), waited)
+                        && let Some(holder) = self.gives_up_on(owner, word.token(), waited)
                     {
                         return Err(OpError::Busy(holder));
                     }
@@ -140,49 +140,47 @@ impl<G: Ground> Area<G> {
     }
 
     /// Takes a lock whose owner is dead.
-    fn take_over(&self, me: Owner, at: u64, word: LockWord) -> Option<Held<'_, G>> {
-        let held = self.try_lock(me, at, word)?;
+    fn take_over(&self, owner: Owner, at: u64, word: LockWord) -> Option<Held<'_, G>> {
+        let held = self.try_lock(owner, at, word)?;
         self.ground.add(header::DEATHS, 1);
-        self.count(me.counting(), Counter::Recoveries, 1);
+        self.count(owner.counting(), Counter::Recoveries, 1);
         Some(held)
     }
 
     /// Why an operation that has waited this long for an owner gives up; `None` if it does not. An
     /// owner that is hurried takes another choice as soon as it has looked often enough.
-    fn gives_up_on(&self, me: Owner, token: Token, waited: Duration) -> Option<Holder> {
-        if waited < STOPPED_WAIT && !me.is_hurried {
+    fn gives_up_on(&self, owner: Owner, token: Token, waited: Duration) -> Option<Holder> {
+        if waited < STOPPED_WAIT && !owner.is_hurried {
             return None;
         }
         let halted = self.halted_process(token).map(Holder::Halted);
-        let is_over = waited >= LONGEST_WAIT || me.is_hurried;
+        let is_over = waited >= LONGEST_WAIT || owner.is_hurried;
         halted.or(is_over.then_some(Holder::Running))
     }
 
-    /// The number of the process that a token names, if it was seen to be stopped or frozen.
+    /// Returns the number of the process that a token names, if it was seen to be stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
-        let process = self.process_of(token.place()?);
+        let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)
     }
 
-    /// Whether a token names no owner that there can be, which the file alone tells: garbage, or an
-    /// owner of an earlier boot, or one whose place has another since.
+    /// Returns whether the file alone shows that the owner of a token is gone: the token is garbage, or of
+    /// an earlier boot, or its slot has another owner since.
     fn is_void(&self, token: Token) -> bool {
-        let place = token.place().filter(|place| *place < self.geometry.numbers.places);
-        place.is_none_or(|place| {
-            self.is_of_earlier_stamp(place) || !token.is_of(self.incarnation(place))
+        let slots = self.geometry.numbers.owner_slots;
+        let number = token.owner_slot().filter(|number| *number < slots);
+        number.is_none_or(|number| {
+            let slot = self.owner_slot(number);
+            slot.has_earlier_stamp() || !token.is_of(slot.incarnation())
         })
     }
 
-    fn incarnation(&self, place: u32) -> u64 {
-        self.ground.load(self.geometry.place(place), Ordering::Relaxed)
-    }
-
-    /// Whether the process that a token names is there.
+    /// Returns whether the process that a token names is alive.
     pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
-        let Some(place) = token.place().filter(|_| !self.is_void(token)) else {
+        let Some(number) = token.owner_slot().filter(|_| !self.is_void(token)) else {
             return false;
         };
-        // Read again after the kernel was asked: the place may have got its next owner in between.
-        self.ground.is_taken(place) && token.is_of(self.incarnation(place))
+        // Read again after the kernel was asked: the owner slot may have got its next owner in between.
+        self.ground.is_taken(number) && token.is_of(self.owner_slot(number).incarnation())
     }
 }

@@ -6,7 +6,8 @@ pub(in crate::file) mod lock;
 pub(in crate::file) mod now;
 pub(in crate::file) mod owners;
 pub(in crate::file) mod pins;
-mod records;
+pub(in crate::file) mod records;
+pub(in crate::file) mod segments;
 pub(in crate::file) mod sweep;
 pub(in crate::file) mod upkeep;
 pub(in crate::file) mod wait;
@@ -26,7 +27,10 @@ use entry::Entry;
 use sweep::SweepState;
 use upkeep::Upkeep;
 
-/// The mapped file: the methods of the protocol are in the other modules of this folder.
+/// The mapped file: its geometry, its words, and the locks in it.
+///
+/// A method that needs a lock, or the right of an owner, belongs to the type that has it: `Bucket`,
+/// `LockedLane`, `Recycler`, `Appender`, `Sweeper`, `Writer`.
 #[derive(Debug)]
 pub(in crate::file) struct Area<G> {
     pub(in crate::file) ground: G,
@@ -41,29 +45,29 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) upkeep: Upkeep,
 }
 
-/// The writer: a place of this process.
+/// An owner slot of this process, which a thread writes with.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Owner {
-    pub(in crate::file) place: u32,
+    pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
     /// Whether it has other choices than to wait for a lock, and takes one of these instead.
     pub(in crate::file) is_hurried: bool,
-    /// Whether the place is that of the calling thread, so that only this thread counts there.
+    /// Whether only the calling thread counts in the slot.
     pub(in crate::file) is_own: bool,
 }
 
 /// Where a thread counts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Counting {
-    pub(in crate::file) place: u32,
+    pub(in crate::file) slot: u32,
     /// Whether no other thread counts there as this one does.
     pub(in crate::file) is_own: bool,
 }
 
 impl Owner {
     #[inline]
-    pub(in crate::file) fn new(place: u32, token: Token) -> Self {
-        Self { place, token, is_hurried: false, is_own: false }
+    pub(in crate::file) fn new(slot: u32, token: Token) -> Self {
+        Self { slot, token, is_hurried: false, is_own: false }
     }
 
     pub(in crate::file) fn hurried(self) -> Self {
@@ -71,7 +75,7 @@ impl Owner {
     }
 
     pub(in crate::file) fn counting(self) -> Counting {
-        Counting { place: self.place, is_own: self.is_own }
+        Counting { slot: self.slot, is_own: self.is_own }
     }
 }
 
@@ -115,7 +119,7 @@ pub(in crate::file) struct Record {
 }
 
 impl<G: Ground> Area<G> {
-    /// The file on this ground, with a stamp that its users have not agreed on yet.
+    /// Returns the file on this ground, with a stamp that its users have not agreed on yet.
     pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
         Self {
             ground,
@@ -138,7 +142,7 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Whether another file has the path, or this process has let go of this one: its words are zero
+    /// Returns whether another file has the path, or this process has let go of this one: its words are zero
     /// then.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
@@ -155,13 +159,13 @@ impl<G: Ground> Area<G> {
         Entry::at(&self.ground, self.geometry.segment_entry(segment))
     }
 
-    /// Raises one of the counters of a place.
+    /// Adds to one of the counters of an owner slot.
     #[inline]
     pub(in crate::file) fn count(&self, counting: Counting, counter: impl Into<Counter>, by: u64) {
         let Some(at) = counter.into().at(counting.is_own) else {
             return;
         };
-        let at = self.geometry.place(counting.place) + at;
+        let at = self.geometry.owner_slot(counting.slot) + at;
         if counting.is_own {
             let count = self.ground.load(at, Ordering::Relaxed).wrapping_add(by);
             self.ground.store(at, count, Ordering::Relaxed);
@@ -170,19 +174,13 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// All counters of a place.
-    pub(in crate::file) fn counted(&self, place: u32) -> Counted {
-        let at = self.geometry.place(place);
-        Counted::read(|offset| self.ground.load(at + offset, Ordering::Relaxed))
-    }
-
     /// Has entries counted again by the next operation that asks for a count: something other than
     /// a death has made the counts wrong.
     pub(in crate::file) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }
 
-    /// The statistics, from these counts.
+    /// Returns the statistics, from these counts.
     pub(in crate::file) fn stats(&self, live: Live, counted: &Counted) -> Stats {
         let mut stats = Stats {
             entries: live.entries,

@@ -20,7 +20,7 @@ impl fmt::Debug for Now<'_> {
     }
 }
 
-/// The wall time of a clock, in ms since 1970.
+/// Returns the wall time of a clock, in ms since 1970.
 pub(in crate::file) fn ms_of(clock: &dyn Clock) -> u64 {
     let since = clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 16)
@@ -34,13 +34,13 @@ impl<'a> Now<'a> {
         Self { clock: Some(clock), ms: Cell::new(UNKNOWN) }
     }
 
-    /// A time in ms since 1970.
+    /// Returns a time in ms since 1970.
     #[cfg(all(test, shuttle))]
     pub(in crate::file) fn at(ms: u64) -> Self {
         Self { clock: None, ms: Cell::new(ms) }
     }
 
-    /// The time in ms since 1970.
+    /// Returns the time in ms since 1970.
     pub(in crate::file) fn ms(&self) -> u64 {
         if let Some(clock) = self.clock
             && self.ms.get() == UNKNOWN
@@ -50,7 +50,7 @@ impl<'a> Now<'a> {
         self.ms.get()
     }
 
-    /// Whether an entry with this expiry, `u64::MAX` for never, is still valid.
+    /// Returns whether an entry with this expiry, `u64::MAX` for never, is still valid.
     #[inline]
     pub(in crate::file) fn is_before(&self, expires_ms: u64) -> bool {
         expires_ms == u64::MAX || expires_ms > self.ms()

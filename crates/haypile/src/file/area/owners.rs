@@ -2,116 +2,173 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Area, Owner, Record};
+use super::{Area, Owner};
 use crate::file::crash;
+use crate::file::format::counter::Counted;
 use crate::file::format::header;
 use crate::file::format::owner_slot::{
-    HAZARD, INCARNATION, LANES, NAMESPACE, PLACE_STAMP, PROCESS, SINCE, STATE, TAKEN,
+    HAZARD, INCARNATION, LANES, LEFT, NAMESPACE, PROCESS, SINCE, SLOT_STAMP, STATE, TAKEN,
 };
-use crate::file::format::record::MAX_VERSION;
-use crate::file::format::segment::Origin;
 use crate::file::format::slot::Token;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// A loss of power or damage makes no versions skip beyond this.
-pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
+/// An owner slot: the words in which a process says that it uses the file.
+#[derive(Debug)]
+pub(in crate::file) struct OwnerSlot<'a, G> {
+    area: &'a Area<G>,
+    pub(in crate::file) number: u32,
+}
 
-impl<G: Ground> Area<G> {
-    /// Makes a process the owner of a place that it has locked.
-    pub(in crate::file) fn settle(&self, place: u32, process: ProcessId, now_ms: u64) -> Owner {
-        let at = self.geometry.place(place);
-        let load = |word: u64| self.ground.load(at + word, Ordering::Relaxed);
-        let store = |word: u64, value: u64| self.ground.store(at + word, value, IN_ORDER);
-        if load(STATE) == TAKEN {
-            self.ground.add(header::DEATHS, 1);
+impl<G: Ground> OwnerSlot<'_, G> {
+    #[inline]
+    fn at(&self, word: u64) -> u64 {
+        self.area.geometry.owner_slot(self.number) + word
+    }
+
+    #[inline]
+    fn load(&self, word: u64) -> u64 {
+        self.area.ground.load(self.at(word), Ordering::Relaxed)
+    }
+
+    fn store(&self, word: u64, value: u64) {
+        self.area.ground.store(self.at(word), value, IN_ORDER);
+    }
+
+    /// Makes a process, which has locked the slot, its owner.
+    pub(in crate::file) fn settle(&self, process: ProcessId, now_ms: u64) -> Owner {
+        let Area { ground, stamp, .. } = self.area;
+        if self.load(STATE) == TAKEN {
+            ground.add(header::DEATHS, 1);
         }
         // After a loss of power there may be tokens of owners that the word does not know of.
-        let jump = if load(PLACE_STAMP) == self.stamp { 1 } else { 1 + (self.stamp & 0xF_FFFF) };
+        let jump = if self.load(SLOT_STAMP) == *stamp { 1 } else { 1 + (*stamp & 0xF_FFFF) };
         let jump = if mutant::is_on("incarnation-not-raised") { 0 } else { jump };
-        let incarnation = load(INCARNATION).wrapping_add(jump);
+        let incarnation = self.load(INCARNATION).wrapping_add(jump);
         if !mutant::is_on("hazard-inherited-from-the-dead") {
-            store(HAZARD, 0);
+            self.store(HAZARD, 0);
         }
         crash::point("settle.hazard");
-        store(LANES, 0);
+        self.store(LANES, 0);
         crash::point("settle.lanes");
         // Before the stamp: an owner that ends in between leaves the jump to the next.
         let stamps_first = mutant::is_on("stamp-stored-before-the-incarnation");
         if stamps_first {
-            store(PLACE_STAMP, self.stamp);
+            self.store(SLOT_STAMP, *stamp);
             crash::point("settle.stamp");
         }
-        store(INCARNATION, incarnation);
+        self.store(INCARNATION, incarnation);
         crash::point("settle.incarnation");
         if !stamps_first {
-            store(PLACE_STAMP, self.stamp);
+            self.store(SLOT_STAMP, *stamp);
             crash::point("settle.stamp");
         }
-        store(PROCESS, process.number);
+        self.store(PROCESS, process.number);
         crash::point("settle.process");
-        store(NAMESPACE, process.namespace);
+        self.store(NAMESPACE, process.namespace);
         crash::point("settle.namespace");
-        store(SINCE, now_ms);
+        self.store(SINCE, now_ms);
         crash::point("settle.since");
-        self.ground.raise(header::PLACES_USED, u64::from(place) + 1);
+        ground.raise(header::OWNER_SLOTS_USED, u64::from(self.number) + 1);
         crash::point("settle.used");
-        store(STATE, TAKEN);
+        self.store(STATE, TAKEN);
         crash::point("settle.taken");
-        Owner::new(place, Token::new(place, incarnation))
+        Owner::new(self.number, Token::new(self.number, incarnation))
     }
 
-    /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
-    /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
+    /// Returns the process that took the slot last.
+    pub(in crate::file) fn process(&self) -> ProcessId {
+        ProcessId { number: self.load(PROCESS), namespace: self.load(NAMESPACE) }
+    }
+
+    /// Returns since when that process has had it, in ms since 1970.
+    fn since_ms(&self) -> u64 {
+        self.load(SINCE)
+    }
+
+    /// Returns how many owners the slot has had.
+    pub(in crate::file) fn incarnation(&self) -> u64 {
+        self.load(INCARNATION)
+    }
+
+    /// Returns whether the slot was last taken under another stamp: then its owner is dead.
+    pub(in crate::file) fn has_earlier_stamp(&self) -> bool {
+        self.load(SLOT_STAMP) != self.area.stamp
+    }
+
+    /// Returns whether the owner has given the slot back.
+    pub(in crate::file) fn is_left(&self) -> bool {
+        self.load(STATE) == LEFT
+    }
+
+    /// Returns whether the owner has not given the slot back; it may be dead.
+    pub(in crate::file) fn seems_taken(&self) -> bool {
+        self.load(STATE) == TAKEN
+    }
+
+    /// Notes that the owner has given the slot back.
+    pub(in crate::file) fn set_left(&self) {
+        self.store(STATE, LEFT);
+    }
+
+    /// Returns the values of all counters of the slot.
+    pub(in crate::file) fn counted(&self) -> Counted {
+        Counted::read(|offset| self.load(offset))
+    }
+
+    /// Sets the hazard, the segment that the owner appends to, or clears it.
     #[inline]
-    pub(in crate::file) fn note_version(&self, record: &Record) {
-        let version = record.head.version();
-        if self.origin(record.segment) == Origin::Earlier && version < VERSIONS_END {
-            self.skip_versions_to(version);
+    pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
+        let word = segment.map_or(0, |segment| u64::from(segment) + 1);
+        let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
+        // Who sees that it is gone sees what was published before.
+        let order = mutant::order("hazard-cleared", Ordering::Release);
+        self.area.ground.store(self.at(HAZARD), word, order);
+    }
+
+    /// Returns the segment that the owner appends to, if it is alive.
+    pub(in crate::file) fn hazard(&self) -> Option<u32> {
+        let order = mutant::order("hazard-read", Ordering::Acquire);
+        let hazard = || self.area.ground.load(self.at(HAZARD), order);
+        let before = hazard();
+        if before == 0 || mutant::is_on("hazards-ignored") {
+            return None;
         }
+        let is_set = self.area.ground.is_taken(self.number) && hazard() == before;
+        is_set.then(|| u32::try_from(before - 1).ok()).flatten()
     }
 
-    /// Lets no version up to this one be given to an entry from now on.
-    #[cold]
-    pub(in crate::file) fn skip_versions_to(&self, version: u64) {
-        if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {
-            self.ground.raise(header::NEXT_VERSION, version + 1);
-            self.ground.raise(header::SKIPPED_VERSIONS, version);
-        }
+    /// Returns the word that says which lanes the owner used last.
+    #[inline]
+    pub(in crate::file) fn lanes(&self) -> u64 {
+        self.load(LANES)
     }
 
-    /// The owner of a place, as it says.
-    pub(in crate::file) fn process_of(&self, place: u32) -> ProcessId {
-        let word = |word| self.ground.load(self.geometry.place(place) + word, Ordering::Relaxed);
-        ProcessId { number: word(PROCESS), namespace: word(NAMESPACE) }
+    pub(in crate::file) fn set_lanes(&self, word: u64) {
+        self.store(LANES, word);
+    }
+}
+
+impl<G: Ground> Area<G> {
+    #[inline]
+    pub(in crate::file) fn owner_slot(&self, number: u32) -> OwnerSlot<'_, G> {
+        OwnerSlot { area: self, number }
     }
 
-    /// Whether a place was last taken under another stamp: its owner is dead.
-    pub(in crate::file) fn is_of_earlier_stamp(&self, place: u32) -> bool {
-        let at = self.geometry.place(place) + PLACE_STAMP;
-        self.ground.load(at, Ordering::Relaxed) != self.stamp
+    /// Returns the owner slots that have ever been taken.
+    pub(in crate::file) fn used_owner_slots(&self) -> impl Iterator<Item = OwnerSlot<'_, G>> {
+        let used = self.ground.load(header::OWNER_SLOTS_USED, Ordering::Relaxed);
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        (0..used.min(self.geometry.numbers.owner_slots)).map(|number| self.owner_slot(number))
     }
 
-    /// The places that have ever been taken.
-    pub(in crate::file) fn used_places(&self) -> std::ops::Range<u32> {
-        let used = self.ground.load(header::PLACES_USED, Ordering::Relaxed);
-        0..u32::try_from(used).unwrap_or(u32::MAX).min(self.geometry.numbers.places)
-    }
-
-    /// The processes that have a place: their ids, and since when, in ms since 1970.
+    /// Returns the processes that have an owner slot: their ids, and since when, in ms since 1970.
     pub(in crate::file) fn processes(&self) -> Vec<(u64, u64)> {
-        let places = (0..self.geometry.numbers.places).filter(|place| {
-            let state = self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed);
-            state == TAKEN && self.ground.is_taken(*place)
-        });
-        let mut processes: Vec<(u64, u64)> = places
-            .map(|place| {
-                let word =
-                    |word| self.ground.load(self.geometry.place(place) + word, Ordering::Relaxed);
-                (word(PROCESS), word(SINCE))
-            })
-            .collect();
+        let slots = (0..self.geometry.numbers.owner_slots).map(|number| self.owner_slot(number));
+        let taken = slots.filter(|slot| slot.seems_taken() && self.ground.is_taken(slot.number));
+        let mut processes: Vec<(u64, u64)> =
+            taken.map(|slot| (slot.process().number, slot.since_ms())).collect();
         processes.sort_unstable();
         processes.dedup_by_key(|(process, _)| *process);
         processes

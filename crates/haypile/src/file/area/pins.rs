@@ -19,70 +19,74 @@ const SEGMENTS_PER_PIN_OF_A_PROCESS: u32 = 8;
 /// The words of a line of the table.
 const WORDS_PER_LINE: u32 = 8;
 
-impl<G: Ground> Area<G> {
-    /// The most segments that all processes together pin.
-    pub(in crate::file) fn most_pinned(&self) -> u32 {
-        self.geometry.numbers.segments / SEGMENTS_PER_PIN
+/// The counts of pins, one for each segment.
+#[derive(Debug)]
+pub(in crate::file) struct PinCounts<'a, G> {
+    area: &'a Area<G>,
+}
+
+impl<'a, G: Ground> PinCounts<'a, G> {
+    pub(in crate::file) fn of(area: &'a Area<G>) -> Self {
+        Self { area }
     }
 
-    /// The most segments that one process pins.
-    pub(in crate::file) fn most_pinned_by_a_process(&self) -> u32 {
-        self.geometry.numbers.segments / SEGMENTS_PER_PIN_OF_A_PROCESS
+    /// Returns the most segments that all processes together pin.
+    pub(in crate::file) fn most(&self) -> u32 {
+        self.area.geometry.numbers.segments / SEGMENTS_PER_PIN
     }
 
-    /// The segments that the record of a segment is in: several, if it is the head of a run.
-    pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
-        self.run_from(segment, self.entry(segment).state())
+    /// Returns the most segments that one process pins.
+    pub(in crate::file) fn most_of_a_process(&self) -> u32 {
+        self.area.geometry.numbers.segments / SEGMENTS_PER_PIN_OF_A_PROCESS
     }
 
     /// Counts a pin of a segment that this process has locked, unless more segments were pinned then than all
-    /// processes may; says whether it did.
-    pub(in crate::file) fn count_pin(&self, segment: u32) -> bool {
-        let is_first = self.ground.add(self.geometry.pin_word(segment), 1) == 0;
+    /// processes may; returns whether it did.
+    pub(in crate::file) fn count(&self, segment: u32) -> bool {
+        let is_first = self.area.ground.add(self.area.geometry.pin_word(segment), 1) == 0;
         if !is_first || mutant::is_on("pins-of-all-are-not-bounded") {
             return true;
         }
         // Of two that count at the same time, at least one sees both.
-        self.ground.fence(Ordering::SeqCst);
-        let sum = |pinned: Vec<u32>| pinned.iter().map(|it| self.run_length(*it)).sum::<u32>();
-        let has_room = sum(self.counted_pins()) <= self.most_pinned()
-            || sum(self.pinned_segments()) <= self.most_pinned();
+        self.area.ground.fence(Ordering::SeqCst);
+        let sum = |pinned: Vec<u32>| pinned.iter().map(|it| self.area.run_length(*it)).sum::<u32>();
+        let has_room = sum(self.counted()) <= self.most() || sum(self.pinned()) <= self.most();
         if !has_room {
-            self.uncount_pin(segment);
+            self.uncount(segment);
         }
         has_room
     }
 
     /// Counts a pin less, before its lock is released.
-    pub(in crate::file) fn uncount_pin(&self, segment: u32) {
-        self.ground.add(self.geometry.pin_word(segment), u64::MAX);
+    pub(in crate::file) fn uncount(&self, segment: u32) {
+        self.area.ground.add(self.area.geometry.pin_word(segment), u64::MAX);
     }
 
-    /// The segments that processes read in place at this moment: heads, where they are runs.
-    pub(in crate::file) fn pinned_segments(&self) -> Vec<u32> {
+    /// Returns the segments that processes read in place at this moment: heads, where they are runs.
+    pub(in crate::file) fn pinned(&self) -> Vec<u32> {
         if mutant::is_on("pins-ignored") {
             return Vec::new();
         }
-        let mut pinned = self.counted_pins();
+        let mut pinned = self.counted();
         pinned.retain(|segment| {
-            let at = self.geometry.pin_word(*segment);
-            let count = self.ground.load(at, Ordering::Relaxed);
-            let is_pinned = self.ground.is_pinned(*segment);
+            let at = self.area.geometry.pin_word(*segment);
+            let count = self.area.ground.load(at, Ordering::Relaxed);
+            let is_pinned = self.area.ground.is_pinned(*segment);
             if !is_pinned && !mutant::is_on("pins-of-the-dead-count") {
                 // Unless somebody has counted another pin since.
-                let _ = self.ground.exchange(at, count, 0);
+                let _ = self.area.ground.exchange(at, count, 0);
             }
             is_pinned || mutant::is_on("pins-of-the-dead-count")
         });
         pinned
     }
 
-    /// The segments whose pins are counted, those of dead processes included.
-    fn counted_pins(&self) -> Vec<u32> {
-        let segments = self.geometry.numbers.segments;
+    /// Returns the segments whose pins are counted, those of dead processes included.
+    fn counted(&self) -> Vec<u32> {
+        let segments = self.area.geometry.numbers.segments;
         let mut pinned = Vec::new();
         for first in (0..segments).step_by(WORDS_PER_LINE as usize) {
-            let line = self.ground.line(self.geometry.pin_word(first));
+            let line = self.area.ground.line(self.area.geometry.pin_word(first));
             let in_line = first..segments.min(first + WORDS_PER_LINE);
             let counts = in_line.zip((0..).step_by(8));
             let counted = counts.filter(|(_, at)| line.load(*at, Ordering::Relaxed) > 0);

@@ -3,33 +3,27 @@
 use std::sync::atomic::Ordering;
 
 use super::{Area, Key, OpError, Record};
-use crate::file::format::record::{self, Head};
-use crate::file::format::segment::{SegmentKind, State};
+use crate::file::format::header;
+use crate::file::format::record::{self, Head, MAX_VERSION};
+use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::platform::ground::Ground;
+
+/// A loss of power or damage makes no versions skip beyond this.
+pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
 
 /// The part of a record that is prefetched before its length is known.
 const PREFETCHED_BYTES: u64 = 192;
 
 impl<G: Ground> Area<G> {
-    /// The segment that a slot points into; `None` of one that is beyond all.
-    #[inline]
-    pub(in crate::file) fn segment_of(&self, slot: Slot) -> Option<u32> {
-        let segment = slot.offset() >> self.geometry.numbers.segment_log2;
-        if segment >= self.geometry.numbers.segments.into() {
-            return None;
-        }
-        u32::try_from(segment).ok()
-    }
-
-    /// The record that a slot points to; `None` of what cannot be one.
+    /// Returns the record that a slot points to; `None` of what cannot be one.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
-    /// The record at an offset in a segment, if there can be one. Its lengths are read once.
+    /// Returns the record at an offset in a segment, if there can be one. Its lengths are read once.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
@@ -48,21 +42,14 @@ impl<G: Ground> Area<G> {
         Some(Record { at, segment, head, salted })
     }
 
-    /// The bytes from the start of a segment to the end of its run.
+    /// Returns the bytes from the start of a segment to the end of its run.
     #[cold]
     fn run_bytes(&self, segment: u32) -> u64 {
         let run = self.run_from(segment, self.entry(segment).state());
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// The number of segments of a run that one is the head of, itself included. Damage does not
-    /// lead beyond the last.
-    pub(in crate::file) fn run_from(&self, segment: u32, state: State) -> u32 {
-        let left = self.geometry.numbers.segments - segment;
-        if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
-    }
-
-    /// Whether the record is of this key.
+    /// Returns whether the record is of this key.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes() == key.bytes.len() as u64
@@ -118,5 +105,36 @@ impl<G: Ground> Area<G> {
     pub(in crate::file) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
         self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
+    }
+
+    /// Returns the record of a slot, if it is of this epoch.
+    pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
+        if slot.is_empty() {
+            return None;
+        }
+        let segment = self.segment_of(slot)?;
+        if self.entry(segment).epoch() != epoch {
+            return None;
+        }
+        self.record(slot, segment)
+    }
+
+    /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
+    /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
+    #[inline]
+    pub(in crate::file) fn note_version(&self, record: &Record) {
+        let version = record.head.version();
+        if self.origin(record.segment) == Origin::Earlier && version < VERSIONS_END {
+            self.skip_versions_to(version);
+        }
+    }
+
+    /// Lets no version up to this one be given to an entry from now on.
+    #[cold]
+    pub(in crate::file) fn skip_versions_to(&self, version: u64) {
+        if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {
+            self.ground.raise(header::NEXT_VERSION, version + 1);
+            self.ground.raise(header::SKIPPED_VERSIONS, version);
+        }
     }
 }

@@ -12,7 +12,7 @@ impl Upkeep {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there is work.
+    /// Returns whether there is work.
     #[inline]
     pub(in crate::file) fn is_due(&self) -> bool {
         self.0.load(Ordering::Relaxed)

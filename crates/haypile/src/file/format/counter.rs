@@ -1,13 +1,13 @@
-//! The counters of each place.
+//! The counters of each owner slot.
 
 use crate::stats::Event;
 
-/// Counters of a place.
+/// Counters of an owner slot.
 pub(in crate::file) const COUNTERS: usize = 16;
 /// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
 const MOST_COUNTED: u64 = 1 << 56;
 
-/// A counter of a place.
+/// A counter of an owner slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Counter {
     Event(Event),
@@ -20,7 +20,7 @@ pub(in crate::file) enum Counter {
 }
 
 impl Counter {
-    /// Returns the position among the counters of a place, which the format fixes. None for events
+    /// Returns the position among the counters of an owner slot, which the format fixes. None for events
     /// that no file counts: it declines nothing and has no server.
     #[inline]
     const fn position(self) -> Option<usize> {
@@ -34,7 +34,7 @@ impl Counter {
         }
     }
 
-    /// Returns the offset from the beginning of a place: of what its thread counts, which nobody else
+    /// Returns the offset from the beginning of an owner slot: of what its thread counts, which nobody else
     /// changes, or of what other threads count there.
     #[inline]
     pub(in crate::file) fn at(self, is_own: bool) -> Option<u64> {
@@ -54,12 +54,12 @@ const fn offset(position: usize, is_own: bool) -> u64 {
     (if is_own { 64 } else { 64 + 8 * COUNTERS as u64 }) + 8 * position as u64
 }
 
-/// Values of the counters of a place, or sums of several.
+/// Values of the counters of an owner slot, or sums of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::file) struct Counted([u64; COUNTERS]);
 
 impl Counted {
-    /// Reads all counters of a place by their offsets.
+    /// Reads all counters of an owner slot, each at its offset.
     pub(in crate::file) fn read(load: impl Fn(u64) -> u64) -> Self {
         Self(std::array::from_fn(|position| {
             load(offset(position, true)).wrapping_add(load(offset(position, false)))

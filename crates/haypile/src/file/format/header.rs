@@ -23,8 +23,8 @@ pub(in crate::file) const SWEPT: u64 = 280;
 /// The process that attaches, and its namespace. For people: the kernel's lock is what counts.
 pub(in crate::file) const ATTACHER: u64 = 288;
 pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
-/// No place from this one on has ever been taken.
-pub(in crate::file) const PLACES_USED: u64 = 304;
+/// The number of owner slots that have ever been taken, all of them the first.
+pub(in crate::file) const OWNER_SLOTS_USED: u64 = 304;
 pub(in crate::file) const RECYCLER: u64 = 320;
 pub(in crate::file) const SEQUENCE: u64 = 328;
 /// The process that sweeps the index, and how far it is.
@@ -82,10 +82,18 @@ pub(in crate::file) enum HeaderError {
 }
 
 impl Header {
-    /// The first bytes of a new file, whose empty index is swept.
+    /// Returns the first bytes of a new file, whose empty index is swept.
     pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
-        let Numbers { places, lanes, claims, buckets, overflows, ghosts, segments, segment_log2 } =
-            self.geometry.numbers;
+        let Numbers {
+            owner_slots,
+            lanes,
+            claims,
+            buckets,
+            overflows,
+            ghosts,
+            segments,
+            segment_log2,
+        } = self.geometry.numbers;
         let mut page = vec![0; usize::try_from(BYTES).expect("a page")];
         let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &MAGIC);
@@ -96,7 +104,7 @@ impl Header {
         put(40, &self.hash_seed.to_le_bytes());
         let compression = self.compression.map_or(0, |method| u32::from(method.number()));
         let numbers =
-            [places, claims, buckets, overflows, ghosts, segments, segment_log2, compression];
+            [owner_slots, claims, buckets, overflows, ghosts, segments, segment_log2, compression];
         for (at, number) in numbers.into_iter().enumerate() {
             put(48 + 4 * at, &number.to_le_bytes());
         }
@@ -141,7 +149,7 @@ impl Header {
         }
         let number = |at: usize| u32_at(48 + 4 * at);
         let numbers = Numbers {
-            places: number(0),
+            owner_slots: number(0),
             lanes: u32_at(LANES_AT),
             claims: number(1),
             buckets: number(2),

@@ -35,7 +35,7 @@ impl LaneUse {
 const LANE_BITS: u32 = 10;
 const LANE_MASK: u64 = (1 << LANE_BITS) - 1;
 
-/// The lane that an owner last used for a queue; it may be beyond all lanes.
+/// Returns the lane that an owner last used for a queue; it may be beyond all lanes.
 pub(in crate::file) fn remembered(word: u64, queue: u32) -> Option<u32> {
     let number = word >> (queue * LANE_BITS) & LANE_MASK;
     u32::try_from(number).ok()?.checked_sub(1)

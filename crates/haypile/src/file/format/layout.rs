@@ -5,8 +5,8 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 
 /// A line of the processor's cache, which regions are made of.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
-/// The length of a place.
-pub(in crate::file) const PLACE_BYTES: u64 = 320;
+/// The length of an owner slot in bytes.
+pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 320;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
 /// The slots of a bucket, and of an overflow line.
@@ -26,7 +26,7 @@ pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
 /// The most processes that a token can name.
-pub(in crate::file) const MOST_PLACES: u64 = 1023;
+pub(in crate::file) const MAX_OWNER_SLOTS: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
@@ -46,7 +46,7 @@ const SEGMENTS_FOR_CLASSES: u64 = 64;
 /// The numbers that the header states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Numbers {
-    pub(in crate::file) places: u32,
+    pub(in crate::file) owner_slots: u32,
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) buckets: u32,
@@ -61,7 +61,7 @@ pub(in crate::file) struct Numbers {
 pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,
     pub(in crate::file) file_bytes: u64,
-    pub(in crate::file) places: u64,
+    pub(in crate::file) owner_slots: u64,
     pub(in crate::file) lanes: u64,
     pub(in crate::file) claims: u64,
     pub(in crate::file) index: u64,
@@ -77,11 +77,11 @@ impl Geometry {
     /// For a new file of a size within the limits, where entries are of about `entry_bytes`.
     pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64) -> Self {
         let count = |number: u64| u32::try_from(number).expect("limits of size and entry size");
-        let places: u64 = match file_bytes >> 20 {
+        let owner_slots: u64 = match file_bytes >> 20 {
             0..4 => 32,
             4..16 => 64,
             16..64 => 256,
-            _ => MOST_PLACES,
+            _ => MAX_OWNER_SLOTS,
         };
         let buckets = file_bytes / entry_bytes / ENTRIES_PER_BUCKET;
         // However small entries are, most of the file is for them.
@@ -92,9 +92,9 @@ impl Geometry {
             segment_log2 += 1;
         }
         let numbers = Numbers {
-            places: count(places),
+            owner_slots: count(owner_slots),
             lanes: count(lanes_for(file_bytes >> segment_log2)),
-            claims: count(places / 4),
+            claims: count(owner_slots / 4),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
             ghosts: count((buckets / 3).max(2)),
@@ -114,8 +114,8 @@ impl Geometry {
 
     pub(in crate::file) fn of(numbers: Numbers, file_bytes: u64) -> Self {
         let after = |start: u64, count: u32, each: u64| start + u64::from(count) * each;
-        let places = header::BYTES;
-        let lanes = after(places, numbers.places, PLACE_BYTES);
+        let owner_slots = header::BYTES;
+        let lanes = after(owner_slots, numbers.owner_slots, OWNER_SLOT_BYTES);
         let claims = after(lanes, numbers.lanes, LINE_BYTES);
         let index = after(claims, numbers.claims, LINE_BYTES);
         let overflow = after(index, numbers.buckets, LINE_BYTES);
@@ -127,7 +127,7 @@ impl Geometry {
         Self {
             numbers,
             file_bytes,
-            places,
+            owner_slots,
             lanes,
             claims,
             index,
@@ -140,9 +140,9 @@ impl Geometry {
         }
     }
 
-    /// The layout that a header states, if a file of this size can have it.
+    /// Returns the layout that a header states, if a file of this size can have it.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
-        let possible = (1..=MOST_PLACES).contains(&numbers.places.into())
+        let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
             && numbers.claims > 0
             && numbers.buckets > 0
@@ -167,23 +167,23 @@ impl Geometry {
         1 << self.numbers.segment_log2
     }
 
-    /// The bytes of all segments.
+    /// Returns the bytes of all segments.
     pub(in crate::file) fn capacity_bytes(&self) -> u64 {
         u64::from(self.numbers.segments) << self.numbers.segment_log2
     }
 
-    /// Whether entries are kept apart by their TTL.
+    /// Returns whether entries are kept apart by their TTL.
     #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
-    /// The number of queues that entries are in.
+    /// Returns the number of queues that entries are in.
     pub(in crate::file) fn queues(&self) -> u32 {
         if self.has_classes() { QUEUES } else { QUEUES_WITHOUT_CLASSES }
     }
 
-    /// The most segments that a record can take.
+    /// Returns the most segments that a record can take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
@@ -194,20 +194,20 @@ impl Geometry {
         self.lanes + u64::from(lane) * LINE_BYTES
     }
 
-    /// The word of a segment in a table of live counts.
+    /// Returns the word of a segment in a table of live counts.
     #[inline]
     pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
         self.live + u64::from(table) * table_bytes(self.numbers) + u64::from(segment) * 8
     }
 
-    /// The word that counts the pins of a segment.
+    /// Returns the word that counts the pins of a segment.
     pub(in crate::file) fn pin_word(&self, segment: u32) -> u64 {
         self.pins + u64::from(segment) * 8
     }
 
     #[inline]
-    pub(in crate::file) fn place(&self, place: u32) -> u64 {
-        self.places + u64::from(place) * PLACE_BYTES
+    pub(in crate::file) fn owner_slot(&self, owner_slot: u32) -> u64 {
+        self.owner_slots + u64::from(owner_slot) * OWNER_SLOT_BYTES
     }
 
     pub(in crate::file) fn claim(&self, line: u32) -> u64 {
@@ -233,20 +233,20 @@ impl Geometry {
         self.table + u64::from(segment) * LINE_BYTES
     }
 
-    /// Where the records of a segment begin.
+    /// Returns where the records of a segment begin.
     #[inline]
     pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)
     }
 
-    /// The bucket of a hash: its upper bits, spread evenly.
+    /// Returns the bucket of a hash: its upper bits, spread evenly.
     #[inline]
     pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.buckets);
         u32::try_from(wide >> 64).expect("less than the number of buckets")
     }
 
-    /// The line of ghosts of a hash.
+    /// Returns the line of ghosts of a hash.
     #[inline]
     pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.ghosts);
@@ -254,13 +254,13 @@ impl Geometry {
     }
 }
 
-/// The number of lanes in a file of this number of segments.
+/// Returns the number of lanes in a file of this number of segments.
 fn lanes_for(segments: u64) -> u64 {
     let queues = if segments >= SEGMENTS_FOR_CLASSES { QUEUES } else { QUEUES_WITHOUT_CLASSES };
     (segments / SEGMENTS_PER_LANE).max(queues.into())
 }
 
-/// The length of a table with a word for each segment. Each begins with a line.
+/// Returns the length of a table with a word for each segment. Each begins with a line.
 #[inline]
 fn table_bytes(numbers: Numbers) -> u64 {
     (u64::from(numbers.segments) * 8).next_multiple_of(LINE_BYTES)
@@ -295,13 +295,13 @@ mod tests {
         for wrong in [
             Numbers { segments: numbers.segments + 1, ..numbers },
             Numbers { segments: 0, ..numbers },
-            Numbers { places: 0, ..numbers },
+            Numbers { owner_slots: 0, ..numbers },
             Numbers { lanes: 1, ..numbers },
             Numbers { buckets: u32::MAX, ..numbers },
             Numbers { segment_log2: 63, ..numbers },
             // The sum of all that would be 2^64 and little more.
             Numbers {
-                places: 1023,
+                owner_slots: 1023,
                 lanes: 2,
                 claims: u32::MAX,
                 buckets: u32::MAX,

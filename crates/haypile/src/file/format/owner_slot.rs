@@ -8,7 +8,7 @@ pub(in crate::file) const SINCE: u64 = 24;
 /// The segment that the owner appends to, plus 1.
 pub(in crate::file) const HAZARD: u64 = 32;
 /// The stamp of its last owner.
-pub(in crate::file) const PLACE_STAMP: u64 = 40;
+pub(in crate::file) const SLOT_STAMP: u64 = 40;
 /// That of the process's number.
 pub(in crate::file) const NAMESPACE: u64 = 48;
 

@@ -21,7 +21,7 @@ pub(in crate::file) struct Head {
 }
 
 impl Head {
-    /// The words of a record with this version, and a key and a value of these lengths, which are within
+    /// Returns the words of a record with this version, and a key and a value of these lengths, which are within
     /// their limits.
     #[inline]
     pub(in crate::file) fn new(
@@ -51,31 +51,31 @@ impl Head {
         self.second & MAX_VALUE_BYTES
     }
 
-    /// Whether there is a word for an expiry.
+    /// Returns whether there is a word for an expiry.
     #[inline]
     pub(in crate::file) fn has_expiry(self) -> bool {
         self.second & HAS_EXPIRY != 0
     }
 
-    /// Whether the key begins with a namespace.
+    /// Returns whether the key begins with a namespace.
     #[inline]
     pub(in crate::file) fn has_namespace(self) -> bool {
         self.second & HAS_NAMESPACE != 0
     }
 
-    /// The first two words of a record with this checksum.
+    /// Returns the first two words of a record with this checksum.
     #[inline]
     pub(in crate::file) fn encode(self, checksum: u64) -> (u64, u64) {
         (self.first, self.second | checksum << 32)
     }
 
-    /// A second word with a checksum that no reader accepts.
+    /// Returns a second word with a checksum that no reader accepts.
     #[inline]
     pub(in crate::file) fn withhold(second: u64) -> u64 {
         second ^ 1 << 63
     }
 
-    /// The meaning of the two words; the checksum apart.
+    /// Returns the meaning of the two words; the checksum apart.
     #[inline]
     pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
         (Self { first, second: second & 0xFFFF_FFFF }, second >> 32)
@@ -92,7 +92,7 @@ impl Head {
         key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
-    /// The same checksum of a value that comes in pieces.
+    /// Begins the same checksum, of a value that comes in pieces.
     pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
         Xxh3::with_seed(self.checksum_seed(key_hash))
     }
@@ -104,7 +104,7 @@ impl Head {
     /// Where the expiry, if there is one, stands after the record's start.
     pub(in crate::file) const EXPIRY_AT: u64 = 16;
 
-    /// Where the key begins after the record's start.
+    /// Returns where the key begins after the record's start.
     #[inline]
     pub(in crate::file) fn key_at(self) -> u64 {
         if self.has_expiry() { 24 } else { 16 }
@@ -115,14 +115,14 @@ impl Head {
         self.key_at() + self.key_bytes().next_multiple_of(8)
     }
 
-    /// The length of the record.
+    /// Returns the length of the record.
     #[inline]
     pub(in crate::file) fn bytes(self) -> u64 {
         self.value_at() + self.value_bytes().next_multiple_of(8)
     }
 }
 
-/// The word of an expiry, in ms since 1970, `None` for never. It is bound to the record by its
+/// Returns the word of an expiry, in ms since 1970, `None` for never. It is bound to the record by its
 /// version, for it changes in place.
 pub(in crate::file) fn encode_expiry(expires_ms: Option<u64>, version: u64) -> u64 {
     let expires_ms = expires_ms.map_or(NEVER, |ms| ms.min(NEVER));
@@ -144,7 +144,7 @@ fn expiry_check(expires_ms: u64, version: u64) -> u64 {
     (expires_ms ^ version.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
 }
 
-/// The hash of a key, which the file's seed makes unpredictable.
+/// Returns the hash of a key, which the file's seed makes unpredictable.
 pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
     match (has_namespace, seed) {
         (false, 0) => xxh3_64(key),

@@ -61,7 +61,7 @@ impl State {
             | self.sequence << 24
     }
 
-    /// The head of the run that a member of this number belongs to. `None`: garbage, no head is there.
+    /// Returns the head of the run that a member of this number belongs to. `None`: garbage, no head is there.
     pub(in crate::file) fn head_of(self, member: u32) -> Option<u32> {
         member.checked_sub(self.run).filter(|_| self.run > 0)
     }
@@ -138,7 +138,7 @@ impl Live {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// The lower bits of the word; those that count changes are zero.
+    /// Returns the lower bits of the word; those that count changes are zero.
     #[inline]
     pub(in crate::file) fn encode(self) -> u64 {
         let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
@@ -157,17 +157,17 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// The addition to a word that makes it one of this count. That is not a change of the count.
+    /// Returns the addition to a word that makes it one of this count. That is not a change of the count.
     pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
         live.encode().wrapping_sub(word & (CHANGE - 1))
     }
 
-    /// The addition to the word when this comes, counted as a change.
+    /// Returns the addition to the word when this comes, counted as a change.
     pub(in crate::file) fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
     }
 
-    /// The addition to the word when this goes.
+    /// Returns the addition to the word when this goes.
     pub(in crate::file) fn going(self) -> u64 {
         CHANGE.wrapping_sub(self.encode())
     }

@@ -29,13 +29,13 @@ impl Slot {
         self.0 & LOCATION_MASK == 0
     }
 
-    /// The bits of a slot that are of the hash of its key.
+    /// Returns the bits of a slot that are of the hash of its key.
     #[inline]
     pub(in crate::file) fn tag_of(hash: u64) -> u64 {
         hash << TAG_SHIFT
     }
 
-    /// Whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
+    /// Returns whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
     #[inline]
     pub(in crate::file) fn has_tag(self, tag: u64) -> bool {
         (self.0 ^ tag) >> TAG_SHIFT == 0 && !self.is_empty()
@@ -46,7 +46,7 @@ impl Slot {
         self.has_tag(Self::tag_of(hash))
     }
 
-    /// Whether both have one tag, and so perhaps one key.
+    /// Returns whether both have one tag, and so perhaps one key.
     #[inline]
     pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
         (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
@@ -62,14 +62,14 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// The offset of the record in the segments. That of an empty slot is beyond every file: another
+    /// Returns the offset of the record in the segments. That of an empty slot is beyond every file: another
     /// process may empty a slot after this one has looked.
     #[inline]
     pub(in crate::file) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
-    /// Whether both are the same record, whatever their frequencies.
+    /// Returns whether both are the same record, whatever their frequencies.
     #[inline]
     pub(in crate::file) fn is_same(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0
@@ -85,33 +85,33 @@ impl fmt::Debug for Slot {
     }
 }
 
-const PLACE_BITS: u32 = 10;
+const OWNER_SLOT_BITS: u32 = 10;
 
-/// Names an owner: a place, and which of its owners. Zero is nobody.
+/// The name of an owner: its owner slot, and the number of owners that the slot had before. Zero names nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Token(pub(in crate::file) u32);
 
 impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
-    /// The owner of a place that had this number of owners before.
+    /// Returns the token of the owner of a slot that had this number of owners before.
     #[inline]
-    pub(in crate::file) fn new(place: u32, incarnation: u64) -> Self {
+    pub(in crate::file) fn new(owner_slot: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
-        Self(incarnation << PLACE_BITS | (place + 1))
+        Self(incarnation << OWNER_SLOT_BITS | (owner_slot + 1))
     }
 
-    const INCARNATIONS: u64 = (1 << (32 - PLACE_BITS)) - 1;
+    const INCARNATIONS: u64 = (1 << (32 - OWNER_SLOT_BITS)) - 1;
 
-    /// Its place; `None` of nobody.
+    /// Returns the number of its owner slot; `None` where it names nobody.
     #[inline]
-    pub(in crate::file) fn place(self) -> Option<u32> {
-        (self.0 & ((1 << PLACE_BITS) - 1)).checked_sub(1)
+    pub(in crate::file) fn owner_slot(self) -> Option<u32> {
+        (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Whether it names the owner of this incarnation of its place.
+    /// Returns whether it names the owner of this incarnation of its slot.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
-        u64::from(self.0 >> PLACE_BITS) == incarnation & Self::INCARNATIONS
+        u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }
 }
 
@@ -156,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_token_names_one_owner_of_a_place() {
+    fn a_token_names_one_owner_of_a_slot() {
         let token = Token::new(1022, 5);
-        assert_eq!(token.place(), Some(1022));
+        assert_eq!(token.owner_slot(), Some(1022));
         assert!(token.is_of(5) && !token.is_of(6));
-        assert_eq!(Token::NOBODY.place(), None);
+        assert_eq!(Token::NOBODY.owner_slot(), None);
         let word = LockWord::new(token, 9);
         assert_eq!((word.token(), word.payload()), (token, 9));
     }

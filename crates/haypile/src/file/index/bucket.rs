@@ -74,63 +74,64 @@ impl Matches {
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
-    me: Owner,
+    /// The slot of the owner that has the lock, which counts entries.
+    owner_slot: u32,
     number: u32,
     held: Held<'a, G>,
 }
 
-impl<G: Ground> Area<G> {
-    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
-    #[inline(always)]
-    pub(in crate::file) fn lock_bucket(
-        &self,
-        me: Owner,
-        hash: u64,
-    ) -> Result<Bucket<'_, G>, OpError> {
-        self.lock_bucket_number(me, self.geometry.bucket_of(hash))
+/// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
+/// Nobody else changes links at the same time, so that it would stay so. Returns whether the first
+/// link is such a one; it is left to the caller.
+#[cold]
+fn mend<G: Ground>(area: &Area<G>, number: u32, link: u32) -> bool {
+    // Nearly all of those that go on have one more line.
+    let next = area.follow(number, link);
+    if next.is_some_and(|(_, word)| word.payload() == 0) {
+        return false;
     }
-
-    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
-    #[inline(always)]
-    pub(in crate::file) fn lock_bucket_number(
-        &self,
-        me: Owner,
-        number: u32,
-    ) -> Result<Bucket<'_, G>, OpError> {
-        let mut held = self.lock(me, self.geometry.bucket(number))?;
-        crash::point("bucket.locked");
-        if held.payload() != 0 && self.mend(number, held.payload()) {
-            held.set_payload(0);
-        }
-        Ok(Bucket { area: self, me, number, held })
+    let (count, last) = count_lines(area.lines(number, link));
+    if count > 1 && LockWord(area.ground.load(last, Ordering::Relaxed)).payload() != 0 {
+        let word = LockWord::new(Token(number + 1), 0);
+        area.ground.store(last, word.0, IN_ORDER);
     }
-
-    /// Cuts the link of a locked bucket to a line that is not of it: what a loss of power or garbage left.
-    /// Nobody else changes links at the same time, so that it would stay so. Returns whether the first
-    /// link is such a one; it is left to the caller.
-    #[cold]
-    fn mend(&self, number: u32, link: u32) -> bool {
-        // Nearly all of those that go on have one more line.
-        let next = self.follow(number, link);
-        if next.is_some_and(|(_, word)| word.payload() == 0) {
-            return false;
-        }
-        let (count, last) = count_lines(self.lines(number, link));
-        if count > 1 && LockWord(self.ground.load(last, Ordering::Relaxed)).payload() != 0 {
-            let word = LockWord::new(Token(number + 1), 0);
-            self.ground.store(last, word.0, IN_ORDER);
-        }
-        count == 1
-    }
+    count == 1
 }
 
-/// The number of lines, and where the last begins.
+/// Returns the number of lines, and where the last begins.
 fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
     lines.fold((0, 0), |(count, _), line| (count + 1, line))
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
-    /// Where each line begins, the bucket's own first.
+    /// Locks the bucket of a hash.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn lock(
+        area: &'a Area<G>,
+        owner: Owner,
+        hash: u64,
+    ) -> Result<Self, OpError> {
+        Self::lock_number(area, owner, area.geometry.bucket_of(hash))
+    }
+
+    /// Locks the bucket of this number.
+    #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn lock_number(
+        area: &'a Area<G>,
+        owner: Owner,
+        number: u32,
+    ) -> Result<Self, OpError> {
+        let mut held = area.lock(owner, area.geometry.bucket(number))?;
+        crash::point("bucket.locked");
+        if held.payload() != 0 && mend(area, number, held.payload()) {
+            held.set_payload(0);
+        }
+        Ok(Self { area, owner_slot: owner.slot, number, held })
+    }
+
+    /// Returns where each line begins, the bucket's own first.
     pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
@@ -172,7 +173,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         is_it.then_some(Simple { at, entry: Some(FoundEntry { slot, record }) })
     }
 
-    /// The slots of a key, where there may be several, and the entry that readers find.
+    /// Returns the slots of a key, where there may be several, and the entry that readers find.
     #[cold]
     pub(in crate::file) fn find_readable(
         &self,
@@ -184,7 +185,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok((found, readable))
     }
 
-    /// The slots of a key. There is more than one only after a clearing or a loss of power.
+    /// Returns the slots of a key. There is more than one only after a clearing or a loss of power.
     pub(in crate::file) fn find(&self, key: &Key<'_>, epoch: u64) -> Result<Matches, OpError> {
         let mut matches = Matches::default();
         let stop = self.scan(|at, slot| {
@@ -203,7 +204,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stop.map_or(Ok(matches), Err)
     }
 
-    /// The entry that readers find.
+    /// Returns the entry that readers find.
     pub(in crate::file) fn readable(
         &self,
         key: &Key<'_>,
@@ -225,14 +226,14 @@ impl<'a, G: Ground> Bucket<'a, G> {
     pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
         for found in all.rev() {
             if let Meaning::Entry(record) = found.meaning {
-                self.area.remove_live(self.me, record.segment, record.head.bytes());
+                self.area.remove_live(self.owner_slot, record.segment, record.head.bytes());
             }
             self.put(found.at, Slot::EMPTY);
             crash::point("bucket.emptied");
         }
     }
 
-    /// The slot that points to this record.
+    /// Returns the slot that points to this record.
     pub(in crate::file) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
@@ -253,7 +254,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(true)
     }
 
-    /// Whether a slot leads to what was written when no slot led there by accident: then it is the
+    /// Returns whether a slot leads to what was written when no slot led there by accident: then it is the
     /// only one that leads there, and hides nothing.
     #[inline]
     fn is_sure(&self, slot: Slot) -> bool {
@@ -291,7 +292,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(())
     }
 
-    /// The slots behind one that would come to light if it were emptied alone: other values of its
+    /// Returns the slots behind one that would come to light if it were emptied alone: other values of its
     /// key; of one that leads astray, all that have its tag.
     fn hidden_by(&self, at: u64, slot: Slot) -> Result<Vec<Found>, OpError> {
         let mut hidden = Vec::new();
@@ -341,7 +342,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.area.ground.store(at, slot.0, order);
     }
 
-    /// A slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
+    /// Returns a slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
     /// new line. `None`: there is no room for another line.
     pub(in crate::file) fn vacancy(&mut self) -> Option<u64> {
         if let Some(at) = self.scan(|at, slot| slot.is_empty().then_some(at)) {
@@ -357,7 +358,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stale.or_else(|| self.extend())
     }
 
-    /// The entry that the bucket misses least: it has no room for all.
+    /// Returns the entry that the bucket misses least: it has no room for all.
     pub(in crate::file) fn coldest(&self) -> Option<(u64, Slot)> {
         let mut coldest: Option<(u64, Slot)> = None;
         let _: Option<()> = self.scan(|at, slot| {
@@ -440,19 +441,5 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
         crash::point("bucket.line-unlinked");
         area.ground.store(last, 0, mutant::order("line-given-back", Ordering::Release));
-    }
-}
-
-impl<G: Ground> Area<G> {
-    /// The record of a slot, if it is of this epoch.
-    pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
-        if slot.is_empty() {
-            return None;
-        }
-        let segment = self.segment_of(slot)?;
-        if self.entry(segment).epoch() != epoch {
-            return None;
-        }
-        self.record(slot, segment)
     }
 }

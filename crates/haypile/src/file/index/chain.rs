@@ -19,12 +19,12 @@ impl<G: Ground> Area<G> {
         Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
     }
 
-    /// The overflow line that a bucket goes on in at this moment, as a link: 0 is none.
+    /// Returns the overflow line that a bucket goes on in at this moment, as a link: 0 is none.
     pub(in crate::file) fn link_of(&self, bucket: u32) -> u32 {
         link_in(self.ground.line(self.geometry.bucket(bucket)))
     }
 
-    /// The overflow line that a link names, if it is there and belongs to the bucket.
+    /// Returns the overflow line that a link names, if it is there and belongs to the bucket.
     pub(in crate::file) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
@@ -35,7 +35,7 @@ impl<G: Ground> Area<G> {
         is_own.then_some((at, word))
     }
 
-    /// Where each line of a bucket begins, its own first.
+    /// Returns where each line of a bucket begins, its own first.
     pub(in crate::file) fn lines(
         &self,
         bucket: u32,
@@ -49,8 +49,7 @@ impl<G: Ground> Area<G> {
     }
 
     /// Visits every slot of a bucket, with its offset, until one yields an answer. Without the
-    /// lock, slots may move concurrently: only [`search`](Self::search) finds what is there for
-    /// sure.
+    /// lock, slots may move concurrently, and a scan can miss one.
     #[inline]
     pub(in crate::file) fn scan<T>(
         &self,
@@ -73,7 +72,7 @@ impl<G: Ground> Area<G> {
         None
     }
 
-    /// The slots of a bucket that are not empty, as they are at some moment. Those of a line to which
+    /// Returns the slots of a bucket that are not empty, as they are at some moment. Those of a line to which
     /// garbage leads back are counted once.
     pub(in crate::file) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
         let (mut slots, mut walked) = (Vec::new(), Vec::new());
@@ -101,7 +100,7 @@ pub(in crate::file) fn slot_in(line: impl Line, word: u64) -> Slot {
     Slot(line.load(word, mutant::order("slot-read", Ordering::Acquire)))
 }
 
-/// Where the slots of a line are.
+/// Returns where the slots of a line are.
 #[inline]
 pub(in crate::file) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
     // After the word of the lock, or of the owner.

@@ -39,18 +39,18 @@ pub(in crate::file) enum Meaning {
 }
 
 impl<G: Ground> Area<G> {
-    /// Whether no slot of the index leads anywhere by accident.
+    /// Returns whether no slot of the index leads anywhere by accident.
     pub(in crate::file) fn is_swept(&self) -> bool {
         self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
     }
 
-    /// Whether no slot leads anywhere by accident for those who write now.
+    /// Returns whether no slot leads anywhere by accident for those who write now.
     pub(in crate::file) fn is_swept_for_all(&self) -> bool {
         let word = |at| self.ground.load(at, Ordering::Relaxed);
         word(header::SWEPT) == word(header::STAMP)
     }
 
-    /// The stamp of segments that are filled from now on.
+    /// Returns the stamp of segments that are filled from now on.
     pub(in crate::file) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
@@ -60,7 +60,7 @@ impl<G: Ground> Area<G> {
         self.entry(segment).origin(self.stamp)
     }
 
-    /// Whether what leads to a segment, and what is in it, has to be verified. To be asked before a
+    /// Returns whether what leads to a segment, and what is in it, has to be verified. To be asked before a
     /// slot is read, unless its bucket is locked: a slot that was read before a sweep may lead into a
     /// segment that is sure by now.
     #[inline]
@@ -68,7 +68,7 @@ impl<G: Ground> Area<G> {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }
 
-    /// The meaning of a slot with the tag of a key; `None` for an entry of another key. Without the
+    /// Returns the meaning of a slot with the tag of a key; `None` for an entry of another key. Without the
     /// bucket's lock, the segment's generation has to be the same before and after.
     #[inline]
     pub(in crate::file) fn meaning(
@@ -92,7 +92,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Whether a slot in doubt leads to no record of its tag and its bucket, which are those of this
+    /// Returns whether a slot in doubt leads to no record of its tag and its bucket, which are those of this
     /// hash.
     #[cold]
     pub(in crate::file) fn is_astray(
@@ -107,7 +107,7 @@ impl<G: Ground> Area<G> {
         Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
     }
 
-    /// Whether a slot of a bucket leads to a whole record that belongs there.
+    /// Returns whether a slot of a bucket leads to a whole record that belongs there.
     pub(in crate::file) fn is_at_home(
         &self,
         bucket: u32,
@@ -123,7 +123,7 @@ impl<G: Ground> Area<G> {
         Ok(self.sum(hash, &record)? == self.checksum_of(&record))
     }
 
-    /// Whether the key of a record, whatever its value is, belongs to a slot of a bucket.
+    /// Returns whether the key of a record, whatever its value is, belongs to a slot of a bucket.
     pub(in crate::file) fn is_key_at_home(
         &self,
         bucket: u32,
@@ -146,32 +146,32 @@ impl<G: Ground> Area<G> {
         Ok(is_at_home.then_some(hash))
     }
 
-    /// Whether a copy of a record's value is what was written.
+    /// Returns whether a copy of a record's value is what was written.
     pub(in crate::file) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
             || record.head.checksum(hash, value) == self.checksum_of(record)
     }
 
-    /// Whether a record is what was written.
+    /// Returns whether a record is what was written.
     pub(in crate::file) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         let is_whole = mutant::is_on("checksums-not-compared")
             || self.sum(hash, record)? == self.checksum_of(record);
         Ok(is_whole)
     }
 
-    /// Whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
+    /// Returns whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
     /// or of the recycler.
     #[inline]
     pub(in crate::file) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)
     }
 
-    /// The checksum that a record was written with, if its segment has not been refilled since.
+    /// Returns the checksum that a record was written with, if its segment has not been refilled since.
     pub(in crate::file) fn checksum_of(&self, record: &Record) -> u64 {
         record.salted ^ self.entry(record.segment).salt()
     }
 
-    /// The checksum of a record as it stands in the file, read in pieces.
+    /// Returns the checksum of a record as it stands in the file, read in pieces.
     fn sum(&self, hash: u64, record: &Record) -> Result<u64, OpError> {
         let mut sum = record.head.start_checksum(hash);
         let (start, bytes) = (record.at + record.head.value_at(), record.head.value_bytes());

@@ -6,7 +6,7 @@ use crate::file::area::now::Now;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::crash;
 use crate::file::format::record::{Head, encode_expiry};
-use crate::file::format::segment::{Origin, SMALL, SegmentKind};
+use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::Bucket;
 use crate::file::platform::ground::{Ground, IN_ORDER};
@@ -32,7 +32,7 @@ pub(in crate::file) struct Draft<'a> {
 #[derive(Debug)]
 pub(in crate::file) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
-    place: u32,
+    owner_slot: u32,
     pub(in crate::file) segment: u32,
     /// Where it is in the segments.
     pub(in crate::file) offset: u64,
@@ -45,7 +45,7 @@ pub(in crate::file) struct Appended<'a, G: Ground> {
 impl<G: Ground> Drop for Appended<'_, G> {
     #[inline]
     fn drop(&mut self) {
-        self.area.set_hazard(self.place, None);
+        self.area.owner_slot(self.owner_slot).set_hazard(None);
     }
 }
 
@@ -68,7 +68,7 @@ impl<G: Ground> Appended<'_, G> {
         Ok(())
     }
 
-    /// The slot that makes it an entry. Under the lock of its bucket, without aliases.
+    /// Returns the slot that makes it an entry. Under the lock of its bucket, without aliases.
     #[inline]
     pub(in crate::file) fn publishable(&self, hash: u64, frequency: u64) -> Slot {
         let slot = Slot::new(hash, frequency, self.offset);
@@ -78,6 +78,22 @@ impl<G: Ground> Appended<'_, G> {
             crash::point("append.released");
         }
         slot
+    }
+
+    /// Writes what follows a record's first two words.
+    #[expect(clippy::inline_always, reason = "what it writes stays in registers")]
+    #[inline(always)]
+    pub(in crate::file) fn fill(&self, draft: &Draft<'_>) {
+        let Self { area, head, .. } = self;
+        let at = area.geometry.segments + self.offset;
+        if head.has_expiry() {
+            let word = expiry_word(draft.expires_ms, head.version());
+            area.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
+        }
+        area.ground.copy_in(at + head.key_at(), draft.key.bytes);
+        crash::point("append.half-filled");
+        area.ground.copy_in(at + head.value_at(), draft.value);
+        crash::point("append.filled");
     }
 
     /// Changes the expiry, where there is a word for it.
@@ -91,13 +107,13 @@ impl<G: Ground> Appended<'_, G> {
     }
 }
 
-/// The word for an expiry, `u64::MAX` standing for never.
+/// Returns the word for an expiry, `u64::MAX` standing for never.
 pub(in crate::file) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
     encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
 impl<'a> Draft<'a> {
-    /// A record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
+    /// Returns a record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
     #[inline]
     pub(in crate::file) fn new(
         key: Key<'a>,
@@ -117,44 +133,23 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl<G: Ground> Area<G> {
-    /// The queue of new entries with this time to live.
-    pub(in crate::file) fn small_queue(&self, expires_ms: u64, now: &Now<'_>) -> u32 {
-        if expires_ms == u64::MAX || !self.geometry.has_classes() {
-            return SMALL;
-        }
-        match expires_ms.saturating_sub(now.ms()) / 1000 {
-            0..60 => SMALL + 1,
-            60..3_600 => SMALL + 2,
-            3_600..86_400 => SMALL + 3,
-            _ => SMALL + 4,
-        }
+/// An owner that appends: its hazard and its lanes are its own, and what it has taken nobody else opens.
+#[derive(Debug)]
+pub(in crate::file) struct Appender<'a, G> {
+    pub(in crate::file) area: &'a Area<G>,
+    pub(in crate::file) owner: Owner,
+}
+
+impl<'a, G: Ground> Appender<'a, G> {
+    #[inline]
+    pub(in crate::file) fn new(area: &'a Area<G>, owner: Owner) -> Self {
+        Self { area, owner }
     }
 
-    pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
-        payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
-    }
-
-    pub(in crate::file) fn has_room(&self, queue: u32, segment: u32, bytes: u64) -> bool {
-        self.room_in(queue, segment, bytes).is_some()
-    }
-
-    /// The offset in a segment at which a record of this length can begin for a queue, if there is
-    /// room for it. A lane's word alone does not say it: a death or a loss of power can leave it
-    /// behind. A writer uses this offset, and does not read it again: damage may come in between.
-    #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
-    #[inline(always)]
-    pub(in crate::file) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
-        let entry = self.entry(segment);
-        let (state, used) = (entry.state(), entry.used());
-        let has_room = (state.kind == SegmentKind::Open
-            || mutant::is_on("sealed-segments-have-room"))
-            && state.queue == queue
-            && self.origin(segment) != Origin::Earlier
-            && entry.epoch() == self.epoch()
-            && used.is_multiple_of(8)
-            && used.saturating_add(bytes) <= self.geometry.segment_bytes();
-        has_room.then_some(used)
+    /// Lets the hazard name a segment, or none.
+    #[inline]
+    pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
+        self.area.owner_slot(self.owner.slot).set_hazard(segment);
     }
 
     /// Appends a record to a queue, and opens segments as needed.
@@ -162,18 +157,17 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn append(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
-    ) -> Result<Appended<'_, G>, OpError> {
-        if draft.head.bytes() <= self.geometry.segment_bytes()
-            && let Some(appended) = self.append_to_open(me, queue, draft)?
+    ) -> Result<Appended<'a, G>, OpError> {
+        if draft.head.bytes() <= self.area.geometry.segment_bytes()
+            && let Some(appended) = self.append_to_open(queue, draft)?
         {
             return Ok(appended);
         }
         // As in `lock`.
-        let appended = self.append_anyhow(me, queue, draft, now)?;
+        let appended = self.append_anyhow(queue, draft, now)?;
         Ok(appended)
     }
 
@@ -181,16 +175,15 @@ impl<G: Ground> Area<G> {
     #[cold]
     fn append_anyhow(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
-    ) -> Result<Appended<'_, G>, OpError> {
-        self.upkeep.set_due();
-        if draft.head.bytes() > self.geometry.segment_bytes() {
-            return self.append_run(me, queue, draft, now.ms());
+    ) -> Result<Appended<'a, G>, OpError> {
+        self.area.upkeep.set_due();
+        if draft.head.bytes() > self.area.geometry.segment_bytes() {
+            return self.append_run(queue, draft, now.ms());
         }
-        self.append_to_new(me, queue, draft, now.ms())
+        self.append_to_new(queue, draft, now.ms())
     }
 
     /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is
@@ -199,25 +192,24 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn append_to_open(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
-    ) -> Result<Option<Appended<'_, G>>, OpError> {
+    ) -> Result<Option<Appended<'a, G>>, OpError> {
         let bytes = draft.head.bytes();
-        let lane = self.lock_lane(me, queue)?;
+        let lane = self.lock_lane(queue)?;
         crash::point("append.locked");
-        let Some(segment) = self.segment_named(lane.payload()) else {
+        let Some(segment) = lane.segment() else {
             return Ok(None);
         };
-        let Some(used) = self.room_in(queue, segment, bytes) else {
+        let Some(used) = self.area.room_in(queue, segment, bytes) else {
             return Ok(None);
         };
-        let appended = self.extend(me, (segment, used), draft);
+        let appended = self.extend((segment, used), draft);
         drop(lane);
         // The next record begins there.
-        let next = self.geometry.segment_start(segment) + used + bytes;
-        self.ground.prefetch_to_write(next, bytes.min(PREFETCHED_BYTES));
-        self.fill(&appended, draft);
+        let next = self.area.geometry.segment_start(segment) + used + bytes;
+        self.area.ground.prefetch_to_write(next, bytes.min(PREFETCHED_BYTES));
+        appended.fill(draft);
         Ok(Some(appended))
     }
 
@@ -227,14 +219,13 @@ impl<G: Ground> Area<G> {
     #[inline(always)]
     pub(in crate::file) fn extend(
         &self,
-        me: Owner,
         (segment, used): (u32, u64),
         draft: &Draft<'_>,
-    ) -> Appended<'_, G> {
-        let entry = self.entry(segment);
-        let appended = self.begin_record(me.place, segment, used, draft.head, draft.checksum);
+    ) -> Appended<'a, G> {
+        let entry = self.area.entry(segment);
+        let appended = self.begin_record(segment, used, draft.head, draft.checksum);
         crash::point("append.lengths-written");
-        self.set_hazard(me.place, Some(segment));
+        self.set_hazard(Some(segment));
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(used + draft.head.bytes());
         crash::point("append.reserved");
@@ -245,36 +236,21 @@ impl<G: Ground> Area<G> {
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,
-        place: u32,
         segment: u32,
         used: u64,
         head: Head,
         checksum: u64,
-    ) -> Appended<'_, G> {
-        let (origin, salt) = self.entry(segment).origin_and_salt(self.stamp);
+    ) -> Appended<'a, G> {
+        let (origin, salt) = self.area.entry(segment).origin_and_salt(self.area.stamp);
         let (first, second) = head.encode(checksum ^ salt);
         let is_doubtful = origin != Origin::Sure;
         let withheld = (is_doubtful && !mutant::is_on("records-not-withheld")).then_some(second);
-        let at = self.geometry.segment_start(segment) + used;
+        let at = self.area.geometry.segment_start(segment) + used;
         // Who reads these bytes sees that the generation was raised before, by whoever that was.
-        self.ground.fence(mutant::order("fence-before-a-record", Ordering::Release));
-        self.ground.store(at, first, Ordering::Relaxed);
-        self.ground.store(at + 8, withheld.map_or(second, Head::withhold), Ordering::Relaxed);
-        let offset = at - self.geometry.segments;
-        Appended { area: self, place, segment, offset, head, withheld }
-    }
-
-    /// Writes what follows a record's first two words.
-    #[inline]
-    pub(in crate::file) fn fill(&self, appended: &Appended<'_, G>, draft: &Draft<'_>) {
-        let (at, head) = (self.geometry.segments + appended.offset, appended.head);
-        if head.has_expiry() {
-            let word = expiry_word(draft.expires_ms, head.version());
-            self.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
-        }
-        self.ground.copy_in(at + head.key_at(), draft.key.bytes);
-        crash::point("append.half-filled");
-        self.ground.copy_in(at + head.value_at(), draft.value);
-        crash::point("append.filled");
+        self.area.ground.fence(mutant::order("fence-before-a-record", Ordering::Release));
+        self.area.ground.store(at, first, Ordering::Relaxed);
+        self.area.ground.store(at + 8, withheld.map_or(second, Head::withhold), Ordering::Relaxed);
+        let offset = at - self.area.geometry.segments;
+        Appended { area: self.area, owner_slot: self.owner.slot, segment, offset, head, withheld }
     }
 }

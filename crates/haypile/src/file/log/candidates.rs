@@ -7,6 +7,7 @@ use crate::file::crash;
 use crate::file::format::layout::LINE_BYTES;
 use crate::file::format::segment::{Live, Origin, State};
 use crate::file::format::slot::Slot;
+use crate::file::index::bucket::Bucket;
 use crate::file::log::append::{Appended, Draft};
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
@@ -62,7 +63,7 @@ impl Candidate {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// The records of a segment that slots point to. Their versions are noted, whatever becomes of
+    /// Returns the records of a segment that slots point to. Their versions are noted, whatever becomes of
     /// them.
     pub(in crate::file) fn candidates(
         &self,
@@ -116,25 +117,25 @@ impl<G: Ground> Recycler<'_, G> {
             self.note_progress_of(number);
             self.entry(segment).raise_expiry(candidate.expires_ms);
             // The holder of the lock may have counted a slot that it has not written yet.
-            let bucket = self.lock_bucket(self.me, candidate.hash)?;
+            let bucket = Bucket::lock(self, self.owner, candidate.hash)?;
             if bucket.find_slot(candidate.slot).is_some() {
                 live.count(candidate.bytes());
             }
         }
         if self.live_sum(segment) == sum && Live::decode(sum) != live {
-            self.correct_live(self.me, segment, sum, live);
+            self.correct_live(self.owner.slot, segment, sum, live);
         }
         Ok(())
     }
 
-    /// The slot that points to a record, if there is one. No new one can come: nobody appends.
+    /// Returns the slot that points to a record, if there is one. No new one can come: nobody appends.
     fn find_slot_unlocked(&self, hash: u64, of: Slot) -> Option<Slot> {
         let bucket = self.geometry.bucket_of(hash);
         let same = |_, slot: Slot| slot.is_same(of).then_some(slot);
         self.scan(bucket, self.link_of(bucket), same)
     }
 
-    /// The records of a segment, from its start to the first that cannot be one, and their offsets in
+    /// Returns the records of a segment, from its start to the first that cannot be one, and their offsets in
     /// the segments.
     fn walk(&self, segment: u32, state: State) -> impl Iterator<Item = (u64, Record)> + use<'_, G> {
         let entry = self.entry(segment);
@@ -194,7 +195,7 @@ impl<G: Ground> Recycler<'_, G> {
         frequency: u64,
     ) -> Result<Kept, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = Bucket::lock(self, self.owner, candidate.hash)?;
         appended.drop_aliases(&mut bucket, candidate.hash)?;
         let mut found = bucket.find_slot(candidate.slot).map(|(at, _)| at);
         if mutant::is_on("copy-published-though-overwritten") {
@@ -215,8 +216,8 @@ impl<G: Ground> Recycler<'_, G> {
             appended.set_expiry(self.expires_ms(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
-        self.add_live(self.me, appended.segment, record.head.bytes());
-        self.remove_live(self.me, record.segment, record.head.bytes());
+        self.add_live(self.owner.slot, appended.segment, record.head.bytes());
+        self.remove_live(self.owner.slot, record.segment, record.head.bytes());
         crash::point("recycle.counted");
         bucket.put(at, copy);
         crash::point("recycle.moved");
@@ -231,7 +232,7 @@ impl<G: Ground> Recycler<'_, G> {
         now_ms: u64,
     ) -> Result<Dropped, OpError> {
         let record = &candidate.record;
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = Bucket::lock(self, self.owner, candidate.hash)?;
         let is_expired = self.expires_ms(record) <= now_ms;
         let seemed_expired = candidate.expires_ms <= now_ms;
         if is_current && seemed_expired && !is_expired && !mutant::is_on("drop-misses-a-touch") {
@@ -241,7 +242,7 @@ impl<G: Ground> Recycler<'_, G> {
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(Dropped::Before);
         }
-        self.remove_live(self.me, record.segment, record.head.bytes());
+        self.remove_live(self.owner.slot, record.segment, record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();
         Ok(match is_expired {

@@ -1,55 +1,41 @@
 //! Hazards: the segments that owners append to, which nobody else may empty.
 
-use std::sync::atomic::Ordering;
-
 use crate::file::area::Area;
-use crate::file::format::owner_slot::HAZARD;
+use crate::file::area::owners::OwnerSlot;
+use crate::file::log::lane::Lanes;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-impl<G: Ground> Area<G> {
-    /// Sets or clears the hazard of a place.
-    #[inline]
-    pub(in crate::file) fn set_hazard(&self, place: u32, segment: Option<u32>) {
-        let word = segment.map_or(0, |segment| u64::from(segment) + 1);
-        let word = if mutant::is_on("hazard-never-set") { 0 } else { word };
-        // Who sees that it is gone sees what was published before.
-        let order = mutant::order("hazard-cleared", Ordering::Release);
-        self.ground.store(self.geometry.place(place) + HAZARD, word, order);
+/// The hazards of all owners of a file.
+#[derive(Debug)]
+pub(in crate::file) struct Hazards<'a, G> {
+    area: &'a Area<G>,
+}
+
+impl<'a, G: Ground> Hazards<'a, G> {
+    pub(in crate::file) fn of(area: &'a Area<G>) -> Self {
+        Self { area }
     }
 
-    /// Whether a living owner appends to an open segment or a lane names it, at any moment from this call
-    /// to its end.
+    /// Returns whether a living owner appends to an open segment or a lane names it, at any moment from this
+    /// call to its end.
     ///
     /// An owner that opens a segment moves it from its hazard to a lane's name; one that appends, from the
     /// name to its hazard, for others may rename the lane once it has the lock no more. So a look at hazards
     /// comes before the look at names, and another one after it.
-    pub(in crate::file) fn is_held(&self, segment: u32) -> bool {
-        (self.is_appended_to(segment) && !mutant::is_on("names-are-read-before-hazards"))
-            || self.is_named(segment)
-            || (self.is_appended_to(segment) && !mutant::is_on("hazards-are-not-read-again"))
+    pub(in crate::file) fn or_lanes_name(&self, segment: u32) -> bool {
+        (self.name(segment) && !mutant::is_on("names-are-read-before-hazards"))
+            || Lanes::of(self.area).name(segment)
+            || (self.name(segment) && !mutant::is_on("hazards-are-not-read-again"))
     }
 
-    /// Whether the hazard of a living owner names a segment.
-    pub(in crate::file) fn is_appended_to(&self, segment: u32) -> bool {
-        self.used_places().any(|place| self.hazard_of(place) == Some(segment))
+    /// Returns whether the hazard of a living owner names a segment.
+    pub(in crate::file) fn name(&self, segment: u32) -> bool {
+        self.area.used_owner_slots().any(|slot| slot.hazard() == Some(segment))
     }
 
-    /// The segments that hazards of living owners name.
-    pub(in crate::file) fn hazards(&self) -> Vec<u32> {
-        self.used_places().filter_map(|place| self.hazard_of(place)).collect()
-    }
-
-    /// The segment that the owner of a place appends to, if it is alive.
-    fn hazard_of(&self, place: u32) -> Option<u32> {
-        let at = self.geometry.place(place) + HAZARD;
-        let order = mutant::order("hazard-read", Ordering::Acquire);
-        let hazard = || self.ground.load(at, order);
-        let before = hazard();
-        if before == 0 || mutant::is_on("hazards-ignored") {
-            return None;
-        }
-        let is_set = self.ground.is_taken(place) && hazard() == before;
-        is_set.then(|| u32::try_from(before - 1).ok()).flatten()
+    /// Returns the segments that hazards of living owners name.
+    pub(in crate::file) fn segments(&self) -> Vec<u32> {
+        self.area.used_owner_slots().filter_map(|slot: OwnerSlot<'_, G>| slot.hazard()).collect()
     }
 }

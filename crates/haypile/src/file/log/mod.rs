@@ -2,6 +2,8 @@
 
 pub(in crate::file) mod append;
 pub(in crate::file) mod candidates;
+mod choose_lane;
+pub(in crate::file) mod clear;
 pub(in crate::file) mod ghosts;
 pub(in crate::file) mod hazards;
 pub(in crate::file) mod lane;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use haypile_policy::rules::file::{MAX_RECYCLED, RESERVED_SEGMENTS};
 
 use crate::file::area::wait::Wait;
-use crate::file::area::{Area, Holder, OpError, Owner};
+use crate::file::area::{Area, Holder, OpError};
 use crate::file::crash;
-use crate::file::format::header;
 use crate::file::format::segment::{Live, SegmentKind, State};
-use crate::file::log::append::{Appended, Draft};
+use crate::file::log::append::{Appended, Appender, Draft};
+use crate::file::log::hazards::Hazards;
+use crate::file::log::ready::Ready;
 use crate::file::log::recycle::Recycled;
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
@@ -20,32 +21,31 @@ use crate::file::platform::ground::Ground;
 /// and each that is verified is right for the next write.
 const LONGEST_RECOUNT: Duration = Duration::from_millis(20);
 
-impl<G: Ground> Area<G> {
+impl<'a, G: Ground> Appender<'a, G> {
     /// Opens a segment for a queue and makes a record its first, unless the lane of this owner has room by
     /// then. Nobody else appends to the segment before, so that no write opens a second one.
     pub(in crate::file) fn append_to_new(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<Appended<'_, G>, OpError> {
+    ) -> Result<Appended<'a, G>, OpError> {
         // There may be a lane for this owner alone by now.
-        self.leave_shared_lane(me, queue);
-        if let Some(appended) = self.append_to_ready(me, queue, draft, now_ms)? {
+        self.leave_shared_lane(queue);
+        if let Some(appended) = self.append_to_ready(queue, draft, now_ms)? {
             return Ok(appended);
         }
-        let recycler = self.lock_recycler(me)?;
-        if let Some(appended) = self.append_to_open(me, queue, draft)? {
+        let recycler = Recycler::lock(self.area, self.owner)?;
+        if let Some(appended) = self.append_to_open(queue, draft)? {
             return Ok(appended);
         }
         let mut wait = Wait::default();
         loop {
-            let missing = self.ready_wanted().saturating_sub(self.ready().count());
+            let missing = Ready::of(self.area).missing();
             let free = recycler.make_free(RESERVED_SEGMENTS as usize + 1 + missing, now_ms)?;
             // Copies of kept records may have left room in the segment that the lane names.
-            let appended = match self.append_to_open(me, queue, draft)? {
-                None => recycler.append_to_free(me, queue, &free, draft, now_ms)?,
+            let appended = match self.append_to_open(queue, draft)? {
+                None => recycler.append_to_free(self, queue, &free, draft, now_ms)?,
                 appended => appended,
             };
             if let Some(appended) = appended {
@@ -53,7 +53,7 @@ impl<G: Ground> Area<G> {
                 return Ok(appended);
             }
             // What was kept has taken all that was won.
-            wait.again(&self.ground, Holder::Running)?;
+            wait.again(&self.area.ground, Holder::Running)?;
         }
     }
 
@@ -61,88 +61,71 @@ impl<G: Ground> Area<G> {
     /// name it; appends to the segment that the lane names, if that has got room in the meantime.
     pub(in crate::file) fn append_to_taken(
         &self,
-        me: Owner,
         queue: u32,
         (segment, taken): (u32, State),
         draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<Appended<'_, G>, OpError> {
-        let prepared = self.prepare_taken(me, segment, now_ms);
-        let lane = match prepared.and_then(|()| self.lock_lane(me, queue)) {
+    ) -> Result<Appended<'a, G>, OpError> {
+        let prepared = self.prepare_taken(segment, now_ms);
+        let lane = match prepared.and_then(|()| self.lock_lane(queue)) {
             Ok(lane) => lane,
             Err(stop) => {
-                self.give_back(segment);
-                self.set_hazard(me.place, None);
+                Ready::of(self.area).give_back(segment);
+                self.set_hazard(None);
                 return Err(stop);
             }
         };
-        let open = self.segment_named(lane.payload());
+        let open = lane.segment();
         let bytes = draft.head.bytes();
-        let room = open.and_then(|open| Some((open, self.room_in(queue, open, bytes)?)));
+        let room = open.and_then(|open| Some((open, self.area.room_in(queue, open, bytes)?)));
         if let Some(room) = room {
-            self.give_back(segment);
-            let appended = self.extend(me, room, draft);
+            Ready::of(self.area).give_back(segment);
+            let appended = self.extend(room, draft);
             drop(lane);
-            self.fill(&appended, draft);
+            appended.fill(draft);
             return Ok(appended);
         }
-        self.set_open(queue, (segment, taken));
+        set_open(self.area, queue, (segment, taken));
         // The hazard names the segment from when it was taken until the record is published.
-        let appended = self.extend(me, (segment, 0), draft);
-        self.name_in(lane, segment);
-        self.fill(&appended, draft);
+        let appended = self.extend((segment, 0), draft);
+        lane.name(segment);
+        appended.fill(draft);
         Ok(appended)
     }
 
     /// Makes a segment that was taken ready to be filled.
-    fn prepare_taken(&self, me: Owner, segment: u32, now_ms: u64) -> Result<(), OpError> {
-        self.forget_in_lanes(me, segment)?;
-        self.begin_segment(me, segment, now_ms);
+    fn prepare_taken(&self, segment: u32, now_ms: u64) -> Result<(), OpError> {
+        self.forget_in_lanes(segment)?;
+        self.begin_segment(segment, now_ms);
         crash::point("open.begun");
         Ok(())
     }
 
-    /// Lets the owner of a prepared segment append to it.
-    fn set_open(&self, queue: u32, (segment, taken): (u32, State)) {
-        self.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
-        crash::point("open.opened");
-    }
-
     /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
     /// is raised before anything else is written.
-    pub(in crate::file) fn begin_segment(&self, me: Owner, segment: u32, now_ms: u64) {
-        self.entry(segment).begin(self.filling_stamp(), self.epoch(), now_ms);
+    pub(in crate::file) fn begin_segment(&self, segment: u32, now_ms: u64) {
+        self.area.entry(segment).begin(self.area.filling_stamp(), self.area.epoch(), now_ms);
         // No slot leads here, so that nobody changes its count.
-        self.correct_live(me, segment, self.live_sum(segment), Live::default());
+        self.area.correct_live(
+            self.owner.slot,
+            segment,
+            self.area.live_sum(segment),
+            Live::default(),
+        );
     }
+}
 
-    /// The number of a segment that becomes the youngest.
-    pub(in crate::file) fn next_sequence(&self) -> u64 {
-        self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
-    }
-
-    /// Whether a segment is free: it belongs to the holder of the recycler's lock.
-    pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
-        let state = self.entry(segment).state();
-        match state.kind {
-            SegmentKind::Free => true,
-            SegmentKind::Member => !self.is_in_run(segment, state),
-            _ => false,
-        }
-    }
-
-    /// Whether nothing can be in a segment that a slot may lead to.
-    pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
-        let kind = self.entry(segment).state().kind;
-        matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)
-    }
+/// Lets the owner of a prepared segment append to it.
+fn set_open<G: Ground>(area: &Area<G>, queue: u32, (segment, taken): (u32, State)) {
+    area.entry(segment).set_state(State { kind: SegmentKind::Open, queue, ..taken });
+    crash::point("open.opened");
 }
 
 impl<'a, G: Ground> Recycler<'a, G> {
     /// Opens the first of these segments that is still free, with a record as its first.
     fn append_to_free(
         &self,
-        me: Owner,
+        appender: &Appender<'a, G>,
         queue: u32,
         free: &[u32],
         draft: &Draft<'_>,
@@ -151,7 +134,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
         for segment in free {
             if let Some(taken) = self.take_free(*segment) {
                 let taken = (*segment, taken);
-                return self.area().append_to_taken(me, queue, taken, draft, now_ms).map(Some);
+                return appender.append_to_taken(queue, taken, draft, now_ms).map(Some);
             }
         }
         Ok(None)
@@ -161,10 +144,10 @@ impl<'a, G: Ground> Recycler<'a, G> {
     /// another; `None`: it is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
-            return self.take_ready(self.me, segment);
+            return self.appender().take_ready(segment);
         }
         // Nobody else changes the state of a free segment.
-        self.take(self.me, segment, self.entry(segment).state_word())
+        self.appender().take(segment, self.entry(segment).state_word())
     }
 
     /// Makes a free segment one of a queue that this owner appends to, and that no lane names;
@@ -178,14 +161,14 @@ impl<'a, G: Ground> Recycler<'a, G> {
         let Some(taken) = self.take_free(segment) else {
             return Ok(false);
         };
-        let prepared = self.prepare_taken(self.me, segment, now_ms);
+        let prepared = self.appender().prepare_taken(segment, now_ms);
         if prepared.is_ok() {
-            self.set_open(queue, (segment, taken));
+            set_open(self, queue, (segment, taken));
         } else {
             self.entry(segment).free();
         }
         // Nobody else empties segments now.
-        self.set_hazard(self.me.place, None);
+        self.appender().set_hazard(None);
         prepared.map(|()| true)
     }
 
@@ -196,7 +179,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
             let word = entry.state_word();
             let state = State::decode(word);
             // In this order: while its owner is alive, a segment has its hazard.
-            let is_abandoned = state.kind == SegmentKind::Taken && !self.is_appended_to(segment);
+            let is_abandoned = state.kind == SegmentKind::Taken && !Hazards::of(self).name(segment);
             let marked = State { kind: SegmentKind::Recycling, ..state };
             if is_abandoned && entry.exchange_state(word, marked) {
                 entry.free();

@@ -67,7 +67,7 @@ pub(in crate::file) fn keep_all(
     })
 }
 
-/// The window that loses the fewest live bytes, without those that are held; the first of several.
+/// Returns the window that loses the fewest live bytes, without those that are held; the first of several.
 pub(in crate::file) fn lose_least(
     file: &[Stretch],
     segments: u32,
@@ -100,7 +100,7 @@ struct Window {
     moved_bytes: u64,
 }
 
-/// All windows of at least this many segments that begin with a stretch and have none that is held.
+/// Returns all windows of at least this many segments that begin with a stretch and have none that is held.
 fn windows(file: &[Stretch], segments: u32, segment_bytes: u64) -> Vec<Window> {
     let mut found = Vec::new();
     let mut held = 0;
@@ -152,7 +152,7 @@ fn gaps(file: &[Stretch]) -> Vec<Range<u32>> {
     gaps
 }
 
-/// The live runs of a window: their heads and lengths.
+/// Returns the live runs of a window: their heads and lengths.
 fn runs(file: &[Stretch], window: &Window) -> Vec<(u32, u32)> {
     let mut runs = Vec::new();
     let mut start = 0;

@@ -8,58 +8,92 @@ use std::sync::atomic::Ordering;
 
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
-use crate::file::area::{Area, OpError, Owner};
+use crate::file::area::{Area, OpError};
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{SegmentKind, State};
-use crate::file::log::append::{Appended, Draft};
+use crate::file::log::append::{Appended, Appender, Draft};
+use crate::file::log::lane::Lanes;
 use crate::file::log::recycler::Recycler;
+use crate::file::log::sweep::Sweeper;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
 /// Of this number of segments, one is ready at most.
 const SEGMENTS_PER_READY: u32 = 64;
 
-impl<G: Ground> Area<G> {
-    fn ready_words() -> impl Iterator<Item = u64> {
-        (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
+/// Returns where the words are that name ready segments.
+fn ready_words() -> impl Iterator<Item = u64> {
+    (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
+}
+
+/// The segments of a file that are ready.
+#[derive(Debug)]
+pub(in crate::file) struct Ready<'a, G> {
+    area: &'a Area<G>,
+}
+
+impl<'a, G: Ground> Ready<'a, G> {
+    pub(in crate::file) fn of(area: &'a Area<G>) -> Self {
+        Self { area }
     }
 
-    /// The segments that are ready and that the header names.
-    pub(in crate::file) fn ready(&self) -> impl Iterator<Item = (u64, u32)> {
-        Self::ready_words().filter_map(|at| {
-            let word = self.ground.load(at, Ordering::Relaxed);
-            let segment = self.segment_named(u32::try_from(word).ok()?)?;
+    /// Returns the segments that are ready and that the header names, each after the word that does.
+    pub(in crate::file) fn segments(&self) -> impl Iterator<Item = (u64, u32)> {
+        ready_words().filter_map(|at| {
+            let word = self.area.ground.load(at, Ordering::Relaxed);
+            let segment = self.area.segment_named(u32::try_from(word).ok()?)?;
             self.is_ready(segment).then_some((at, segment))
         })
     }
 
     fn is_ready(&self, segment: u32) -> bool {
-        self.entry(segment).state().kind == SegmentKind::Ready
+        self.area.entry(segment).state().kind == SegmentKind::Ready
     }
 
-    /// The number of segments that should be ready: two for each owner that writes but one.
-    pub(in crate::file) fn ready_wanted(&self) -> usize {
-        let most = u64::from(self.geometry.numbers.segments / SEGMENTS_PER_READY);
+    /// Returns how many more segments should be ready.
+    pub(in crate::file) fn missing(&self) -> usize {
+        self.wanted().saturating_sub(self.segments().count())
+    }
+
+    /// Returns how many segments should be ready: two for each owner that writes but one.
+    pub(in crate::file) fn wanted(&self) -> usize {
+        let most = u64::from(self.area.geometry.numbers.segments / SEGMENTS_PER_READY);
         let most = usize::try_from(most.min(header::READY_WORDS)).expect("a few");
-        (2 * self.count_users().saturating_sub(1)).min(most)
+        (2 * Lanes::of(self.area).count_users().saturating_sub(1)).min(most)
     }
 
+    /// Makes a segment ready that was taken and is not needed.
+    pub(in crate::file) fn give_back(&self, segment: u32) {
+        self.make_ready(segment);
+        let word = u64::from(segment) + 1;
+        // Where no word is free, the next process that recycles names it.
+        let _ = ready_words().find(|at| self.area.ground.exchange(*at, 0, word).is_ok());
+    }
+
+    fn make_ready(&self, segment: u32) {
+        let sequence = self.area.next_sequence();
+        let ready = State { kind: SegmentKind::Ready, sequence, ..State::FREE };
+        self.area.entry(segment).set_state(ready);
+    }
+}
+
+impl<'a, G: Ground> Appender<'a, G> {
     /// Makes a segment that is ready this owner's, which then nobody else opens or empties. No lock is
     /// needed: its word is another one each time that it is made ready, and the hazard says that the
     /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
-    pub(in crate::file) fn take_ready(&self, me: Owner, segment: u32) -> Option<State> {
-        let word = self.entry(segment).state_word();
+    pub(in crate::file) fn take_ready(&self, segment: u32) -> Option<State> {
+        let word = self.area.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
-        is_ready.then(|| self.take(me, segment, word)).flatten()
+        is_ready.then(|| self.take(segment, word)).flatten()
     }
 
     /// Takes a segment whose state this is, unless it is another one by now.
-    pub(in crate::file) fn take(&self, me: Owner, segment: u32, word: u64) -> Option<State> {
-        let entry = self.entry(segment);
-        self.set_hazard(me.place, Some(segment));
+    pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
+        let entry = self.area.entry(segment);
+        self.set_hazard(Some(segment));
         crash::point("take.hazard");
-        let sequence = self.next_sequence();
+        let sequence = self.area.next_sequence();
         let taken = State { kind: SegmentKind::Taken, sequence, ..State::FREE };
         let is_taken = if mutant::is_on("ready-segments-are-taken-twice") {
             entry.set_state(taken);
@@ -69,37 +103,22 @@ impl<G: Ground> Area<G> {
         };
         crash::point("take.taken");
         if !is_taken {
-            self.set_hazard(me.place, None);
+            self.set_hazard(None);
         }
         is_taken.then_some(taken)
-    }
-
-    /// Makes a segment ready that was taken and is not needed.
-    pub(in crate::file) fn give_back(&self, segment: u32) {
-        self.make_ready(segment);
-        let word = u64::from(segment) + 1;
-        // Where no word is free, the next process that recycles names it.
-        let _ = Self::ready_words().find(|at| self.ground.exchange(*at, 0, word).is_ok());
-    }
-
-    fn make_ready(&self, segment: u32) {
-        let sequence = self.next_sequence();
-        let ready = State { kind: SegmentKind::Ready, sequence, ..State::FREE };
-        self.entry(segment).set_state(ready);
     }
 
     /// Opens one of the segments that are ready, with a record as its first; `None`: none is ready.
     pub(in crate::file) fn append_to_ready(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<Option<Appended<'_, G>>, OpError> {
-        for (at, segment) in self.ready() {
-            let _ = self.ground.exchange(at, u64::from(segment) + 1, 0);
-            if let Some(taken) = self.take_ready(me, segment) {
-                return self.append_to_taken(me, queue, (segment, taken), draft, now_ms).map(Some);
+    ) -> Result<Option<Appended<'a, G>>, OpError> {
+        for (at, segment) in Ready::of(self.area).segments() {
+            let _ = self.area.ground.exchange(at, u64::from(segment) + 1, 0);
+            if let Some(taken) = self.take_ready(segment) {
+                return self.append_to_taken(queue, (segment, taken), draft, now_ms).map(Some);
             }
         }
         Ok(None)
@@ -108,19 +127,21 @@ impl<G: Ground> Area<G> {
     /// Does the work that writes have left: a part of the sweep, and segments for the next ones. To be called
     /// when a write is done: its owner's hazard is needed for the copies of kept records.
     #[cold]
-    pub(in crate::file) fn keep_up(&self, me: Owner, now_ms: u64) {
-        self.upkeep.take();
-        self.sweep_on(me);
-        self.prepare(me, now_ms);
+    pub(in crate::file) fn keep_up(&self, now_ms: u64) {
+        self.area.upkeep.take();
+        if let Some(sweeper) = Sweeper::of(self.area, self.owner) {
+            sweeper.sweep_on();
+        }
+        self.prepare(now_ms);
     }
 
     /// Makes room before it is needed, if nobody else does so. What fails is tried again by the next.
-    fn prepare(&self, me: Owner, now_ms: u64) {
-        let missing = self.ready_wanted().saturating_sub(self.ready().count());
+    fn prepare(&self, now_ms: u64) {
+        let missing = Ready::of(self.area).missing();
         if missing == 0 {
             return;
         }
-        let Some(recycler) = self.recycler_if_free(me) else {
+        let Some(recycler) = Recycler::lock_if_free(self.area, self.owner) else {
             return;
         };
         let wanted = RESERVED_SEGMENTS as usize + missing;
@@ -133,22 +154,22 @@ impl<G: Ground> Area<G> {
 impl<G: Ground> Recycler<'_, G> {
     /// Makes free segments beyond the reserve ready.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
-        let named: Vec<(u64, u32)> = self.ready().collect();
-        let missing = self.ready_wanted().saturating_sub(named.len());
+        let ready = Ready::of(self);
+        let named: Vec<(u64, u32)> = ready.segments().collect();
+        let missing = ready.wanted().saturating_sub(named.len());
         if missing == 0 {
             return;
         }
         let all = 0..self.geometry.numbers.segments;
         let unnamed =
-            all.filter(|it| self.is_ready(*it) && named.iter().all(|(_, ready)| ready != it));
+            all.filter(|it| ready.is_ready(*it) && named.iter().all(|(_, other)| other != it));
         let reserved = if mutant::is_on("the-reserve-is-ready") { 0 } else { RESERVED_SEGMENTS };
         let spare = free.iter().copied().filter(|segment| self.is_free(*segment));
         let offered = unnamed.chain(spare.skip(reserved as usize)).take(missing);
-        let empty =
-            Area::<G>::ready_words().filter(|at| named.iter().all(|(taken, _)| taken != at));
+        let empty = ready_words().filter(|at| named.iter().all(|(taken, _)| taken != at));
         for (at, segment) in empty.zip(offered) {
             if self.is_free(segment) {
-                self.make_ready(segment);
+                ready.make_ready(segment);
             }
             self.ground.store(at, u64::from(segment) + 1, Ordering::Relaxed);
         }

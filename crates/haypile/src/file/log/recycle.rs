@@ -1,4 +1,4 @@
-//! Emptying segments, so that they can be refilled. All under the recycler's lock.
+//! Emptying segments, so that they can be refilled.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,11 @@ use crate::file::crash;
 use crate::file::format::counter::Counter;
 use crate::file::format::segment::{MAIN, SegmentKind, State};
 use crate::file::format::slot::Slot;
+use crate::file::index::bucket::Bucket;
 use crate::file::log::candidates::{AHEAD, Candidate, Dropped, Kept};
+use crate::file::log::ghosts::Ghosts;
+use crate::file::log::hazards::Hazards;
+use crate::file::log::lane::Lanes;
 use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice, queue_of};
@@ -51,7 +55,7 @@ impl<G: Ground> Recycler<'_, G> {
     ) -> Result<Recycled, OpError> {
         let segment = choice.segment;
         // It may have been chosen before.
-        if reserve.contains(segment) || self.is_open(segment) {
+        if reserve.contains(segment) || Lanes::of(self).have_open(segment) {
             return Ok(Recycled::InUse);
         }
         let Some(state) = self.begin_recycling(segment) else {
@@ -59,9 +63,9 @@ impl<G: Ground> Recycler<'_, G> {
         };
         let mut tally = Tally::default();
         let recycled = self.move_or_drop(choice, allowed_bytes, reserve, &mut tally, now_ms);
-        self.count(self.me.counting(), Event::Eviction, tally.evicted);
-        self.count(self.me.counting(), Event::Expired, tally.expired);
-        self.count(self.me.counting(), Counter::Reinserted, tally.reinserted);
+        self.count(self.owner.counting(), Event::Eviction, tally.evicted);
+        self.count(self.owner.counting(), Event::Expired, tally.expired);
+        self.count(self.owner.counting(), Counter::Reinserted, tally.reinserted);
         match recycled {
             Ok(Recycled::Emptied) => self.free_recycled(segment),
             Ok(Recycled::Renewed) => self.renew_run(segment, state),
@@ -86,7 +90,7 @@ impl<G: Ground> Recycler<'_, G> {
         let Some(frequency) = kept.filter(|_| candidate.expires_ms > now_ms) else {
             return Ok(false);
         };
-        let mut bucket = self.lock_bucket(self.me, candidate.hash)?;
+        let mut bucket = Bucket::lock(self, self.owner, candidate.hash)?;
         let Some((at, _)) = bucket.find_slot(candidate.slot) else {
             return Ok(false);
         };
@@ -152,8 +156,11 @@ impl<G: Ground> Recycler<'_, G> {
             SegmentKind::Recycling => !mutant::is_on("what-is-marked-is-taken-for-sealed"),
             kind => kind == SegmentKind::Open,
         };
-        let is_held =
-            if may_be_named { self.is_held(segment) } else { self.is_appended_to(segment) };
+        let is_held = if may_be_named {
+            Hazards::of(self).or_lanes_name(segment)
+        } else {
+            Hazards::of(self).name(segment)
+        };
         if is_held || is_pinned {
             entry.exchange_state(marked.encode(), state);
             return None;
@@ -224,7 +231,7 @@ impl<G: Ground> Recycler<'_, G> {
         for (number, candidate) in candidates.iter().enumerate() {
             self.note_progress_of(number);
             if let Some(ahead) = candidates.get(number + AHEAD).filter(|_| may_evict_new) {
-                self.prefetch_ghosts(ahead.hash);
+                Ghosts::of(self).prefetch(ahead.hash);
             }
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,
@@ -252,7 +259,7 @@ impl<G: Ground> Recycler<'_, G> {
                 Dropped::Evicted => {
                     tally.evicted += 1;
                     if state.queue != MAIN {
-                        self.remember(candidate.hash, candidate.bytes());
+                        Ghosts::of(self).remember(candidate.hash, candidate.bytes());
                     }
                 }
                 Dropped::Expired => tally.expired += 1,

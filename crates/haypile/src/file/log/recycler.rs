@@ -5,6 +5,7 @@ use std::ops::Deref;
 use crate::file::area::lock::Held;
 use crate::file::area::{Area, OpError, Owner};
 use crate::file::format::header;
+use crate::file::log::append::Appender;
 use crate::file::platform::ground::Ground;
 
 /// The recycler's lock, and everything that needs it.
@@ -13,7 +14,7 @@ pub(in crate::file) struct Recycler<'a, G: Ground> {
     area: &'a Area<G>,
     held: Held<'a, G>,
     /// The owner that recycles. Others wait for it, so that it does not wait long itself.
-    pub(in crate::file) me: Owner,
+    pub(in crate::file) owner: Owner,
 }
 
 impl<G: Ground> Deref for Recycler<'_, G> {
@@ -25,29 +26,25 @@ impl<G: Ground> Deref for Recycler<'_, G> {
 }
 
 impl<'a, G: Ground> Recycler<'a, G> {
-    /// The file, for what outlives this right.
-    pub(in crate::file) fn area(&self) -> &'a Area<G> {
-        self.area
+    /// Waits for the recycler's lock.
+    pub(in crate::file) fn lock(area: &'a Area<G>, owner: Owner) -> Result<Self, OpError> {
+        let held = area.lock(owner, header::RECYCLER)?;
+        Ok(Self { area, held, owner: owner.hurried() })
+    }
+
+    /// Takes the recycler's lock unless a living owner holds it.
+    pub(in crate::file) fn lock_if_free(area: &'a Area<G>, owner: Owner) -> Option<Self> {
+        let held = area.lock_if_free(owner, header::RECYCLER)?;
+        Some(Self { area, held, owner: owner.hurried() })
+    }
+
+    /// Returns the owner that recycles, to append copies.
+    pub(in crate::file) fn appender(&self) -> Appender<'a, G> {
+        Appender::new(self.area, self.owner)
     }
 
     /// Lets waiting processes see that this one goes on.
     pub(in crate::file) fn note_progress(&self) {
         self.held.note_progress();
-    }
-}
-
-impl<G: Ground> Area<G> {
-    /// Waits for the recycler's lock.
-    pub(in crate::file) fn lock_recycler(&self, me: Owner) -> Result<Recycler<'_, G>, OpError> {
-        Ok(self.recycler(me, self.lock(me, header::RECYCLER)?))
-    }
-
-    /// Takes the recycler's lock if nobody has it.
-    pub(in crate::file) fn recycler_if_free(&self, me: Owner) -> Option<Recycler<'_, G>> {
-        Some(self.recycler(me, self.lock_if_free(me, header::RECYCLER)?))
-    }
-
-    fn recycler<'a>(&'a self, me: Owner, held: Held<'a, G>) -> Recycler<'a, G> {
-        Recycler { area: self, held, me: me.hurried() }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::file::area::OpError;
 use crate::file::format::segment::{MAIN, QUEUES, SMALL};
 use crate::file::log::append::{Appended, Draft};
+use crate::file::log::hazards::Hazards;
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
@@ -26,7 +27,7 @@ impl Reserve {
         Self { emptied, ..Self::default() }
     }
 
-    /// Whether this is one of them.
+    /// Returns whether this is one of them.
     pub(in crate::file) fn contains(&self, segment: u32) -> bool {
         self.of_queues.contains(&Some(segment))
     }
@@ -55,7 +56,7 @@ impl<G: Ground> Recycler<'_, G> {
                 *reserve.of(queue) = None;
             }
             // A process that has stopped must not keep all others from making room.
-            None => match self.append_to_open(self.me, queue, draft) {
+            None => match self.appender().append_to_open(queue, draft) {
                 Ok(None) | Err(OpError::Busy(_)) => {}
                 other => return other,
             },
@@ -70,7 +71,8 @@ impl<G: Ground> Recycler<'_, G> {
         } else if let Some(free) = self.begin_one_of(queue, others(), now_ms)? {
             free
         } else {
-            return self.append_to_open(self.me, if queue == MAIN { SMALL } else { MAIN }, draft);
+            let other = if queue == MAIN { SMALL } else { MAIN };
+            return self.appender().append_to_open(other, draft);
         };
         *reserve.of(queue) = Some(spare);
         // Everything was cleared concurrently, or the segment is damaged.
@@ -94,18 +96,18 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Whether it is a segment of a queue with this much room that no lane names, nor is about to: the
+    /// Returns whether it is a segment of a queue with this much room that no lane names, nor is about to: the
     /// spare one of a process that died with it. If each such death cost a free segment, several would
     /// leave none for what is kept.
     pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
-        let has_room = self.has_room(queue, segment, bytes);
+        let has_room = self.room_in(queue, segment, bytes).is_some();
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
-        has_room && !self.is_held(segment)
+        has_room && !Hazards::of(self).or_lanes_name(segment)
     }
 
     fn append_to_spare(&self, spare: (u32, u64), draft: &Draft<'_>) -> Appended<'_, G> {
-        let appended = self.extend(self.me, spare, draft);
-        self.fill(&appended, draft);
+        let appended = self.appender().extend(spare, draft);
+        appended.fill(draft);
         appended
     }
 
@@ -121,12 +123,12 @@ impl<G: Ground> Recycler<'_, G> {
     fn publish_one(&self, queue: u32, spare: u32) {
         // In another owner's lane it would replace a segment that is being filled. As an orphan it is
         // found by the next process that recycles.
-        if self.shares_lane(self.me, queue) {
+        if self.appender().shares_lane(queue) {
             return;
         }
         // Where that cannot be, it is full as it is.
-        if self.name(self.me, queue, spare).is_err() {
-            self.seal(spare);
+        if self.appender().name(queue, spare).is_err() {
+            self.entry(spare).seal();
         }
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
 use crate::file::area::wait::{LONGEST_WAIT, Wait};
-use crate::file::area::{Area, Holder, OpError, Owner, Record};
+use crate::file::area::{Holder, OpError, Record};
 use crate::file::crash;
 use crate::file::format::segment::{MAIN, SMALL, SegmentKind, State};
-use crate::file::log::append::{Appended, Draft};
+use crate::file::log::append::{Appended, Appender, Draft};
 use crate::file::log::candidates::Kept;
 use crate::file::log::plan::{self, Move, Plan};
 use crate::file::log::recycle::Recycled;
@@ -30,36 +30,35 @@ enum Emptied {
     Miscounted(u32),
 }
 
-impl<G: Ground> Area<G> {
+impl<'a, G: Ground> Appender<'a, G> {
     /// Appends a record that is longer than a segment.
     pub(in crate::file) fn append_run(
         &self,
-        me: Owner,
         queue: u32,
         draft: &Draft<'_>,
         now_ms: u64,
-    ) -> Result<Appended<'_, G>, OpError> {
+    ) -> Result<Appended<'a, G>, OpError> {
         let head = draft.head;
-        let segments = head.bytes().div_ceil(self.geometry.segment_bytes());
+        let segments = head.bytes().div_ceil(self.area.geometry.segment_bytes());
         let segments = u32::try_from(segments).map_err(|_| OpError::Full)?;
-        if segments > self.geometry.longest_run() {
+        if segments > self.area.geometry.longest_run() {
             return Err(OpError::Full);
         }
         // A run belongs to one of two queues: it has no open segment that could be of a class.
         let queue = if queue == MAIN { MAIN } else { SMALL };
-        let segment = self.lock_recycler(me)?.open_run(queue, segments, now_ms)?;
-        let appended = self.begin_record(me.place, segment, 0, head, draft.checksum);
-        let entry = self.entry(segment);
+        let segment = Recycler::lock(self.area, self.owner)?.open_run(queue, segments, now_ms)?;
+        let appended = self.begin_record(segment, 0, head, draft.checksum);
+        let entry = self.area.entry(segment);
         entry.raise_expiry(draft.expires_ms);
         entry.set_used(head.bytes());
         crash::point("run.reserved");
-        self.fill(&appended, draft);
+        appended.fill(draft);
         Ok(appended)
     }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Empties neighbouring segments, and makes them one run that this place appends to.
+    /// Empties neighbouring segments, and makes them one run that the recycling owner appends to.
     ///
     /// While there is a way to keep every live record, that way is taken: some of them are moved.
     fn open_run(&self, queue: u32, segments: u32, now_ms: u64) -> Result<u32, OpError> {
@@ -183,7 +182,7 @@ impl<G: Ground> Recycler<'_, G> {
         emptied
     }
 
-    /// Makes free segments a run that this place appends to; `None`: somebody else has one of them.
+    /// Makes free segments a run that the recycling owner appends to; `None`: somebody else has one of them.
     fn join(&self, queue: u32, window: &Range<u32>, now_ms: u64) -> Option<u32> {
         let (first, segments) = (window.start, window.end - window.start);
         let sequence = self.next_sequence();
@@ -191,17 +190,17 @@ impl<G: Ground> Recycler<'_, G> {
         self.begin_run(first, state, now_ms).then_some(first)
     }
 
-    /// Makes segments a run that this place appends to, unless somebody else has one of them.
+    /// Makes segments a run that the recycling owner appends to, unless somebody else has one of them.
     fn begin_run(&self, first: u32, state: State, now_ms: u64) -> bool {
         for segment in first..first + state.run {
             if self.take_free(segment).is_none() {
                 (first..segment).for_each(|taken| self.entry(taken).set_state(State::FREE));
-                self.set_hazard(self.me.place, None);
+                self.appender().set_hazard(None);
                 return false;
             }
         }
         for segment in first..first + state.run {
-            self.begin_segment(self.me, segment, now_ms);
+            self.appender().begin_segment(segment, now_ms);
         }
         crash::point("run.begun");
         for segment in first + 1..first + state.run {
@@ -211,7 +210,7 @@ impl<G: Ground> Recycler<'_, G> {
         crash::point("run.members");
         // Until it is published it looks dead: whoever chooses what to recycle sees this.
         let is_held = !mutant::is_on("a-run-in-the-making-is-not-held");
-        self.set_hazard(self.me.place, is_held.then_some(first));
+        self.appender().set_hazard(is_held.then_some(first));
         self.entry(first).set_state(state);
         crash::point("run.joined");
         true
@@ -272,7 +271,7 @@ impl<G: Ground> Recycler<'_, G> {
     fn copy_record(&self, record: &Record, to: u32) -> Result<Appended<'_, G>, OpError> {
         let (bytes, start) = (record.head.bytes(), self.geometry.segment_start(to));
         let checksum = self.checksum_of(record);
-        let appended = self.begin_record(self.me.place, to, 0, record.head, checksum);
+        let appended = self.appender().begin_record(to, 0, record.head, checksum);
         let entry = self.entry(to);
         entry.raise_expiry(self.expires_ms(record));
         entry.set_used(bytes);

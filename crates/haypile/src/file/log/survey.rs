@@ -2,8 +2,10 @@
 
 use haypile_policy::rules::file::{Queue, Rules, Sealed};
 
-use crate::file::area::Area;
+use crate::file::area::pins::PinCounts;
 use crate::file::format::segment::{Live, MAIN, SegmentKind, State};
+use crate::file::log::hazards::Hazards;
+use crate::file::log::lane::Lanes;
 use crate::file::log::plan::{Stretch, Use};
 use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
@@ -97,17 +99,13 @@ pub(in crate::file) enum Cause {
     Dead,
 }
 
-impl<G: Ground> Area<G> {
-    /// Whether a member's head has a run that covers it.
-    pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
-        let Some(head) = state.head_of(segment) else {
-            return false;
-        };
-        let head = self.entry(head).state();
-        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
-    }
+/// Returns the queue of a segment, whatever the TTL of its entries.
+pub(in crate::file) fn queue_of(state: State) -> Queue {
+    if state.queue == MAIN { Queue::Main } else { Queue::Small }
+}
 
-    /// The rules, which the simulator follows as well.
+impl<G: Ground> Recycler<'_, G> {
+    /// Returns the rules, which the simulator follows as well.
     pub(in crate::file) fn rules(&self) -> Rules {
         Rules {
             small_segments: self.geometry.numbers.segments / SMALL_SHARE,
@@ -115,20 +113,13 @@ impl<G: Ground> Area<G> {
             kept_bytes: self.geometry.segment_bytes() / 4 * 3,
         }
     }
-}
 
-/// The queue of a segment, whatever the TTL of its entries.
-pub(in crate::file) fn queue_of(state: State) -> Queue {
-    if state.queue == MAIN { Queue::Main } else { Queue::Small }
-}
-
-impl<G: Ground> Recycler<'_, G> {
     /// Surveys all segments.
     pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
-        let open: Vec<u32> = self.open_segments().collect();
+        let open: Vec<u32> = Lanes::of(self).open_segments().collect();
         // What a process writes at this moment has no live bytes yet, and is not dead.
-        let hazards = self.hazards();
-        let pinned = self.pinned_segments();
+        let hazards = Hazards::of(self).segments();
+        let pinned = PinCounts::of(self).pinned();
         let epoch = self.epoch();
         let segments = self.geometry.numbers.segments;
         let mut open_small_bytes = 0;
@@ -213,7 +204,7 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// The segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
+    /// Returns the segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
     /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
     pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
@@ -230,19 +221,19 @@ impl<G: Ground> Recycler<'_, G> {
         (bytes <= most_bytes).then_some(choice)
     }
 
-    /// Whether all live entries that can be moved would fit half of the segments that they can be moved to.
+    /// Returns whether all live entries that can be moved would fit half of the segments that they can be moved to.
     fn fits_half(&self, survey: &Survey) -> bool {
         let others = survey.live_bytes.div_ceil(self.geometry.segment_bytes());
         let segments = self.geometry.numbers.segments.saturating_sub(survey.pinned);
         others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
-    /// The role of each segment for a record that is longer than one. `refused` are in use.
+    /// Returns the role of each segment for a record that is longer than one. `refused` are in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
-        let held: Vec<u32> = self
+        let held: Vec<u32> = Lanes::of(self)
             .open_segments()
-            .chain(self.hazards())
-            .chain(self.pinned_segments())
+            .chain(Hazards::of(self).segments())
+            .chain(PinCounts::of(self).pinned())
             .chain(refused.iter().copied())
             .collect();
         let epoch = self.epoch();

@@ -20,9 +20,13 @@ use crate::file::crash;
 use crate::file::format::header;
 use crate::file::format::segment::{Origin, SegmentKind};
 use crate::file::format::slot::{LockWord, Slot};
+use crate::file::index::bucket::Bucket;
 use crate::file::index::chain::slots_of_line;
+use crate::file::log::lane::{Lanes, LockedLane};
+use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
+use crate::sync::MutexGuard;
 
 /// Records that one write walks over at most.
 const RECORDS_AT_ONCE: u32 = 16_384;
@@ -34,63 +38,75 @@ const PATIENCE: u32 = 64;
 /// Places in a segment from which walking can begin again.
 const ANCHORS: u64 = 1_024;
 
-impl<G: Ground> Area<G> {
+/// The part of this process in the sweep of a file, which one of its threads has at a time.
+#[derive(Debug)]
+pub(in crate::file) struct Sweeper<'a, G> {
+    area: &'a Area<G>,
+    owner: Owner,
+    state: MutexGuard<'a, SweepState>,
+}
+
+impl<'a, G: Ground> Sweeper<'a, G> {
+    /// Returns the part of this process, unless another of its threads has it.
+    pub(in crate::file) fn of(area: &'a Area<G>, owner: Owner) -> Option<Self> {
+        Some(Self { area, owner, state: area.sweep.try_lock()? })
+    }
+
     /// Does a part of the sweep, if this process should. What fails is tried again later.
-    pub(in crate::file) fn sweep_on(&self, me: Owner) {
-        let Some(mut state) = self.sweep.try_lock() else {
-            return;
-        };
-        if self.is_swept() {
-            *state = SweepState::default();
-        } else if self.may_sweep(me, &mut state) {
-            let _ = self.sweep_part(me, &mut state);
+    pub(in crate::file) fn sweep_on(mut self) {
+        if self.area.is_swept() {
+            *self.state = SweepState::default();
+        } else if self.may_sweep() {
+            let _ = self.sweep_part();
         }
     }
 
-    /// Whether this process sweeps, or takes that over now.
-    fn may_sweep(&self, me: Owner, state: &mut SweepState) -> bool {
-        let word = LockWord(self.ground.load(header::SWEEPER, Ordering::Relaxed));
+    /// Returns whether this process sweeps, or takes that over now.
+    fn may_sweep(&mut self) -> bool {
+        let Self { area, owner, state } = self;
+        let word = LockWord(area.ground.load(header::SWEEPER, Ordering::Relaxed));
         if state.owner == Some(word.token()) {
             let next = LockWord::new(word.token(), word.payload().wrapping_add(1));
-            return self.ground.exchange(header::SWEEPER, word.0, next.0).is_ok();
+            return area.ground.exchange(header::SWEEPER, word.0, next.0).is_ok();
         }
         if state.owner.is_some() {
             // Another process has taken it over.
-            *state = SweepState::default();
+            **state = SweepState::default();
         }
-        if self.is_alive(word.token()) {
+        if area.is_alive(word.token()) {
             state.times = if state.seen == word.0 { state.times + 1 } else { 0 };
             state.seen = word.0;
             if state.times < PATIENCE {
                 return false;
             }
         }
-        let own = LockWord::new(me.token, 0);
-        let is_taken = self.ground.exchange(header::SWEEPER, word.0, own.0).is_ok();
-        *state = SweepState { owner: is_taken.then_some(me.token), ..SweepState::default() };
+        let own = LockWord::new(owner.token, 0);
+        let is_taken = area.ground.exchange(header::SWEEPER, word.0, own.0).is_ok();
+        **state = SweepState { owner: is_taken.then_some(owner.token), ..SweepState::default() };
         is_taken
     }
 
-    fn sweep_part(&self, me: Owner, state: &mut SweepState) -> Result<(), OpError> {
-        match state.phase {
+    fn sweep_part(&mut self) -> Result<(), OpError> {
+        match self.state.phase {
             Phase::Begin => {
-                self.seal_earlier(me)?;
-                let segments = self.geometry.numbers.segments as usize;
-                state.chains.resize_with(segments, || None);
-                state.phase = Phase::Walk { segment: 0, at: 0 };
+                self.seal_earlier()?;
+                let segments = self.area.geometry.numbers.segments as usize;
+                self.state.chains.resize_with(segments, || None);
+                self.state.phase = Phase::Walk { segment: 0, at: 0 };
             }
             Phase::Walk { segment, at } => {
-                state.phase = self.walk_on(&mut state.chains, segment, at);
+                self.state.phase = self.walk_on(segment, at);
             }
             Phase::Read { bucket } => {
-                let end = self.geometry.numbers.buckets.min(bucket.saturating_add(BUCKETS_AT_ONCE));
+                let end =
+                    self.area.geometry.numbers.buckets.min(bucket.saturating_add(BUCKETS_AT_ONCE));
                 for bucket in bucket..end {
-                    self.sweep_bucket(me, bucket, &state.chains)?;
-                    state.phase = Phase::Read { bucket: bucket + 1 };
+                    self.sweep_bucket(bucket)?;
+                    self.state.phase = Phase::Read { bucket: bucket + 1 };
                 }
-                if end == self.geometry.numbers.buckets {
-                    self.end_sweep(me)?;
-                    *state = SweepState::default();
+                if end == self.area.geometry.numbers.buckets {
+                    self.end()?;
+                    *self.state = SweepState::default();
                 }
             }
         }
@@ -98,38 +114,41 @@ impl<G: Ground> Area<G> {
     }
 
     /// Seals what an earlier stamp left open: its records are those that it has now.
-    fn seal_earlier(&self, me: Owner) -> Result<(), OpError> {
-        let _recycler = self.lock_recycler(me)?;
-        for lane in 0..self.geometry.numbers.lanes {
-            let Some(mut held) = self.lock_if_free(me, self.geometry.lane(lane)) else {
+    fn seal_earlier(&self) -> Result<(), OpError> {
+        let _recycler = Recycler::lock(self.area, self.owner)?;
+        for lane in Lanes::of(self.area).numbers() {
+            let Some(mut lane) = LockedLane::lock_if_free(self.area, self.owner, lane) else {
                 return Err(OpError::Busy(Holder::Running));
             };
-            let named = self.segment_named(held.payload());
-            if named.is_some_and(|segment| self.origin(segment) == Origin::Earlier) {
-                self.empty_lane(&mut held);
+            if lane.segment().is_some_and(|it| self.area.origin(it) == Origin::Earlier) {
+                lane.empty();
             }
         }
         // A spare one that a process left when it died.
-        let all = 0..self.geometry.numbers.segments;
-        all.filter(|it| self.origin(*it) == Origin::Earlier).for_each(|it| self.seal(it));
+        let all = 0..self.area.geometry.numbers.segments;
+        all.filter(|it| self.area.origin(*it) == Origin::Earlier)
+            .for_each(|it| self.area.entry(it).seal());
         crash::point("sweep.sealed");
         Ok(())
     }
 
     /// Walks over some records.
-    fn walk_on(&self, chains: &mut [Option<Chain>], mut segment: u32, mut at: u64) -> Phase {
+    fn walk_on(&mut self, mut segment: u32, mut at: u64) -> Phase {
         let grain = self.grain_bytes();
         let mut left = RECORDS_AT_ONCE;
-        while segment < self.geometry.numbers.segments {
-            let entry = self.entry(segment);
+        while segment < self.area.geometry.numbers.segments {
+            let entry = self.area.entry(segment);
             let state = entry.state();
-            let is_walked = self.origin(segment) == Origin::Earlier
+            let is_walked = self.area.origin(segment) == Origin::Earlier
                 && matches!(state.kind, SegmentKind::Sealed | SegmentKind::Recycling);
             // Of a run, the first record is the only one.
-            let end =
-                if state.run > 1 { 1 } else { entry.used().min(self.geometry.segment_bytes()) };
+            let end = if state.run > 1 {
+                1
+            } else {
+                entry.used().min(self.area.geometry.segment_bytes())
+            };
             if is_walked {
-                let chain = chains[segment as usize].get_or_insert_with(|| Chain {
+                let chain = self.state.chains[segment as usize].get_or_insert_with(|| Chain {
                     generation: entry.generation(),
                     end,
                     anchors: vec![u32::MAX; usize::try_from(ANCHORS).expect("few")],
@@ -138,7 +157,7 @@ impl<G: Ground> Area<G> {
                     if left == 0 {
                         return Phase::Walk { segment, at };
                     }
-                    let Some(record) = self.record_at(segment, at) else {
+                    let Some(record) = self.area.record_at(segment, at) else {
                         break;
                     };
                     let part = usize::try_from(at / grain).expect("fewer than anchors");
@@ -159,29 +178,24 @@ impl<G: Ground> Area<G> {
     }
 
     fn grain_bytes(&self) -> u64 {
-        (self.geometry.segment_bytes() / ANCHORS).max(8)
+        (self.area.geometry.segment_bytes() / ANCHORS).max(8)
     }
 
     /// Empties slots of a bucket that lead nowhere, with what they hide.
-    fn sweep_bucket(
-        &self,
-        me: Owner,
-        bucket: u32,
-        chains: &[Option<Chain>],
-    ) -> Result<(), OpError> {
+    fn sweep_bucket(&self, bucket: u32) -> Result<(), OpError> {
         let mut has_strays = false;
-        for slot in self.slots_of(bucket) {
-            has_strays |= self.is_stray(bucket, slot, chains)?;
+        for slot in self.area.slots_of(bucket) {
+            has_strays |= self.is_stray(bucket, slot)?;
         }
         if !has_strays || mutant::is_on("nothing-is-swept") {
             return Ok(());
         }
         let number = bucket;
-        let mut bucket = self.lock_bucket_number(me, number)?;
+        let mut bucket = Bucket::lock_number(self.area, self.owner, number)?;
         let slots: Vec<u64> = bucket.lines().flat_map(slots_of_line).collect();
         for at in slots.into_iter().rev() {
-            let slot = self.slot(at);
-            if !slot.is_empty() && self.is_stray(number, slot, chains)? {
+            let slot = self.area.slot(at);
+            if !slot.is_empty() && self.is_stray(number, slot)? {
                 bucket.drop_hidden(at, slot)?;
                 bucket.put(at, Slot::EMPTY);
                 crash::point("sweep.emptied");
@@ -189,29 +203,29 @@ impl<G: Ground> Area<G> {
         }
         bucket.shrink();
         drop(bucket);
-        self.invalidate_counts();
+        self.area.invalidate_counts();
         Ok(())
     }
 
-    /// Whether a slot leads to no record that is found when its segment is recycled.
-    fn is_stray(&self, bucket: u32, slot: Slot, chains: &[Option<Chain>]) -> Result<bool, OpError> {
-        let Some(segment) = self.segment_of(slot) else {
+    /// Returns whether a slot leads to no record that is found when its segment is recycled.
+    fn is_stray(&self, bucket: u32, slot: Slot) -> Result<bool, OpError> {
+        let Some(segment) = self.area.segment_of(slot) else {
             return Ok(true);
         };
-        let entry = self.entry(segment);
-        if entry.epoch() != self.epoch() {
+        let entry = self.area.entry(segment);
+        if entry.epoch() != self.area.epoch() {
             return Ok(true);
         }
-        if self.holds_nothing(segment) {
+        if self.area.holds_nothing(segment) {
             return Ok(true);
         }
-        match (self.origin(segment), &chains[segment as usize]) {
+        match (self.area.origin(segment), &self.state.chains[segment as usize]) {
             (Origin::Sure, _) => Ok(false),
-            (Origin::Doubtful, _) => Ok(!self.is_at_home(bucket, slot, segment)?),
+            (Origin::Doubtful, _) => Ok(!self.area.is_at_home(bucket, slot, segment)?),
             // What has another generation was freed since it was walked.
             (Origin::Earlier, Some(chain)) if entry.generation() == chain.generation => {
-                match self.record(slot, segment).filter(|record| self.is_on(chain, record)) {
-                    Some(record) => Ok(!self.is_key_at_home(bucket, slot, &record)?),
+                match self.area.record(slot, segment).filter(|record| self.is_on(chain, record)) {
+                    Some(record) => Ok(!self.area.is_key_at_home(bucket, slot, &record)?),
                     None => Ok(true),
                 }
             }
@@ -219,16 +233,16 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Whether walking comes to a record.
+    /// Returns whether walking comes to a record.
     fn is_on(&self, chain: &Chain, record: &Record) -> bool {
-        let offset = record.at - self.geometry.segment_start(record.segment);
+        let offset = record.at - self.area.geometry.segment_start(record.segment);
         if offset >= chain.end {
             return false;
         }
         let part = usize::try_from(offset / self.grain_bytes()).expect("fewer than anchors");
         let mut at = u64::from(chain.anchors[part]) * 8;
         while at < offset {
-            let Some(before) = self.record_at(record.segment, at) else {
+            let Some(before) = self.area.record_at(record.segment, at) else {
                 return false;
             };
             at += before.head.bytes();
@@ -237,19 +251,19 @@ impl<G: Ground> Area<G> {
     }
 
     /// From here on, what is written is not in doubt.
-    fn end_sweep(&self, me: Owner) -> Result<(), OpError> {
-        let _recycler = self.lock_recycler(me)?;
-        for segment in 0..self.geometry.numbers.segments {
-            if self.origin(segment) == Origin::Doubtful {
-                self.entry(segment).set_sure(self.stamp);
+    fn end(&self) -> Result<(), OpError> {
+        let _recycler = Recycler::lock(self.area, self.owner)?;
+        for segment in 0..self.area.geometry.numbers.segments {
+            if self.area.origin(segment) == Origin::Doubtful {
+                self.area.entry(segment).set_sure(self.area.stamp);
             }
         }
         crash::point("sweep.sure");
         // A stamp that was installed since is not swept.
-        if self.ground.load(header::STAMP, Ordering::Relaxed) == self.stamp {
-            self.ground.store(header::SWEPT, self.stamp, IN_ORDER);
+        if self.area.ground.load(header::STAMP, Ordering::Relaxed) == self.area.stamp {
+            self.area.ground.store(header::SWEPT, self.area.stamp, IN_ORDER);
         }
-        self.ground.store(header::SWEEPER, 0, IN_ORDER);
+        self.area.ground.store(header::SWEEPER, 0, IN_ORDER);
         Ok(())
     }
 }

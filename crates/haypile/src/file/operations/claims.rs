@@ -1,4 +1,4 @@
-//! Which process computes which key: single flight across processes.
+//! Claims on keys: one process computes a key at a time.
 
 use std::sync::atomic::Ordering;
 
@@ -18,10 +18,8 @@ const FIRST: u64 = 16;
 /// A right to compute a key, until it is dropped or its process ends.
 #[derive(Debug)]
 pub(in crate::file) struct Claim<'a, G: Ground> {
-    area: &'a Area<G>,
-    me: Owner,
-    line: u32,
-    hash: u64,
+    key: ClaimKey<'a, G>,
+    owner: Owner,
     /// The process that has it, and not a child that was forked while it was held.
     process: u64,
 }
@@ -36,34 +34,42 @@ pub(in crate::file) enum Claimed<'a, G: Ground> {
     NoRoom,
 }
 
-impl<G: Ground> Area<G> {
-    fn claim_line(&self, hash: u64) -> u32 {
-        let wide = u128::from(hash) * u128::from(self.geometry.numbers.claims);
-        u32::try_from(wide >> 64).expect("less than the number of lines")
+/// A key that can be claimed, and the line in which claims on it are.
+#[derive(Debug)]
+pub(in crate::file) struct ClaimKey<'a, G> {
+    area: &'a Area<G>,
+    hash: u64,
+    /// Where its line begins.
+    at: u64,
+}
+
+impl<'a, G: Ground> ClaimKey<'a, G> {
+    pub(in crate::file) fn new(area: &'a Area<G>, hash: u64) -> Self {
+        let wide = u128::from(hash) * u128::from(area.geometry.numbers.claims);
+        let line = u32::try_from(wide >> 64).expect("less than the number of lines");
+        Self { area, hash, at: area.geometry.claim(line) }
     }
 
-    /// Claims a key, unless a process that is alive has; `take_over` names one that has had it for
+    /// Claims the key, unless a living owner has it; `take_over` names one that has had it for
     /// too long.
     pub(in crate::file) fn claim(
-        &self,
-        me: Owner,
-        hash: u64,
+        self,
+        owner: Owner,
         take_over: Option<Token>,
-    ) -> Result<Claimed<'_, G>, OpError> {
-        let line = self.claim_line(hash);
-        let at = self.geometry.claim(line);
-        let _held = self.lock(me, at)?;
+    ) -> Result<Claimed<'a, G>, OpError> {
+        let Self { area, hash, .. } = self;
+        let _held = area.lock(owner, self.at)?;
         let mut free = None;
-        for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
-            let owner = self.owner_of_claim(entry);
-            if owner == Token::NOBODY || !self.is_alive(owner) {
+        for entry in self.entries() {
+            let holder = self.holder_of(entry);
+            if holder == Token::NOBODY || !area.is_alive(holder) {
                 free.get_or_insert(entry);
-            } else if self.ground.load(entry, Ordering::Relaxed) == hash
+            } else if area.ground.load(entry, Ordering::Relaxed) == hash
                 && !mutant::is_on("every-process-computes")
             {
                 // Of the threads of this process, flights decide which one computes.
-                if take_over != Some(owner) && owner != me.token {
-                    return Ok(Claimed::Taken(owner));
+                if take_over != Some(holder) && holder != owner.token {
+                    return Ok(Claimed::Taken(holder));
                 }
                 free = Some(entry);
                 break;
@@ -72,38 +78,44 @@ impl<G: Ground> Area<G> {
         let Some(entry) = free else {
             return Ok(Claimed::NoRoom);
         };
-        self.ground.store(entry + 8, 0, IN_ORDER);
-        self.ground.store(entry, hash, IN_ORDER);
+        area.ground.store(entry + 8, 0, IN_ORDER);
+        area.ground.store(entry, hash, IN_ORDER);
         crash::point("claim.named");
-        self.ground.store(entry + 8, u64::from(me.token.0), IN_ORDER);
+        area.ground.store(entry + 8, u64::from(owner.token.0), IN_ORDER);
         crash::point("claim.taken");
-        Ok(Claimed::Held(Claim { area: self, me, line, hash, process: process::generation() }))
+        Ok(Claimed::Held(Claim { key: self, owner, process: process::generation() }))
     }
 
-    /// The owner of a claim; the upper half of the word is unused.
-    fn owner_of_claim(&self, entry: u64) -> Token {
+    /// Returns where each claim of the line is.
+    fn entries(&self) -> impl Iterator<Item = u64> + use<G> {
+        let at = self.at;
+        (0..PER_LINE).map(move |number| at + FIRST + 16 * number)
+    }
+
+    /// Returns the owner that holds a claim of the line.
+    fn holder_of(&self, entry: u64) -> Token {
         // Who sees that it was given back sees what was stored before.
         let order = mutant::order("claim-read", Ordering::Acquire);
-        let word = self.ground.load(entry + 8, order) & 0xFFFF_FFFF;
+        // The upper half of the word is unused.
+        let word = self.area.ground.load(entry + 8, order) & 0xFFFF_FFFF;
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// The number of claims of the line of a key that have been given back.
-    pub(in crate::file) fn releases(&self, hash: u64) -> u64 {
-        self.ground.load(self.releases_at(hash), Ordering::Relaxed)
+    /// Returns how many claims of the line have been given back.
+    pub(in crate::file) fn releases(&self) -> u64 {
+        self.area.ground.load(self.releases_at(), Ordering::Relaxed)
     }
 
-    /// The word that counts them, which a waiting process can sleep on.
-    pub(in crate::file) fn releases_at(&self, hash: u64) -> u64 {
-        self.geometry.claim(self.claim_line(hash)) + RELEASES
+    /// Returns where the word is that counts them; a waiting process can sleep on it.
+    pub(in crate::file) fn releases_at(&self) -> u64 {
+        self.at + RELEASES
     }
 
-    /// Whether this owner has the claim on a key.
-    pub(in crate::file) fn has_claim(&self, hash: u64, owner: Token) -> bool {
-        let at = self.geometry.claim(self.claim_line(hash));
-        (0..PER_LINE).map(|number| at + FIRST + 16 * number).any(|entry| {
-            self.ground.load(entry, Ordering::Relaxed) == hash
-                && self.owner_of_claim(entry) == owner
+    /// Returns whether this owner has the claim on the key.
+    pub(in crate::file) fn is_held_by(&self, owner: Token) -> bool {
+        self.entries().any(|entry| {
+            self.area.ground.load(entry, Ordering::Relaxed) == self.hash
+                && self.holder_of(entry) == owner
         })
     }
 }
@@ -115,16 +127,17 @@ impl<G: Ground> Drop for Claim<'_, G> {
         if self.process != process::generation() && !mutant::is_on("children-end-claims") {
             return;
         }
-        let at = self.area.geometry.claim(self.line);
-        for entry in (0..PER_LINE).map(|number| at + FIRST + 16 * number) {
+        let ground = &self.key.area.ground;
+        for entry in self.key.entries() {
             // Only another process that has taken it over changes the claim of a living owner.
-            if self.area.ground.load(entry, Ordering::Relaxed) == self.hash
-                && self.area.ground.exchange(entry + 8, u64::from(self.me.token.0), 0).is_ok()
+            if ground.load(entry, Ordering::Relaxed) == self.key.hash
+                && ground.exchange(entry + 8, u64::from(self.owner.token.0), 0).is_ok()
             {
                 break;
             }
         }
-        self.area.ground.add(at + RELEASES, 1);
-        self.area.ground.wake(at + RELEASES);
+        let at = self.key.releases_at();
+        ground.add(at, 1);
+        ground.wake(at);
     }
 }

@@ -29,7 +29,7 @@ impl<'a> FullKey<'a> {
         area.key(&self.bytes, self.has_namespace)
     }
 
-    /// The key of an entry without its namespace, if that is this one. A store without a namespace
+    /// Returns the key of an entry without its namespace, if that is this one. A store without a namespace
     /// sees only entries without.
     pub(in crate::file) fn stripped(
         namespace: Option<&str>,

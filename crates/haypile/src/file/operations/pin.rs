@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::file::area::{Area, Key, OpError, Record};
+use crate::file::area::pins::PinCounts;
+use crate::file::area::{Area, OpError, Record};
 use crate::file::format::segment::{Origin, SegmentKind};
-use crate::file::operations::read::{Search, Seen};
+use crate::file::operations::read::{Lookup, Search, Seen};
 use crate::file::operations::verified::Verified;
 use crate::file::platform::ground::Ground;
 use crate::file::platform::kernel::{FileId, Lock};
@@ -127,7 +128,7 @@ impl Pins {
         segments.insert(pin.segment, Arc::downgrade(pin));
     }
 
-    /// Whether a pin was refused a short time ago.
+    /// Returns whether a pin was refused a short time ago.
     fn is_refused(&self, now: Duration) -> bool {
         let refused_us = self.refused_us.load(Ordering::Relaxed);
         let since = now.saturating_sub(Duration::from_micros(refused_us));
@@ -180,7 +181,7 @@ impl AsRef<[u8]> for InPlace<'_> {
 impl Drop for InPlace<'_> {
     fn drop(&mut self) {
         if let Some(last) = self.pin.take().and_then(Arc::into_inner) {
-            self.area.unpin(last);
+            last.unpin(self.area);
         }
     }
 }
@@ -191,8 +192,8 @@ pub(in crate::file) struct Pinning<'p> {
     /// Values of this length and longer ones are read in place.
     pub(in crate::file) least_bytes: u64,
     pub(in crate::file) pins: &'p Pins,
-    /// A place of this process. One without any copies all values.
-    pub(in crate::file) place: Option<u32>,
+    /// An owner slot of this process. A process without one copies all values.
+    pub(in crate::file) owner_slot: Option<u32>,
     /// The entries that were verified before, if each is to be verified once.
     pub(in crate::file) verified: Option<&'p Verified>,
 }
@@ -207,21 +208,20 @@ pub(in crate::file) enum Reading<'a> {
     Damaged,
 }
 
-impl Area<Mapped> {
+impl<'a> Lookup<'a, '_, Mapped> {
     /// Locks the segment of an entry that was found, so that its value is read in place.
-    pub(in crate::file) fn pin<'a>(
-        &'a self,
-        key: &Key<'_>,
+    pub(in crate::file) fn pin(
+        self,
         seen: &Seen,
         pinning: Pinning<'_>,
     ) -> Result<Reading<'a>, OpError> {
-        let Some((value, seen, record)) = self.pinned(key, seen, pinning)? else {
+        let Some((value, seen, record)) = self.pinned(seen, pinning)? else {
             return Ok(Reading::Copied);
         };
         if let Some(verified) = pinning.verified
             && !verified.contains(&record)
         {
-            if !self.is_whole(key.hash, &record)? {
+            if !self.area.is_whole(self.key.hash, &record)? {
                 return Ok(Reading::Damaged);
             }
             verified.add(&record);
@@ -229,40 +229,40 @@ impl Area<Mapped> {
         Ok(Reading::InPlace(value, seen))
     }
 
-    fn pinned<'a>(
-        &'a self,
-        key: &Key<'_>,
+    fn pinned(
+        self,
         seen: &Seen,
-        Pinning { least_bytes, pins, place, .. }: Pinning<'_>,
+        Pinning { least_bytes, pins, owner_slot, .. }: Pinning<'_>,
     ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
         let is_long = self
+            .area
             .record(seen.slot, seen.segment)
             .is_some_and(|record| record.head.value_bytes() >= least_bytes);
         // Of a run from before a loss of power, a part may be free to be refilled.
-        let is_sure =
-            self.origin(seen.segment) == Origin::Sure || mutant::is_on("doubtful-values-pinned");
-        let Some(place) = place.filter(|_| is_long && is_sure) else {
+        let is_sure = self.area.origin(seen.segment) == Origin::Sure
+            || mutant::is_on("doubtful-values-pinned");
+        let Some(owner_slot) = owner_slot.filter(|_| is_long && is_sure) else {
             return Ok(None);
         };
         if let Some(pin) = pins.shared(seen.segment) {
-            return self.read_under(key, pin);
+            return self.read_under(pin);
         }
         let _alone = pins.pinning.lock();
         if let Some(pin) = pins.shared(seen.segment) {
-            return self.read_under(key, pin);
+            return self.read_under(pin);
         }
-        let now = self.ground.now();
+        let now = self.area.ground.now();
         if pins.is_refused(now) {
             return Ok(None);
         }
-        let segments = self.run_length(seen.segment);
-        let Some(counted) = pins.add(segments, self.most_pinned_by_a_process()) else {
+        let segments = self.area.run_length(seen.segment);
+        let Some(counted) = pins.add(segments, PinCounts::of(self.area).most_of_a_process()) else {
             return Ok(None);
         };
-        let Some(Held { record, seen, pin: lock }) = self.hold(key, seen, place)? else {
+        let Some(Held { record, seen, pin: lock }) = self.hold(seen, owner_slot)? else {
             return Ok(None);
         };
-        if !self.count_pin(seen.segment) {
+        if !PinCounts::of(self.area).count(seen.segment) {
             pins.note_refusal(now);
             return Ok(None);
         }
@@ -271,37 +271,42 @@ impl Area<Mapped> {
         let pin = Arc::new(pin);
         // Only now: the segment was not being emptied when it was locked.
         pins.share(&pin);
-        Ok(Some((self.in_place(&record, pin), seen, record)))
+        Ok(Some((InPlace::new(self.area, &record, pin), seen, record)))
     }
 
     /// Reads a value under a pin that its segment has already, if the entry is still in it.
-    fn read_under<'a>(
-        &'a self,
-        key: &Key<'_>,
+    fn read_under(
+        self,
         pin: Arc<SegmentPin>,
     ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
-        match self.hold_in(key, pin.segment) {
-            Ok(Some((record, seen))) => Ok(Some((self.in_place(&record, pin), seen, record))),
+        match self.hold_in(pin.segment) {
+            Ok(Some((record, seen))) => {
+                Ok(Some((InPlace::new(self.area, &record, pin), seen, record)))
+            }
             other => {
                 // It may be the last by now.
                 if let Some(last) = Arc::into_inner(pin) {
-                    self.unpin(last);
+                    last.unpin(self.area);
                 }
                 other.map(|_| None)
             }
         }
     }
+}
 
-    fn in_place(&self, record: &Record, pin: Arc<SegmentPin>) -> InPlace<'_> {
+impl<'a> InPlace<'a> {
+    fn new(area: &'a Area<Mapped>, record: &Record, pin: Arc<SegmentPin>) -> Self {
         let bytes = usize::try_from(record.head.value_bytes()).expect("64-bit platforms only");
-        InPlace { area: self, at: record.at + record.head.value_at(), bytes, pin: Some(pin) }
+        Self { area, at: record.at + record.head.value_at(), bytes, pin: Some(pin) }
     }
+}
 
-    fn unpin(&self, pin: SegmentPin) {
-        if pin.process == process::generation() {
-            self.uncount_pin(pin.segment);
+impl SegmentPin {
+    /// Releases the last pin of a segment.
+    fn unpin(self, area: &Area<Mapped>) {
+        if self.process == process::generation() {
+            PinCounts::of(area).uncount(self.segment);
         }
-        drop(pin);
     }
 }
 
@@ -313,37 +318,36 @@ pub(in crate::file) struct Held<P> {
     pub(in crate::file) pin: P,
 }
 
-impl<G: Ground> Area<G> {
+impl<'a, G: Ground> Lookup<'a, '_, G> {
     /// Pins the segment of an entry that was found, if the entry is still in it then.
     pub(in crate::file) fn hold(
-        &self,
-        key: &Key<'_>,
+        self,
         seen: &Seen,
-        place: u32,
-    ) -> Result<Option<Held<G::Pin<'_>>>, OpError> {
-        let Some(pin) = self.ground.pin(seen.segment, place) else {
+        owner_slot: u32,
+    ) -> Result<Option<Held<G::Pin<'a>>>, OpError> {
+        let Some(pin) = self.area.ground.pin(seen.segment, owner_slot) else {
             return Ok(None);
         };
         // A process that recycles sets the state, and asks for the pins then.
-        self.ground.fence(mutant::order("fence-after-pinning", Ordering::SeqCst));
+        self.area.ground.fence(mutant::order("fence-after-pinning", Ordering::SeqCst));
         let is_filled = matches!(
-            self.entry(seen.segment).state().kind,
+            self.area.entry(seen.segment).state().kind,
             SegmentKind::Open | SegmentKind::Sealed
         );
         if !is_filled && !mutant::is_on("pin-ignores-the-state") {
             return Ok(None);
         }
-        let held = self.hold_in(key, seen.segment)?;
+        let held = self.hold_in(seen.segment)?;
         Ok(held.map(|(record, seen)| Held { record, seen, pin }))
     }
 
     /// Finds an entry in a segment that is pinned, and so stays what it is: is the record still in it?
-    fn hold_in(&self, key: &Key<'_>, segment: u32) -> Result<Option<(Record, Seen)>, OpError> {
-        let again = match self.search(key, None)? {
+    fn hold_in(self, segment: u32) -> Result<Option<(Record, Seen)>, OpError> {
+        let again = match self.search(None)? {
             Search::Found(again) if again.segment == segment => again,
             _ => return Ok(None),
         };
-        let record = self.record(again.slot, again.segment);
+        let record = self.area.record(again.slot, again.segment);
         Ok(record.map(|record| (record, again)))
     }
 }

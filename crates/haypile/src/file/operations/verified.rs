@@ -13,7 +13,7 @@ const MOST: usize = 1 << 16;
 pub(in crate::file) struct Verified(Mutex<HashSet<(u64, u64)>>);
 
 impl Verified {
-    /// Whether an entry has been verified.
+    /// Returns whether an entry has been verified.
     pub(in crate::file) fn contains(&self, record: &Record) -> bool {
         self.0.lock().contains(&Self::name(record))
     }

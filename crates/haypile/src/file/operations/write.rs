@@ -7,14 +7,17 @@ use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::counter::Counter;
+use crate::file::format::layout::Geometry;
 use crate::file::format::record::Head;
-use crate::file::format::segment::{MAIN, Origin};
+use crate::file::format::segment::{MAIN, Origin, SMALL};
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::{Bucket, Matches};
 use crate::file::index::doubt::Meaning;
-use crate::file::log::append::{Appended, Draft, expiry_word};
+use crate::file::log::append::{Appended, Appender, Draft, expiry_word};
+use crate::file::log::ghosts::Ghosts;
 use crate::file::log::survey::queue_of;
-use crate::file::operations::read::Search;
+use crate::file::operations::prefetch::{guess, prefetch_write};
+use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 use crate::stats::Event;
@@ -50,22 +53,35 @@ pub(in crate::file) enum WriteOutcome {
     Outrun,
 }
 
-impl<G: Ground> Area<G> {
+/// An owner that changes entries of a file.
+#[derive(Debug)]
+pub(in crate::file) struct Writer<'a, G> {
+    appender: Appender<'a, G>,
+}
+
+impl<'a, G: Ground> Writer<'a, G> {
+    #[inline]
+    pub(in crate::file) fn new(area: &'a Area<G>, owner: Owner) -> Self {
+        Self { appender: Appender::new(area, owner) }
+    }
+
+    #[inline]
+    fn area(&self) -> &'a Area<G> {
+        self.appender.area
+    }
+
     /// Writes an entry if the condition holds.
-    pub(in crate::file) fn write(
-        &self,
-        me: Owner,
-        write: &Write<'_>,
-    ) -> Result<WriteOutcome, OpError> {
+    pub(in crate::file) fn write(&self, write: &Write<'_>) -> Result<WriteOutcome, OpError> {
+        let area = self.area();
         let now = write.now;
-        self.prefetch_write(write.key.hash);
+        prefetch_write(area, write.key.hash);
         // What is not unconditional is judged before: a hopeless write costs no room.
         let is_plain = write.mode == WriteMode::Set && write.expiry != Expiry::Kept;
         let (mut expires_ms, mut has_expiry) = (u64::MAX, false);
         let found = if is_plain {
             None
         } else {
-            let search = self.search(&write.key, None)?;
+            let search = Lookup::new(area, &write.key).search(None)?;
             let valid = match search {
                 Search::Found(seen) => Some(seen).filter(|seen| now.is_before(seen.expires_ms)),
                 Search::Nothing | Search::Damaged | Search::Contended => None,
@@ -85,9 +101,9 @@ impl<G: Ground> Area<G> {
         let (key, value, version) = (write.key, write.value, write.version);
         let draft = Draft::new(key, value, version, expires_ms, has_expiry);
         // After the checksum was computed, which takes as long as the bucket takes to come.
-        let old = if is_plain { self.guess(key.hash) } else { found };
+        let old = if is_plain { guess(area, key.hash) } else { found };
         let queue = self.queue_for(&key, old, expires_ms, now);
-        let (appended, mut bucket, epoch) = self.append_in_epoch(me, queue, &draft, now)?;
+        let (appended, mut bucket, epoch) = self.append_in_epoch(queue, &draft, now)?;
         appended.drop_aliases(&mut bucket, key.hash)?;
         let simple = bucket.find_simply(&key, epoch);
         let (found, readable) = if let Some(simple) = simple {
@@ -101,13 +117,13 @@ impl<G: Ground> Area<G> {
         {
             return Ok(WriteOutcome::Outrun);
         }
-        let valid = readable.filter(|found| now.is_before(self.expires_ms(&found.record)));
+        let valid = readable.filter(|found| now.is_before(area.expires_ms(&found.record)));
         let written = judge(write.mode, valid.map(|found| found.record.head.version()));
         if written != Written::Stored {
             return Ok(WriteOutcome::Written(written));
         }
         if let (Expiry::Kept, Some(found)) = (write.expiry, valid) {
-            let kept = self.expires_ms(&found.record);
+            let kept = area.expires_ms(&found.record);
             if kept != u64::MAX && !draft.head.has_expiry() {
                 // It was touched concurrently and has no room for that: as if the write came
                 // before.
@@ -119,14 +135,18 @@ impl<G: Ground> Area<G> {
         let at = if let Some(simple) = simple {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Some(old) = &simple.entry {
-                self.remove_live(me, old.record.segment, old.record.head.bytes());
+                area.remove_live(
+                    self.appender.owner.slot,
+                    old.record.segment,
+                    old.record.head.bytes(),
+                );
             }
             simple.at
         } else {
-            self.place_for(me, &mut bucket, &found)?
+            self.slot_for(&mut bucket, &found)?
         };
         let slot = appended.publishable(key.hash, frequency);
-        self.add_live(me, appended.segment, appended.head.bytes());
+        area.add_live(self.appender.owner.slot, appended.segment, appended.head.bytes());
         crash::point("set.counted");
         bucket.put(at, slot);
         if simple.is_none() && !mutant::is_on("write-leaves-other-slots") {
@@ -137,13 +157,14 @@ impl<G: Ground> Area<G> {
         Ok(WriteOutcome::Written(Written::Stored))
     }
 
-    /// Whether a version is not above that of a record which was written under an earlier stamp, or
-    /// is the same. Such a record's version is noted.
+    /// Returns whether a version is not above that of a record which was written under an earlier stamp, or
+    /// is the same. Notes the version of such a record.
     #[inline]
     fn is_outrun(&self, record: &Record, version: u64) -> bool {
-        self.note_version(record);
+        self.area().note_version(record);
         let found = record.head.version();
-        version == found || (version < found && self.origin(record.segment) == Origin::Earlier)
+        version == found
+            || (version < found && self.area().origin(record.segment) == Origin::Earlier)
     }
 
     /// Appends a record, and locks its bucket: both in one epoch. What is published in a later one would
@@ -151,41 +172,39 @@ impl<G: Ground> Area<G> {
     /// again and again in between.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    fn append_in_epoch<'a>(
-        &'a self,
-        me: Owner,
+    fn append_in_epoch(
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
-        let appended = self.append(me, queue, draft, now)?;
-        let bucket = self.lock_bucket(me, draft.key.hash)?;
-        let epoch = self.epoch();
+        let appended = self.appender.append(queue, draft, now)?;
+        let bucket = Bucket::lock(self.area(), self.appender.owner, draft.key.hash)?;
+        let epoch = self.area().epoch();
         if self.is_of_epoch(&appended, epoch) {
             return Ok((appended, bucket, epoch));
         }
         drop((appended, bucket));
         // As in `lock`.
-        let again = self.append_again(me, queue, draft, now)?;
+        let again = self.append_again(queue, draft, now)?;
         Ok(again)
     }
 
     /// Tries again, as the first attempt did: a step that both call, which returns an `Option` of all this, makes an
     /// overwrite of a hot key 5 % slower.
     #[cold]
-    fn append_again<'a>(
-        &'a self,
-        me: Owner,
+    fn append_again(
+        &self,
         queue: u32,
         draft: &Draft<'_>,
         now: &Now<'_>,
     ) -> Result<(Appended<'a, G>, Bucket<'a, G>, u64), OpError> {
         let mut wait = Wait::default();
         loop {
-            wait.again(&self.ground, Holder::Running)?;
-            let appended = self.append(me, queue, draft, now)?;
-            let bucket = self.lock_bucket(me, draft.key.hash)?;
-            let epoch = self.epoch();
+            wait.again(&self.area().ground, Holder::Running)?;
+            let appended = self.appender.append(queue, draft, now)?;
+            let bucket = Bucket::lock(self.area(), self.appender.owner, draft.key.hash)?;
+            let epoch = self.area().epoch();
             if self.is_of_epoch(&appended, epoch) {
                 return Ok((appended, bucket, epoch));
             }
@@ -193,22 +212,21 @@ impl<G: Ground> Area<G> {
     }
 
     fn is_of_epoch(&self, appended: &Appended<'_, G>, epoch: u64) -> bool {
-        self.entry(appended.segment).epoch() == epoch
+        self.area().entry(appended.segment).epoch() == epoch
             || mutant::is_on("epoch-not-compared-under-the-lock")
     }
 
-    /// Where a new slot goes, in the place of what was found or of an entry that leaves for it; what
-    /// was there is not counted any more.
-    fn place_for(
-        &self,
-        me: Owner,
-        bucket: &mut Bucket<'_, G>,
-        found: &Matches,
-    ) -> Result<u64, OpError> {
+    /// Returns where the slot of a new entry goes: where the key was found, or an empty slot, or that of an
+    /// entry that leaves for it. Takes the entry that was there off the counts.
+    fn slot_for(&self, bucket: &mut Bucket<'_, G>, found: &Matches) -> Result<u64, OpError> {
         if let Some(first) = &found.first {
             // Before the slot changes: as long as it points there, the segment is not refilled.
             if let Meaning::Entry(record) = first.meaning {
-                self.remove_live(me, record.segment, record.head.bytes());
+                self.area().remove_live(
+                    self.appender.owner.slot,
+                    record.segment,
+                    record.head.bytes(),
+                );
             }
             return Ok(first.at);
         }
@@ -217,47 +235,51 @@ impl<G: Ground> Area<G> {
         }
         let (at, coldest) = bucket.coldest().ok_or(OpError::Full)?;
         bucket.drop_hidden(at, coldest)?;
-        match self.live_record(coldest, self.epoch()) {
-            Some(record) if !self.is_in_doubt(record.segment) => {
-                self.remove_live(me, record.segment, record.head.bytes());
+        match self.area().live_record(coldest, self.area().epoch()) {
+            Some(record) if !self.area().is_in_doubt(record.segment) => {
+                self.area().remove_live(
+                    self.appender.owner.slot,
+                    record.segment,
+                    record.head.bytes(),
+                );
             }
-            _ => self.invalidate_counts(),
+            _ => self.area().invalidate_counts(),
         }
-        self.count(me.counting(), Event::Eviction, 1);
-        self.count(me.counting(), Counter::Crowded, 1);
+        self.area().count(self.appender.owner.counting(), Event::Eviction, 1);
+        self.area().count(self.appender.owner.counting(), Counter::Crowded, 1);
         Ok(at)
     }
 
     fn queue_for(&self, key: &Key<'_>, old: Option<Slot>, expires_ms: u64, now: &Now<'_>) -> u32 {
-        let old = old.and_then(|slot| self.segment_of(slot));
-        let old = old.map(|segment| queue_of(self.entry(segment).state()));
-        match queue_of_write(old, || self.recall(key.hash)) {
+        let old = old.and_then(|slot| self.area().segment_of(slot));
+        let old = old.map(|segment| queue_of(self.area().entry(segment).state()));
+        match queue_of_write(old, || Ghosts::of(self.area()).recall(key.hash)) {
             Queue::Main => MAIN,
-            Queue::Small => self.small_queue(expires_ms, now),
+            Queue::Small => small_queue(&self.area().geometry, expires_ms, now),
         }
     }
 
-    /// Deletes an entry, if it has this version where one is given; says whether it did.
+    /// Deletes an entry, if it has this version where one is given; returns whether it did.
     pub(in crate::file) fn delete(
         &self,
-        me: Owner,
         key: &Key<'_>,
         version: Option<u64>,
         now: &Now<'_>,
     ) -> Result<bool, OpError> {
-        if self.search(key, None)? == Search::Nothing {
+        let area = self.area();
+        if Lookup::new(area, key).search(None)? == Search::Nothing {
             return Ok(false);
         }
-        let mut bucket = self.lock_bucket(me, key.hash)?;
-        let found = bucket.find(key, self.epoch())?;
+        let mut bucket = Bucket::lock(area, self.appender.owner, key.hash)?;
+        let found = bucket.find(key, area.epoch())?;
         let entry = bucket.readable(key, &found)?;
-        let was_there = entry.is_some_and(|found| now.is_before(self.expires_ms(&found.record)));
+        let was_there = entry.is_some_and(|found| now.is_before(area.expires_ms(&found.record)));
         let found_version = entry.map(|found| found.record.head.version());
         if version.is_some_and(|version| found_version != Some(version) || !was_there) {
             return Ok(false);
         }
         if let Some(found) = &entry {
-            self.note_version(&found.record);
+            area.note_version(&found.record);
         }
         bucket.empty(found.all());
         crash::point("delete.emptied");
@@ -268,15 +290,15 @@ impl<G: Ground> Area<G> {
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
     pub(in crate::file) fn touch(
         &self,
-        me: Owner,
         key: &Key<'_>,
         expires_ms: u64,
         now: &Now<'_>,
     ) -> Result<Option<bool>, OpError> {
-        let bucket = self.lock_bucket(me, key.hash)?;
-        let found = bucket.find(key, self.epoch())?;
+        let area = self.area();
+        let bucket = Bucket::lock(area, self.appender.owner, key.hash)?;
+        let found = bucket.find(key, area.epoch())?;
         let found = bucket.readable(key, &found)?;
-        let Some(found) = found.filter(|found| now.is_before(self.expires_ms(&found.record)))
+        let Some(found) = found.filter(|found| now.is_before(area.expires_ms(&found.record)))
         else {
             return Ok(Some(false));
         };
@@ -284,29 +306,42 @@ impl<G: Ground> Area<G> {
             return Ok((expires_ms == u64::MAX).then_some(true));
         }
         if !mutant::is_on("touch-does-not-raise-the-segment") {
-            self.entry(found.record.segment).raise_expiry(expires_ms);
+            area.entry(found.record.segment).raise_expiry(expires_ms);
         }
         crash::point("touch.raised");
         let word = expiry_word(expires_ms, found.record.head.version());
         let at = found.record.at + Head::EXPIRY_AT;
-        self.ground.store(at, word, IN_ORDER);
+        area.ground.store(at, word, IN_ORDER);
         Ok(Some(true))
     }
 }
 
 impl Write<'_> {
-    /// Whether only the expiry of an entry changes, and its version stays.
+    /// Returns whether only the expiry of an entry changes, and its version stays.
     fn keeps_version(&self) -> bool {
         matches!(self.mode, WriteMode::Cas(wanted) if wanted.raw() == self.version)
     }
 }
 
-/// The outcome of a write, where there is an entry of this version or none.
+/// Returns the outcome of a write, where there is an entry of this version or none.
 fn judge(mode: WriteMode, version: Option<u64>) -> Written {
     match (mode, version) {
         (WriteMode::Add, Some(_)) => Written::Exists,
         (WriteMode::Replace | WriteMode::Cas(_), None) => Written::Absent,
         (WriteMode::Cas(wanted), Some(version)) if wanted.raw() != version => Written::Changed,
         _ => Written::Stored,
+    }
+}
+
+/// Returns the queue of new entries with this time to live.
+fn small_queue(geometry: &Geometry, expires_ms: u64, now: &Now<'_>) -> u32 {
+    if expires_ms == u64::MAX || !geometry.has_classes() {
+        return SMALL;
+    }
+    match expires_ms.saturating_sub(now.ms()) / 1000 {
+        0..60 => SMALL + 1,
+        60..3_600 => SMALL + 2,
+        3_600..86_400 => SMALL + 3,
+        _ => SMALL + 4,
     }
 }

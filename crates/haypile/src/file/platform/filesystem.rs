@@ -44,22 +44,22 @@ const ZFS: i64 = 0x2FC1_2FC1;
 const LEAST_NEEDED_BYTES: u64 = 64 << 20;
 const MOST_NEEDED_BYTES: u64 = 1 << 30;
 
-/// The file system that a file is on, as far as its kind says it.
+/// Returns the file system that a file is on, as far as its kind says it.
 pub(in crate::file) fn of(file: &File) -> FileSystem {
     kind(file).map_or(FileSystem::Local, by_kind)
 }
 
-/// Whether a file system keeps its files in memory.
+/// Returns whether a file system keeps its files in memory.
 pub(in crate::file) fn is_memory(file: &File) -> bool {
     kind(file) == Some(TMPFS)
 }
 
-/// Whether a file system writes changed blocks to other places, unless it is told not to.
+/// Returns whether a file system writes changed blocks to other places, unless it is told not to.
 pub(in crate::file) fn copies_on_write(file: &File) -> bool {
     kind(file) == Some(BTRFS)
 }
 
-/// Whether zeros that are written take room. Where all is compressed they do not, and nothing can
+/// Returns whether zeros that are written take room. Where all is compressed they do not, and nothing can
 /// reserve it.
 pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
     kind(file) != Some(ZFS)
@@ -78,7 +78,7 @@ impl FreeSpace {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
     }
 
-    /// Whether that is more than there is.
+    /// Returns whether that is more than there is.
     pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
         self.free_bytes < Self::needed_bytes(file_bytes)
     }

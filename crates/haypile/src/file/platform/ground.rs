@@ -29,7 +29,7 @@ pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     }
 }
 
-/// Whether the lower bytes of a word are these, of which there are fewer than 8.
+/// Returns whether the lower bytes of a word are these, of which there are fewer than 8.
 #[inline]
 pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
     let mut last = [0; 8];
@@ -133,20 +133,20 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// As [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written next.
     fn prefetch_to_write(&self, at: u64, bytes: u64);
 
-    /// Whether the process that took this place is there.
-    fn is_taken(&self, place: u32) -> bool;
+    /// Returns whether the process that took this owner slot is alive.
+    fn is_taken(&self, slot: u32) -> bool;
 
-    /// Whether a process was stopped or frozen from outside; `false` where that cannot be seen.
+    /// Returns whether a process was stopped or frozen from outside; `false` where that cannot be seen.
     fn is_halted(&self, process: ProcessId) -> bool;
 
-    /// Whether some process reads values of this segment in place.
+    /// Returns whether some process reads values of this segment in place.
     fn is_pinned(&self, segment: u32) -> bool;
 
     /// Says to all processes that the one which has this place reads values of a segment in place, until the
     /// result is dropped; `None` where that cannot be.
-    fn pin(&self, segment: u32, place: u32) -> Option<Self::Pin<'_>>;
+    fn pin(&self, segment: u32, slot: u32) -> Option<Self::Pin<'_>>;
 
-    /// A time that does not go back.
+    /// Returns a time that does not go back.
     fn now(&self) -> Duration;
 
     /// Sleeps while the lower half of the word is this, at most for this long.

@@ -18,7 +18,7 @@ impl ProcessId {
         Self { number: std::process::id().into(), namespace }
     }
 
-    /// Whether the process was stopped by a signal or a tracer, is in a frozen control group, or
+    /// Returns whether the process was stopped by a signal or a tracer, is in a frozen control group, or
     /// writes a core dump. `false` where that cannot be seen: a number of another namespace names
     /// an unrelated process here.
     pub(in crate::file) fn is_halted(self) -> bool {
@@ -35,7 +35,7 @@ fn is_halted(proc: &Path, number: u64) -> bool {
         || is_frozen(&read("cgroup"), Path::new("/sys/fs/cgroup"))
 }
 
-/// The state follows the name of the program, which may have any characters.
+/// Returns the state follows the name of the program, which may have any characters.
 fn is_stopped(stat: &str) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
@@ -45,7 +45,7 @@ fn is_dumping_core(status: &str) -> bool {
     value.is_some_and(|value| value.trim() == "1")
 }
 
-/// Whether the control group of a process is frozen, by either version of control groups.
+/// Returns whether the control group of a process is frozen, by either version of control groups.
 fn is_frozen(groups: &str, mounted_at: &Path) -> bool {
     groups.lines().any(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -18,16 +18,16 @@ use crate::call::{Call, errno};
 use crate::file::platform::map::Anchor;
 use crate::mutant;
 
-/// The byte of the first place.
-const PLACES_AT: i64 = 1 << 62;
+/// Offset of the byte that the first owner slot locks.
+const OWNER_SLOTS_AT: i64 = 1 << 62;
 /// The first byte of the first segment.
-const SEGMENTS_AT: i64 = PLACES_AT + (1 << 32);
+const SEGMENTS_AT: i64 = OWNER_SLOTS_AT + (1 << 32);
 /// The bytes of a segment: one for each owner that can read it in place.
 const BYTES_OF_A_SEGMENT: i64 = 1024;
 /// The byte that a process locks while it replaces the file.
-pub(in crate::file) const REPLACER_AT: i64 = PLACES_AT - 1;
+pub(in crate::file) const REPLACER_AT: i64 = OWNER_SLOTS_AT - 1;
 /// The byte that a process locks while it attaches to the file.
-const ATTACHER_AT: i64 = PLACES_AT - 2;
+const ATTACHER_AT: i64 = OWNER_SLOTS_AT - 2;
 /// The longest wait for a process that replaces the file, or attaches to it.
 pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// The time to sleep before asking again.
@@ -51,7 +51,7 @@ impl FileId {
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// The file that '/' is: after a chroot a path means another file.
+    /// Returns the file that '/' is: after a chroot a path means another file.
     pub(in crate::file) fn of_root() -> Option<Self> {
         Self::at(Path::new("/")).ok()
     }
@@ -88,7 +88,7 @@ impl Descriptor {
         Ok(Self { mark: found.call("lseek")?, file: ManuallyDrop::new(file) })
     }
 
-    /// Whether the number is still that of the description that was opened.
+    /// Returns whether the number is still that of the description that was opened.
     fn is_own(&self) -> bool {
         rustix::fs::seek(&*self.file, SeekFrom::Current(0)) == Ok(self.mark)
             || mutant::is_on("foreign-descriptors-used")
@@ -194,7 +194,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the program has closed the descriptor, so that only the mapping leads to the file.
+    /// Returns whether the program has closed the descriptor, so that only the mapping leads to the file.
     pub(in crate::file) fn has_lost_descriptor(&self) -> bool {
         self.descriptor.read().as_ref().is_some_and(|descriptor| !descriptor.is_own())
     }
@@ -210,7 +210,7 @@ impl Kernel {
         }
     }
 
-    /// The file opened once more. An error where its path is no longer its own.
+    /// Returns the file opened once more. An error where its path is no longer its own.
     fn open_again(&self) -> io::Result<File> {
         let file = open(&self.path, self.is_writable)?;
         if FileId::of(&file)? == self.id {
@@ -226,19 +226,19 @@ impl Kernel {
         Ok(is_locked.then(|| Attaching(file)))
     }
 
-    /// Whether a process that may write holds the lock for attaching.
+    /// Returns whether a process that may write holds the lock for attaching.
     pub(in crate::file) fn is_writer_attaching(&self) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
 
-    /// Whether any of the first `places` places is taken.
-    pub(in crate::file) fn is_any_place_taken(&self, places: u32) -> io::Result<bool> {
-        self.ask(libc::F_RDLCK, PLACES_AT, places.into())
+    /// Returns whether any of the first `slots` owner slots is taken.
+    pub(in crate::file) fn is_any_slot_taken(&self, slots: u32) -> io::Result<bool> {
+        self.ask(libc::F_RDLCK, OWNER_SLOTS_AT, slots.into())
     }
 
-    /// Locks the byte of a place; `None` where another process has it.
-    pub(in crate::file) fn take_place(&self, place: u32) -> io::Result<Option<Lock>> {
-        let byte = PLACES_AT + i64::from(place);
+    /// Locks the byte of an owner slot; `None` where another process has it.
+    pub(in crate::file) fn lock_slot(&self, slot: u32) -> io::Result<Option<Lock>> {
+        let byte = OWNER_SLOTS_AT + i64::from(slot);
         let file = self.open_again()?;
         if !set_lock(&file, libc::F_WRLCK, byte)? {
             return Ok(None);
@@ -256,29 +256,29 @@ impl Kernel {
         ))
     }
 
-    /// Locks a segment against recycling by the byte that belongs to a place; `None` where that is locked.
-    pub(in crate::file) fn pin(&self, segment: u32, place: u32) -> io::Result<Option<Lock>> {
+    /// Locks a segment against recycling by the byte that belongs to an owner slot; `None` where that is locked.
+    pub(in crate::file) fn pin(&self, segment: u32, slot: u32) -> io::Result<Option<Lock>> {
         let file = self.open_again()?;
-        let byte = first_byte_of(segment) + i64::from(place);
+        let byte = first_byte_of(segment) + i64::from(slot);
         if !set_lock(&file, libc::F_WRLCK, byte)? {
             return Ok(None);
         }
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
     }
 
-    /// Whether a process has a place: only a write lock says so, which no process can hold that
+    /// Returns whether a process has an owner slot: only a write lock says so, which no process can hold that
     /// may only read the file.
-    pub(in crate::file) fn is_place_taken(&self, place: u32) -> io::Result<bool> {
-        self.ask(libc::F_RDLCK, PLACES_AT + i64::from(place), 1)
+    pub(in crate::file) fn is_slot_taken(&self, slot: u32) -> io::Result<bool> {
+        self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
 
-    /// Whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
+    /// Returns whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
     /// cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
         self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }
 
-    /// Whether a lock of this kind would meet another.
+    /// Returns whether a lock of this kind would meet another.
     fn ask(&self, kind: libc::c_int, byte: i64, count: i64) -> io::Result<bool> {
         self.with_file(|file| conflicts(file, kind, byte, count))
     }
@@ -289,7 +289,7 @@ impl Kernel {
         let kernel = Self::new(open(path, true)?, path, true)?;
         let attaching = kernel.start_attaching()?;
         drop(attaching);
-        kernel.take_place(0).map(drop)
+        kernel.lock_slot(0).map(drop)
     }
 }
 
@@ -335,7 +335,7 @@ pub(in crate::file) fn set_lock_within(
     }
 }
 
-/// Whether a lock of this kind on some of the bytes would meet one of another description.
+/// Returns whether a lock of this kind on some of the bytes would meet one of another description.
 fn conflicts(file: &File, kind: libc::c_int, byte: i64, count: i64) -> io::Result<bool> {
     let lock = ofd(file, libc::F_OFD_GETLK, kind, byte, count)?;
     Ok(libc::c_int::from(lock.l_type) != libc::F_UNLCK)
@@ -376,39 +376,39 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_locked_until_its_lock_is_dropped() {
+    fn a_slot_is_locked_until_its_lock_is_dropped() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("cache");
         std::fs::write(&path, "x").expect("a file");
         let (one, other) = (kernel(&path), kernel(&path));
-        let lock = one.take_place(3).expect("locks").expect("it is free");
-        assert!(one.is_place_taken(3).expect("asked") && other.is_place_taken(3).expect("asked"));
-        assert!(!other.is_place_taken(4).expect("asked"));
-        assert!(other.take_place(3).expect("locks").is_none());
+        let lock = one.lock_slot(3).expect("locks").expect("it is free");
+        assert!(one.is_slot_taken(3).expect("asked") && other.is_slot_taken(3).expect("asked"));
+        assert!(!other.is_slot_taken(4).expect("asked"));
+        assert!(other.lock_slot(3).expect("locks").is_none());
         drop(lock);
-        assert!(!one.is_place_taken(3).expect("asked"));
+        assert!(!one.is_slot_taken(3).expect("asked"));
     }
 
     #[test]
-    fn a_read_lock_does_not_make_a_place_taken() {
+    fn a_read_lock_does_not_make_a_slot_taken() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("cache");
         std::fs::write(&path, "x").expect("a file");
         let kernel = kernel(&path);
         let reader = open(&path, false).expect("a file");
-        for byte in [ATTACHER_AT, PLACES_AT + 3, first_byte_of(3)] {
+        for byte in [ATTACHER_AT, OWNER_SLOTS_AT + 3, first_byte_of(3)] {
             assert!(set_lock(&reader, libc::F_RDLCK, byte).expect("locks"));
         }
         assert!(
-            !kernel.is_place_taken(3).expect("asked")
-                && !kernel.is_any_place_taken(32).expect("asked")
+            !kernel.is_slot_taken(3).expect("asked")
+                && !kernel.is_any_slot_taken(32).expect("asked")
         );
         assert!(!kernel.is_writer_attaching().expect("asked"));
-        assert!(kernel.take_place(3).expect("locks").is_none(), "the reader is in the way");
+        assert!(kernel.lock_slot(3).expect("locks").is_none(), "the reader is in the way");
         assert!(!kernel.is_segment_locked(3), "a reader keeps nobody from emptying it");
-        let place = kernel.take_place(31).expect("locks");
-        assert!(place.is_some() && kernel.is_any_place_taken(32).expect("asked"));
-        assert!(!kernel.is_any_place_taken(31).expect("asked"));
+        let slot = kernel.lock_slot(31).expect("locks");
+        assert!(slot.is_some() && kernel.is_any_slot_taken(32).expect("asked"));
+        assert!(!kernel.is_any_slot_taken(31).expect("asked"));
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
         drop(inherited);
     }
 
-    /// The number of the kernel's descriptor, which another file has now, as after `closefrom`.
+    /// Returns the number of the kernel's descriptor, which another file has now, as after `closefrom`.
     fn given_to(kernel: &Kernel, other: &File) -> libc::c_int {
         let number = kernel.with_file(|file| Ok(file.as_raw_fd())).expect("a file");
         // SAFETY: the kernel's descriptor is given away for another, on purpose.
@@ -480,7 +480,7 @@ mod tests {
         std::fs::write(&path, "y").expect("a file");
         let error = kernel.with_file(|_| Ok(())).expect_err("it is gone").to_string();
         assert!(error.contains("has closed the descriptor"), "{error}");
-        assert!(kernel.is_place_taken(0).is_err());
+        assert!(kernel.is_slot_taken(0).is_err());
         // SAFETY: closes what the test has put there.
         assert_eq!(unsafe { libc::close(number) }, 0);
     }
@@ -506,9 +506,9 @@ mod tests {
         let path = directory.path().join("cache");
         std::fs::write(&path, "x").expect("a file");
         let kernel = kernel(&path);
-        let pin = |place| kernel.pin(9, place).expect("locks");
-        let [one, other] = [0, 1023].map(|place| pin(place).expect("it is free"));
-        assert!(pin(0).is_none(), "a place has one");
+        let pin = |slot| kernel.pin(9, slot).expect("locks");
+        let [one, other] = [0, 1023].map(|slot| pin(slot).expect("it is free"));
+        assert!(pin(0).is_none(), "a slot has one");
         drop(one);
         assert!(kernel.is_segment_locked(9));
         assert!(!kernel.is_segment_locked(8) && !kernel.is_segment_locked(10));
@@ -524,7 +524,7 @@ mod tests {
         let kernel = kernel(&path);
         std::fs::rename(&path, directory.path().join("old")).expect("renamed");
         std::fs::write(&path, "y").expect("a file");
-        assert!(kernel.take_place(0).is_err());
-        assert!(!kernel.is_place_taken(0).expect("asked"), "the descriptor still tells");
+        assert!(kernel.lock_slot(0).is_err());
+        assert!(!kernel.is_slot_taken(0).expect("asked"), "the descriptor still tells");
     }
 }

@@ -110,7 +110,7 @@ impl Map {
         unsafe { mm::msync(self.start.as_ptr().cast(), self.bytes, MsyncFlags::SYNC) }.call("msync")
     }
 
-    /// The address of the word at a multiple of 8 within the mapping. It is derived from the
+    /// Returns the address of the word at a multiple of 8 within the mapping. It is derived from the
     /// mapping, not from the word: a copy goes on from it to the words that follow.
     #[inline]
     fn address_of_word(&self, at: u64) -> *mut u64 {
@@ -121,7 +121,7 @@ impl Map {
         unsafe { self.start.as_ptr().add(at).cast() }
     }
 
-    /// The word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
+    /// Returns the word at a multiple of 8 within the mapping. A write to a mapping that is not writable is
     /// prevented by the code that opened it.
     #[inline]
     fn word(&self, at: u64) -> &AtomicU64 {
@@ -157,7 +157,7 @@ impl Map {
         self.word(at).fetch_max(value, IN_ORDER);
     }
 
-    /// The line at a multiple of its length.
+    /// Returns the line at a multiple of its length.
     #[inline]
     pub(in crate::file) fn line(&self, at: u64) -> MappedLine<'_> {
         let _ = self.address_of_word(at + (LINE_BYTES - 8));
@@ -317,7 +317,7 @@ impl Map {
         }
     }
 
-    /// The start of this number of bytes, for callers that have made sure that nobody writes to
+    /// Returns the start of this number of bytes, for callers that have made sure that nobody writes to
     /// them.
     pub(in crate::file) fn address(&self, at: u64, bytes: usize) -> *const u8 {
         let at = usize::try_from(at).expect("64-bit platforms only");
@@ -325,7 +325,7 @@ impl Map {
         self.start.as_ptr().wrapping_add(at)
     }
 
-    /// The lower half of a word, which the kernel can wait for.
+    /// Returns the lower half of a word, which the kernel can wait for.
     fn half(&self, at: u64) -> &AtomicU32 {
         let word = self.address_of_word(at).cast::<u32>();
         // SAFETY: the first half of an aligned word within the mapping; platforms are little-endian.

@@ -111,8 +111,8 @@ impl Ground for Mapped {
     }
 
     /// Yes where that cannot be asked.
-    fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_taken(place).unwrap_or(true)
+    fn is_taken(&self, slot: u32) -> bool {
+        self.kernel.is_slot_taken(slot).unwrap_or(true)
     }
 
     fn is_halted(&self, process: ProcessId) -> bool {
@@ -123,8 +123,8 @@ impl Ground for Mapped {
         self.kernel.is_segment_locked(segment)
     }
 
-    fn pin(&self, segment: u32, place: u32) -> Option<Lock> {
-        self.kernel.pin(segment, place).ok().flatten()
+    fn pin(&self, segment: u32, slot: u32) -> Option<Lock> {
+        self.kernel.pin(segment, slot).ok().flatten()
     }
 
     fn now(&self) -> Duration {

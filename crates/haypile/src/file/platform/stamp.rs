@@ -14,7 +14,7 @@ use crate::file::format::stamp::SURE;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A number for this boot and this file: its device, its inode and when that came to be. Only the
+/// Returns a number for this boot and this file: its device, its inode and when that came to be. Only the
 /// first process that attaches to a file installs it; all others take what is in the header.
 ///
 /// Where the system does not tell the boot, it is another number each time. That is safe: all that
@@ -33,7 +33,7 @@ pub(in crate::file) fn of(file: &File) -> io::Result<u64> {
     Ok(xxh3_64(&bytes) | SURE)
 }
 
-/// The boot, as a number; `None` where the system does not tell it.
+/// Returns the boot, as a number; `None` where the system does not tell it.
 fn boot_id() -> Option<u64> {
     #[cfg(feature = "test-hooks")]
     if let Some(text) = crate::file::hooks::boot_id() {

@@ -153,8 +153,8 @@ impl Ground for Copied {
 
     fn prefetch_to_write(&self, _: u64, _: u64) {}
 
-    fn is_taken(&self, place: u32) -> bool {
-        self.kernel.is_place_taken(place).unwrap_or(true)
+    fn is_taken(&self, slot: u32) -> bool {
+        self.kernel.is_slot_taken(slot).unwrap_or(true)
     }
 
     fn is_halted(&self, _: ProcessId) -> bool {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::compress::{Compression, Method};
 use crate::file::format::header::HeaderError;
-use crate::file::format::layout::MOST_PLACES;
+use crate::file::format::layout::MAX_OWNER_SLOTS;
 use crate::file::platform::memory_limit::MemoryLimit;
 
 /// Why a file could not be opened or made. Texts follow the URL and ": ".
@@ -88,11 +88,11 @@ pub(in crate::file) enum FileError {
     #[error("{}", attaching(path, *process))]
     Attaching { path: PathBuf, process: Option<u64> },
     #[error(
-        "all {places} owner slots for processes that write {} are taken; this process only reads \
+        "all {slots} owner slots for processes that write {} are taken; this process only reads \
          until others end; a file of 64 MiB has {} slots, and mode=ro needs none",
-        path.display(), MOST_PLACES
+        path.display(), MAX_OWNER_SLOTS
     )]
-    Crowded { path: PathBuf, places: u32 },
+    Crowded { path: PathBuf, slots: u32 },
     #[error(
         "a process that may only read {} has locked the owner slots of those that write; this \
          process only reads until that one ends; chmod the file to 600 to keep others from that",

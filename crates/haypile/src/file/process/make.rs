@@ -129,7 +129,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The seed of a new file: random, unless a test has chosen it.
+/// Returns the seed of a new file: random, unless a test has chosen it.
 fn hash_seed() -> u64 {
     #[cfg(feature = "test-hooks")]
     return crate::file::hooks::hash_seed();

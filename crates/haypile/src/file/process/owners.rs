@@ -1,53 +1,53 @@
-//! Places of this process, over which its threads are spread.
+//! Owner slots of this process, over which its threads are spread.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::file::area::owners::VERSIONS_END;
+use crate::file::area::owners::OwnerSlot;
+use crate::file::area::records::VERSIONS_END;
 use crate::file::area::{Area, Counting, Owner};
 use crate::file::format::counter::Counted;
 use crate::file::format::header;
-use crate::file::format::owner_slot::{LEFT, STATE, TAKEN};
 use crate::file::format::record::MAX_VERSION;
-use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::file::platform::kernel::Lock;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::threads;
 
-/// The most places of one process.
-const MOST_PLACES: usize = 16;
-/// An extra place is given back after this number of checks in which no thread has used it.
+/// The maximum number of slots of one process.
+const MAX_SLOTS: usize = 16;
+/// An extra slot is given back after this number of checks in which no thread has used it.
 const IDLE_CHECKS: u32 = 16;
-/// Versions that a place takes at once.
+/// The number of versions that an owner draws at once.
 const VERSIONS_AT_ONCE: u64 = 1024;
 
-/// A place of the file that this process has taken.
+/// An owner slot that this process has taken.
 #[derive(Debug)]
-struct TakenPlace {
-    me: Owner,
+struct TakenSlot {
+    owner: Owner,
     _lock: Lock,
-    /// The counts of the place before it was taken.
+    /// Values of the slot's counters when it was taken.
     before: Counted,
 }
 
-/// The work of one thread at a time in a place.
+/// The work of one thread at a time in a slot.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
-    /// None where the place was given back.
-    place: Option<TakenPlace>,
+    /// None once the slot was given back.
+    slot: Option<TakenSlot>,
     versions: std::ops::Range<u64>,
     /// The checks for idle owners that it stays for, unless it is used again.
     checks_left: u32,
 }
 
-/// An owner, with or without a place. On lines of its own: its thread writes them.
+/// An owner, with or without a slot. On lines of its own: its thread writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnerCell {
-    /// The number of its place, for counting without the lock. Where the place has just been given
+    /// The number of its slot, for counting without the lock. Where the slot has just been given
     /// back, a count may be another process's.
     counting: AtomicU32,
     work: Mutex<Work>,
@@ -56,21 +56,21 @@ struct OwnerCell {
 /// An owner that no other thread uses at the same time.
 #[derive(Debug)]
 pub(in crate::file) struct Taken<'a> {
-    pub(in crate::file) me: Owner,
+    pub(in crate::file) owner: Owner,
     work: MutexGuard<'a, Work>,
 }
 
 impl<'a> Taken<'a> {
-    /// None where the owner has no place. `is_own` says whether it is that of the calling thread.
+    /// None where the owner has no slot. `is_own` says whether it is that of the calling thread.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     fn of(mut work: MutexGuard<'a, Work>, is_own: bool) -> Option<Self> {
-        let me = Owner { is_own, ..work.place.as_ref()?.me };
+        let owner = Owner { is_own, ..work.slot.as_ref()?.owner };
         work.checks_left = IDLE_CHECKS;
-        Some(Self { me, work })
+        Some(Self { owner, work })
     }
 
-    /// A version that no other entry of the file has.
+    /// Returns a version that no other entry of the file has.
     #[inline]
     pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl<'a> Taken<'a> {
 /// The owners of a process.
 #[derive(Debug)]
 pub(in crate::file) struct Owners {
-    all: [OwnerCell; MOST_PLACES],
+    all: [OwnerCell; MAX_SLOTS],
     count: AtomicUsize,
     /// The owner that stands for the whole process until all are given back.
     first: Owner,
@@ -104,33 +104,33 @@ pub(in crate::file) struct Owners {
 /// The owners that a process has had.
 #[derive(Debug, Default)]
 struct Changes {
-    /// The events that were counted in places that were given back.
+    /// Sums of the counters of slots that were given back.
     counted: Counted,
-    /// Whether all places were given back.
+    /// Whether all slots were given back.
     have_left: bool,
 }
 
 impl Owners {
-    /// Takes the first place. `None`: other processes have all of them.
+    /// Takes the first slot. `None`: other processes have all of them.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
-        let Some(place) = area.take_place(now_ms, false)? else {
+        let Some(slot) = TakenSlot::take(area, now_ms, false)? else {
             return Ok(None);
         };
         let owners = Self {
             all: Default::default(),
             count: AtomicUsize::new(0),
-            first: place.me,
+            first: slot.owner,
             changing: Mutex::default(),
         };
-        owners.put(0, place);
+        owners.put(0, slot);
         Ok(Some(owners))
     }
 
-    fn put(&self, number: usize, place: TakenPlace) {
-        let owner = &self.all[number];
-        owner.counting.store(place.me.place, Ordering::Relaxed);
-        let work = Work { place: Some(place), checks_left: IDLE_CHECKS, ..Work::default() };
-        *owner.work.lock() = work;
+    fn put(&self, number: usize, slot: TakenSlot) {
+        let cell = &self.all[number];
+        cell.counting.store(slot.owner.slot, Ordering::Relaxed);
+        let work = Work { slot: Some(slot), checks_left: IDLE_CHECKS, ..Work::default() };
+        *cell.work.lock() = work;
         self.count.store(number + 1, Ordering::Release);
     }
 
@@ -138,21 +138,21 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
-    /// The number of the first place, by which the process pins segments. It may have been given back.
-    pub(in crate::file) fn first_place(&self) -> u32 {
-        self.first.place
+    /// Returns the number of the first slot, by which the process pins segments. It may have been given back.
+    pub(in crate::file) fn first_slot(&self) -> u32 {
+        self.first.slot
     }
 
-    /// The place that this thread counts in, alone where there is one for each thread.
+    /// Returns the slot that this thread counts in, alone where there is one for each thread.
     #[inline]
     pub(in crate::file) fn counting(&self) -> Counting {
         let (thread, count) = (threads::number(), self.count());
         let is_own = thread < count;
         let number = if is_own { thread } else { thread % count };
-        Counting { place: self.all[number].counting.load(Ordering::Relaxed), is_own }
+        Counting { slot: self.all[number].counting.load(Ordering::Relaxed), is_own }
     }
 
-    /// An owner for this thread alone. More threads get more places. `None`: all were given back.
+    /// Returns an owner for this thread alone. More threads get more slots. `None`: all were given back.
     #[inline]
     pub(in crate::file) fn take(
         &self,
@@ -162,7 +162,7 @@ impl Owners {
         self.take_own().or_else(|| self.take_any(area, now_ms))
     }
 
-    /// The owner that is this thread's, if there is one for each thread.
+    /// Returns the owner of this thread, if there is one for each thread.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn take_own(&self) -> Option<Taken<'_>> {
@@ -189,7 +189,7 @@ impl Owners {
         of(own, self.all[own].work.lock()).or_else(|| of(0, self.all[0].work.lock()))
     }
 
-    /// Gives this thread a place of its own if there are plenty, for it counts in one that other
+    /// Gives this thread a slot of its own if there are plenty, for it counts in one that other
     /// threads use as well; otherwise notes that it uses its own. To be called from time to time.
     pub(in crate::file) fn keep_own(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) {
         let thread = threads::number();
@@ -202,20 +202,20 @@ impl Owners {
         }
     }
 
-    /// Takes one more place, while there are plenty.
+    /// Takes one more slot, while there are plenty.
     fn grow(&self, area: &Area<Mapped>, now_ms: u64) {
         let Some(_changing) = self.changing.try_lock() else {
             return;
         };
         let count = self.count();
-        if count < MOST_PLACES
-            && let Ok(Some(place)) = area.take_place(now_ms, true)
+        if count < MAX_SLOTS
+            && let Ok(Some(slot)) = TakenSlot::take(area, now_ms, true)
         {
-            self.put(count, place);
+            self.put(count, slot);
         }
     }
 
-    /// Gives the last extra place back, if no thread has used it since this was last called.
+    /// Gives the last extra slot back, if no thread has used it since this was last called.
     pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
         let Some(mut changes) = self.changing.try_lock() else {
             return;
@@ -232,100 +232,90 @@ impl Owners {
             return;
         }
         self.count.store(last, Ordering::Release);
-        if let Some(place) = work.place.take() {
-            area.leave(&place, true, &mut changes.counted);
+        if let Some(slot) = work.slot.take() {
+            slot.leave(area, true, &mut changes.counted);
         }
     }
 
-    /// The counts since they were taken.
+    /// Returns what was counted in the slots since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = self.changing.lock().counted;
-        for owner in &self.all {
-            if let Some(place) = &owner.work.lock().place {
-                place.add_to(area, &mut counted);
+        for cell in &self.all {
+            if let Some(slot) = &cell.work.lock().slot {
+                slot.add_to(area, &mut counted);
             }
         }
         counted
     }
 
-    /// Acts for the whole process, whose place is not given back during that; `None` where it was already: with
-    /// the token of a place that another process has by then, the lock that `act` takes would be a dead owner's.
+    /// Acts for the whole process, whose slot is not given back during that; `None` where it was already: with
+    /// the token of a slot that another process has by then, the lock that `act` takes would be a dead owner's.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
         (!changes.have_left).then(|| act(self.first))
     }
 
-    /// Gives all places back, once the threads are done that use them. Where nothing may be stored,
+    /// Gives all slots back, once the threads are done that use them. Where nothing may be stored,
     /// they look like those of a process that has died.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut changes = self.changing.lock();
         changes.have_left = true;
-        for owner in &self.all {
-            if let Some(place) = owner.work.lock().place.take() {
-                area.leave(&place, may_store, &mut changes.counted);
+        for cell in &self.all {
+            if let Some(slot) = cell.work.lock().slot.take() {
+                slot.leave(area, may_store, &mut changes.counted);
             }
         }
     }
 }
 
-impl TakenPlace {
-    /// Adds what was counted since it was taken.
-    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
-        counted.add(&area.counted(self.me.place), &self.before);
-    }
-}
-
-impl Area<Mapped> {
-    /// Takes a free place. An extra one only while more than half of them are free.
-    fn take_place(&self, now_ms: u64, is_extra: bool) -> io::Result<Option<TakenPlace>> {
-        let places = self.geometry.numbers.places;
-        let is_left = |place: &u32| {
-            self.ground.load(self.geometry.place(*place) + STATE, Ordering::Relaxed) == LEFT
-        };
-        if is_extra && (0..places).filter(is_left).count() <= places as usize / 2 {
+impl TakenSlot {
+    /// Takes a free slot; an extra one only while more than half of them are free.
+    fn take(area: &Area<Mapped>, now_ms: u64, is_extra: bool) -> io::Result<Option<Self>> {
+        let slots = area.geometry.numbers.owner_slots;
+        let is_left = |number: &u32| area.owner_slot(*number).is_left();
+        if is_extra && (0..slots).filter(is_left).count() <= slots as usize / 2 {
             return Ok(None);
         }
         // Those that were left first; then those whose owners have died.
-        let left = (0..places).filter(is_left);
-        let all = left.chain((0..places).filter(|place| !is_left(place)));
-        for place in all {
-            if self.ground.kernel.is_place_taken(place)? {
+        let left = (0..slots).filter(is_left);
+        for number in left.chain((0..slots).filter(|number| !is_left(number))) {
+            if area.ground.kernel.is_slot_taken(number)? {
                 continue;
             }
-            if let Some(lock) = self.ground.kernel.take_place(place)? {
-                return Ok(Some(self.occupy(place, lock, now_ms)));
+            if let Some(lock) = area.ground.kernel.lock_slot(number)? {
+                let slot = area.owner_slot(number);
+                let owner = slot.settle(ProcessId::own(), now_ms);
+                return Ok(Some(Self { owner, _lock: lock, before: slot.counted() }));
             }
         }
         Ok(None)
     }
 
-    /// Counts the deaths of owners whose places nobody has taken since: each may have left a count of entries
-    /// wrong. Where a place cannot be locked, that is left to the next call.
-    pub(in crate::file) fn note_deaths(&self) {
-        let state = |place: u32| self.geometry.place(place) + STATE;
-        let seems_taken = |place| self.ground.load(state(place), Ordering::Relaxed) == TAKEN;
-        for place in self.used_places().filter(|place| seems_taken(*place)) {
-            // Only the owner of a place changes its state.
-            if !self.ground.is_taken(place)
-                && let Ok(Some(_lock)) = self.ground.kernel.take_place(place)
-                && seems_taken(place)
-            {
-                self.ground.add(header::DEATHS, 1);
-                self.ground.store(state(place), LEFT, IN_ORDER);
-            }
+    /// Marks the slot as left, and adds what was counted in it. Dropping it releases the lock.
+    fn leave(&self, area: &Area<Mapped>, may_store: bool, counted: &mut Counted) {
+        self.add_to(area, counted);
+        if may_store {
+            area.owner_slot(self.owner.slot).set_left();
         }
     }
 
-    fn occupy(&self, place: u32, lock: Lock, now_ms: u64) -> TakenPlace {
-        let me = self.settle(place, ProcessId::own(), now_ms);
-        TakenPlace { me, _lock: lock, before: self.counted(place) }
+    /// Adds what was counted since it was taken.
+    fn add_to(&self, area: &Area<Mapped>, counted: &mut Counted) {
+        counted.add(&area.owner_slot(self.owner.slot).counted(), &self.before);
     }
+}
 
-    /// Marks a place as left, and adds what was counted in it. Dropping it releases the lock.
-    fn leave(&self, place: &TakenPlace, may_store: bool, counted: &mut Counted) {
-        place.add_to(self, counted);
-        if may_store {
-            self.ground.store(self.geometry.place(place.me.place) + STATE, LEFT, IN_ORDER);
+/// Notes the deaths of owners whose slots nobody has taken since: each may have left a count of entries
+/// wrong. Where a slot cannot be locked, that is left to the next call.
+pub(in crate::file) fn note_deaths(area: &Area<Mapped>) {
+    for slot in area.used_owner_slots().filter(OwnerSlot::seems_taken) {
+        // Only the owner of a slot changes its state.
+        if !area.ground.is_taken(slot.number)
+            && let Ok(Some(_lock)) = area.ground.kernel.lock_slot(slot.number)
+            && slot.seems_taken()
+        {
+            area.ground.add(header::DEATHS, 1);
+            slot.set_left();
         }
     }
 }

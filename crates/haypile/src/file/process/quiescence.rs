@@ -35,7 +35,7 @@ pub(in crate::file) enum LookPeriod {
 }
 
 impl LookPeriod {
-    /// The bits of a mark that are compared.
+    /// Returns the bits of a mark that are compared.
     pub(in crate::file) fn mask(self) -> u64 {
         match self {
             Self::Long => 2 * PERIOD - 1,
@@ -84,7 +84,7 @@ impl<'a> OperationGuard<'a> {
         Self::begin_numberless(page)
     }
 
-    /// The first operation of a thread, or one of a thread without a number.
+    /// Returns the first operation of a thread, or one of a thread without a number.
     #[cold]
     fn begin_unknown(page: &'a MarkPages) -> Self {
         if threads::number() < NUMBERS {
@@ -114,13 +114,13 @@ impl<'a> OperationGuard<'a> {
 }
 
 impl OperationId {
-    /// Whether this operation has the periodic work.
+    /// Returns whether this operation has the periodic work.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
         self.0 & mask == 0
     }
 
-    /// Whether this operation may have begun within another one of the same thread.
+    /// Returns whether this operation may have begun within another one of the same thread.
     pub(in crate::file) fn may_be_nested(self) -> bool {
         self.0 >= WITHOUT_MARK
     }
@@ -161,7 +161,7 @@ impl PendingOperations {
         Some(Self { marks, is_shared: true })
     }
 
-    /// Whether all of them have ended.
+    /// Returns whether all of them have ended.
     pub(in crate::file) fn are_over(&mut self, page: &MarkPages) -> bool {
         self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
         self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;

@@ -43,7 +43,7 @@ pub(in crate::file) fn check_limits(path: &Path, file: &File, bytes: u64) -> Res
     Ok(())
 }
 
-/// A write beyond this limit is a SIGXFSZ.
+/// Returns a write beyond this limit is a SIGXFSZ.
 fn check_file_size(path: &Path, bytes: u64) -> Result<(), FileError> {
     match size_limit() {
         Some(limit_bytes) if limit_bytes < bytes => {
@@ -79,7 +79,7 @@ pub(in crate::file) fn reserve(path: &Path, file: &File, bytes: u64) -> Result<(
     reserved.map_err(|error| failed(path, bytes, error))
 }
 
-/// The error of a file that got no room, or of a system call that failed for another reason.
+/// Returns the error of a file that got no room, or of a system call that failed for another reason.
 pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> FileError {
     let path = path.to_owned();
     match errno(&source) {
@@ -124,9 +124,9 @@ pub(in crate::file) fn fill_holes(
             let kernel = kernel::open(path, true).and_then(|file| Kernel::new(file, path, true));
             let kernel = kernel.map_err(io_error)?;
             let attaching = kernel.start_attaching().map_err(io_error)?;
-            let places = header.geometry.numbers.places;
+            let owner_slots = header.geometry.numbers.owner_slots;
             // Those who use it have filled it; and what they write now must not become zeros.
-            if attaching.is_none() || kernel.is_any_place_taken(places).map_err(io_error)? {
+            if attaching.is_none() || kernel.is_any_slot_taken(owner_slots).map_err(io_error)? {
                 return Ok(());
             }
             fill_with_zeros(file, bytes).map_err(|error| failed(path, bytes, error))
@@ -140,7 +140,7 @@ pub(in crate::file) fn allocated_bytes(metadata: &Metadata) -> u64 {
     metadata.blocks().saturating_mul(512)
 }
 
-/// Whether the users of a file have agreed on this stamp.
+/// Returns whether the users of a file have agreed on this stamp.
 fn has_stamp(file: &File, stamp: u64) -> bool {
     let mut word = [0; 8];
     file.read_exact_at(&mut word, header::STAMP).is_ok() && u64::from_le_bytes(word) == stamp
@@ -173,7 +173,7 @@ fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the file system cannot allocate, or a filter refuses to let it: then writing reserves room.
+/// Returns whether the file system cannot allocate, or a filter refuses to let it: then writing reserves room.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(errno(error), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM))
 }

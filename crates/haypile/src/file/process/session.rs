@@ -12,9 +12,10 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::file::area::Area;
-use crate::file::area::owners::VERSIONS_END;
+use crate::file::area::records::VERSIONS_END;
 use crate::file::crash;
 use crate::file::format::header::{self, Header};
+use crate::file::operations::census::Census;
 use crate::file::operations::pin::Pins;
 use crate::file::operations::verified::Verified;
 use crate::file::platform::filesystem::{self, FreeSpace};
@@ -25,7 +26,7 @@ use crate::file::platform::map::{Access, Map};
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{self, Opened, Wanted};
 use crate::file::process::error::FileError;
-use crate::file::process::owners::Owners;
+use crate::file::process::owners::{Owners, note_deaths};
 use crate::file::process::quiescence::{MarkPages, PendingOperations};
 use crate::mutant;
 
@@ -36,13 +37,13 @@ const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 /// Why a session only reads, though its process wants to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
-    /// Other processes have all places.
+    /// Other processes have all owner slots.
     Crowded,
     /// The file system has too little free space for what would be written.
     LowSpace,
 }
 
-/// A mapped file, and the places that this process has in it.
+/// A mapped file, and the owner slots that this process has in it.
 #[derive(Debug)]
 pub(in crate::file) struct Session {
     pub(in crate::file) area: Area<Mapped>,
@@ -157,13 +158,13 @@ impl Session {
     /// Corrects wrong counts of entries, if this process writes.
     pub(in crate::file) fn recount(&self, now_ms: impl Fn() -> u64) {
         let Some(owners) = &self.owners else { return };
-        self.area.note_deaths();
-        if self.area.believable_live().is_some() {
+        note_deaths(&self.area);
+        if Census::of(&self.area).believable_live().is_some() {
             return;
         }
-        // Held until the end: a place that was given back would make its locks a dead owner's.
+        // Held until the end: an owner slot that was given back would make its locks a dead owner's.
         if let Some(taken) = owners.take(&self.area, now_ms) {
-            self.area.recount_after_deaths(taken.me);
+            Census::of(&self.area).recount_after_deaths(taken.owner);
         }
     }
 
@@ -175,19 +176,19 @@ impl Session {
         })
     }
 
-    /// The error of a write while there is too little free space.
+    /// Returns the error of a write while there is too little free space.
     pub(in crate::file) fn low_space(&self, path: &Path) -> FileError {
         let free_bytes = self.space().map_or(0, |space| space.free_bytes);
         FileError::LowSpace { path: path.to_owned(), free_bytes, needed_bytes: self.needed_bytes() }
     }
 
     fn crowded_out(&self, path: &Path) -> FileError {
-        let places = self.area.geometry.numbers.places;
+        let slots = self.area.geometry.numbers.owner_slots;
         let path = path.to_owned();
-        let asked = (0..places).map(|place| self.area.ground.kernel.is_place_taken(place));
+        let asked = (0..slots).map(|slot| self.area.ground.kernel.is_slot_taken(slot));
         match asked.collect::<io::Result<Vec<bool>>>() {
             Ok(taken) if taken.iter().all(|is_taken| *is_taken) => {
-                FileError::Crowded { path, places }
+                FileError::Crowded { path, slots }
             }
             Ok(_) => FileError::LockedOut(path),
             Err(source) => FileError::Io { path, source },
@@ -203,7 +204,7 @@ impl Session {
         FreeSpace::needed_bytes(self.area.geometry.file_bytes)
     }
 
-    /// Whether a write could wait for room on the file system, without an end.
+    /// Returns whether a write could wait for room on the file system, without an end.
     pub(in crate::file) fn has_low_space(&self) -> bool {
         let is_low = |space: FreeSpace| space.is_low(self.area.geometry.file_bytes);
         self.is_watched && self.space().is_some_and(is_low)
@@ -215,12 +216,12 @@ impl Session {
         SessionHold(Arc::clone(&self.holds))
     }
 
-    /// Gives the places of this process back.
-    pub(in crate::file) fn leave_places(&self) {
+    /// Gives the owner slots of this process back.
+    pub(in crate::file) fn leave_slots(&self) {
         if let Some(owners) = &self.owners {
             // Waits for threads that write.
             let may_store =
-                !self.has_low_space() || mutant::is_on("places-given-back-without-space");
+                !self.has_low_space() || mutant::is_on("owner-slots-given-back-without-space");
             owners.leave(&self.area, may_store);
         }
     }
@@ -234,7 +235,7 @@ impl Session {
             if !self.pins.close() {
                 return false;
             }
-            self.leave_places();
+            self.leave_slots();
             self.area.ground.kernel.let_go();
             leaving.has_left = true;
             leaving.in_progress = PendingOperations::of(page);
@@ -272,8 +273,8 @@ impl Session {
 }
 
 impl Area<Mapped> {
-    /// Takes a place, and the stamp of all that use the file at this time; if there is nobody else,
-    /// installs that of this boot. `None`: other processes have all places.
+    /// Takes an owner slot, and the stamp of all that use the file at this time; if there is nobody else,
+    /// installs that of this boot. `None`: other processes have all owner slots.
     fn attach(&mut self, path: &Path, now_ms: u64) -> Result<Option<Owners>, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let attaching = self.ground.kernel.start_attaching().map_err(io_error)?;
@@ -289,7 +290,7 @@ impl Area<Mapped> {
         Owners::attach(self, now_ms).map_err(io_error)
     }
 
-    /// The process that attaches; `None` where a process holds that lock that may only read.
+    /// Returns the process that attaches; `None` where a process holds that lock that may only read.
     fn attacher(&self) -> Option<u64> {
         let is_writer = self.ground.kernel.is_writer_attaching().unwrap_or(true);
         is_writer.then(|| self.ground.load(header::ATTACHER, Ordering::Relaxed))
@@ -297,8 +298,8 @@ impl Area<Mapped> {
 
     fn agree_on_stamp(&mut self) -> io::Result<()> {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
-        let places = self.geometry.numbers.places;
-        let is_used = self.ground.kernel.is_any_place_taken(places)?;
+        let slots = self.geometry.numbers.owner_slots;
+        let is_used = self.ground.kernel.is_any_slot_taken(slots)?;
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
             self.stamp = installed;
         } else if installed != self.stamp {
@@ -335,8 +336,8 @@ impl Area<Mapped> {
     /// none that can be seen, and no proof that the file is as it was left, everything is verified.
     fn observe(&mut self) {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
-        let places = self.geometry.numbers.places;
-        if self.ground.kernel.is_any_place_taken(places).unwrap_or(false) {
+        let slots = self.geometry.numbers.owner_slots;
+        if self.ground.kernel.is_any_slot_taken(slots).unwrap_or(false) {
             self.stamp = installed;
         } else if installed != self.stamp {
             self.verifies_all = true;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::file::area::{Key, OpError, Owner};
 use crate::file::format::slot::Token;
-use crate::file::operations::claims::{Claim, Claimed};
+use crate::file::operations::claims::{Claim, ClaimKey, Claimed};
 use crate::file::operations::pin::{Pinning, Reading};
-use crate::file::operations::read::Seen;
+use crate::file::operations::read::{Lookup, Seen};
 use crate::file::platform::kernel::FileId;
 use crate::file::platform::mapped::Mapped;
 use crate::file::process::create::{Compressed, Wanted};
@@ -123,13 +123,13 @@ impl Sessions {
         OperationGuard::begin(&self.page)
     }
 
-    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no place of
+    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no owner slot of
     /// its own.
     pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
         OperationGuard::begin_in_passing(&self.page)
     }
 
-    /// The size of the file, as far as this process knows, or its parent did.
+    /// Returns the size of the file, as far as this process knows, or its parent did.
     pub(in crate::file) fn file_bytes(&self) -> u64 {
         let _using = self.begin_in_passing();
         // SAFETY: no session is freed that was the latest when an operation began, and `open` puts the first.
@@ -148,13 +148,13 @@ impl Sessions {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Whether an operation has the work of [`attend`](Self::attend).
+    /// Returns whether an operation has the work of [`attend`](Self::attend).
     #[inline]
     pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
-    /// The session of this process.
+    /// Returns the session of this process.
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
@@ -220,7 +220,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The work that a writer does from time to time.
+    /// Does the work that a writer does from time to time.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
@@ -229,7 +229,7 @@ impl Sessions {
         // Where that fails, the old file is still a cache.
         if let Ok(session) = self.open_again(operation, current) {
             if session.reads_only == Some(ReadsOnly::Crowded) {
-                self.try_for_a_place(operation);
+                self.try_to_attach(operation);
             }
             if let Some(owners) = &session.owners {
                 owners.keep_own(&session.area, now_ms);
@@ -240,8 +240,8 @@ impl Sessions {
         }
     }
 
-    /// Opens the file for writing, if there is a place again.
-    fn try_for_a_place(&self, operation: OperationId) {
+    /// Opens the file for writing, if there is an owner slot again.
+    fn try_to_attach(&self, operation: OperationId) {
         let _opening = Opening::begin(&self.page);
         let opened = Session::open(&self.path, &self.wanted, self.verifies_all);
         if let Some(session) = opened.ok().filter(|session| session.reads_only.is_none()) {
@@ -298,9 +298,9 @@ impl Sessions {
         }
         // SAFETY: as in `get`; a session was put before.
         let current = unsafe { &*self.current() };
-        // To give a place back is a write.
-        let keeps_places = current.reads_only == Some(ReadsOnly::LowSpace)
-            && !mutant::is_on("places-given-back-without-space");
+        // To give an owner slot back is a write.
+        let keeps_slots = current.reads_only == Some(ReadsOnly::LowSpace)
+            && !mutant::is_on("owner-slots-given-back-without-space");
         let mut link = &current.before;
         loop {
             let session = link.load(Ordering::Relaxed);
@@ -313,7 +313,7 @@ impl Sessions {
                     keep(session);
                     continue;
                 }
-            } else if !(keeps_places && other.owners.is_some()) && other.let_go(&self.page) {
+            } else if !(keeps_slots && other.owners.is_some()) && other.let_go(&self.page) {
                 link.store(next, Ordering::Release);
                 // SAFETY: `put` made it; no operation in progress, and nothing that outlives one, uses
                 // it, and it is no longer linked.
@@ -325,7 +325,7 @@ impl Sessions {
     }
 
     /// Locks the segment of an entry that was found, as
-    /// [`Area::pin`](crate::file::area::Area::pin). The pin keeps the session.
+    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin). The pin keeps the session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn pin<'a>(
         &'a self,
@@ -336,29 +336,30 @@ impl Sessions {
     ) -> Result<Reading<'a>, OpError> {
         // SAFETY: no session is freed in which a value is pinned, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
-        session.area.pin(key, seen, pinning)
+        Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
-    /// Claims a key, as [`Area::claim`](crate::file::area::Area::claim). The claim keeps the session.
+    /// Claims a key, as [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim). The claim keeps
+    /// the session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn claim<'a>(
         &'a self,
         session: &Session,
-        me: Owner,
+        owner: Owner,
         hash: u64,
         take_over: Option<Token>,
     ) -> Result<ClaimOutcome<'a>, OpError> {
         let hold = session.hold();
         // SAFETY: no session is freed that is held, nor before `self` is dropped.
         let session: &'a Session = unsafe { &*ptr::from_ref(session) };
-        Ok(match session.area.claim(me, hash, take_over)? {
+        Ok(match ClaimKey::new(&session.area, hash).claim(owner, take_over)? {
             Claimed::Held(claim) => ClaimOutcome::Held(HeldClaim { _claim: claim, _hold: hold }),
             Claimed::Taken(owner) => ClaimOutcome::Taken(owner),
             Claimed::NoRoom => ClaimOutcome::NoRoom,
         })
     }
 
-    /// Whether the file of a session still has the path. One that says that it was replaced and has it
+    /// Returns whether the file of a session still has the path. One that says that it was replaced and has it
     /// all the same got it back, by a loss of power or by hand: it is in use.
     fn is_at_path(&self, session: *mut Session) -> bool {
         // SAFETY: as in `get`.
@@ -373,7 +374,7 @@ impl Sessions {
         is_at_path
     }
 
-    /// Whether '/' is what it was, and the path names the same place.
+    /// Returns whether '/' is what it was, and the path names the same place.
     fn has_root(&self) -> bool {
         FileId::of_root() == self.root
     }
@@ -424,7 +425,7 @@ impl Drop for Sessions {
             let other = unsafe { &*session };
             let next = other.before.load(Ordering::Relaxed);
             if other.is_own() {
-                other.leave_places();
+                other.leave_slots();
                 // SAFETY: it is dropped once: nobody borrows `self` any more.
                 drop(unsafe { Box::from_raw(session) });
             } else {
@@ -534,8 +535,9 @@ mod tests {
         let claim = {
             let using = setting.sessions.begin();
             let session = setting.sessions.get(&using).expect("a session");
-            let owners = session.owners.as_ref().expect("places");
-            let claimed = owners.as_process(|me| setting.sessions.claim(session, me, 7, None));
+            let owners = session.owners.as_ref().expect("owner slots");
+            let claimed =
+                owners.as_process(|owner| setting.sessions.claim(session, owner, 7, None));
             let Some(Ok(ClaimOutcome::Held(claim))) = claimed else { panic!("nobody else has it") };
             claim
         };

@@ -50,7 +50,7 @@ thread_local! {
     static OWNED: Number = Number::take();
 }
 
-/// The number of this thread: no two threads of this process that live at the same time have one
+/// Returns the number of this thread: no two threads of this process that live at the same time have one
 /// below 1,024 in common.
 #[inline]
 pub(in crate::file) fn number() -> usize {
@@ -58,7 +58,7 @@ pub(in crate::file) fn number() -> usize {
     if number == UNKNOWN { take() } else { number }
 }
 
-/// The number of this thread if it is below [`NUMBERS`] and was asked for before; else `NUMBERS` or more.
+/// Returns the number of this thread if it is below [`NUMBERS`] and was asked for before; else `NUMBERS` or more.
 #[inline]
 pub(in crate::file) fn known_number() -> usize {
     CACHED.get()

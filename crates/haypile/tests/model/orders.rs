@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{
-    Joining, Model, area, area_of, begin, check, delete, draft, eight_keys_of, empty, get, me,
-    numbers, parts_of, publish, seal, segment_of, set, spawn, value_of, write,
+    Joining, Model, appender, area, area_of, begin, check, delete, draft, eight_keys_of, empty,
+    get, numbers, owner, parts_of, publish, seal, segment_of, set, spawn, value_of, write,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -14,20 +14,24 @@ use crate::file::format::layout::Numbers;
 use crate::file::format::segment::{SMALL, SegmentKind, State};
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::log::append::{Appended, Draft};
+use crate::file::log::hazards::Hazards;
 use crate::file::log::recycle::Recycled;
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice};
-use crate::file::operations::claims::Claimed;
-use crate::file::operations::read::Search;
+use crate::file::operations::census::Census;
+use crate::file::operations::claims::{ClaimKey, Claimed};
+use crate::file::operations::read::{Lookup, Search};
+use crate::file::operations::write::Writer;
 use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 3_000;
 const KEY: u8 = 0;
 
-fn store(area: &Area<Model>, place: u8, round: u16) {
-    let value = value_of(KEY, place, round);
-    let written = set(area, place.into(), b"key", &value, WriteMode::Set);
+fn store(area: &Area<Model>, slot: u8, round: u16) {
+    let value = value_of(KEY, slot, round);
+    let written = set(area, slot.into(), b"key", &value, WriteMode::Set);
     assert_eq!(written, Ok(Written::Stored));
 }
 
@@ -69,8 +73,8 @@ fn spawn_and_wait<T: Send + 'static>(
 /// Fills a free segment with a record.
 fn fill<'a>(area: &'a Area<Model>, segment: u32, draft: &Draft<'_>) -> Appended<'a, Model> {
     begin(area, 0, segment);
-    let appended = area.extend(me(0), (segment, area.entry(segment).used()), draft);
-    area.fill(&appended, draft);
+    let appended = appender(area, 0).extend((segment, area.entry(segment).used()), draft);
+    appended.fill(draft);
     appended
 }
 
@@ -132,8 +136,8 @@ fn what_is_pinned_is_not_emptied() {
                 empty(area, 0, segment, Cause::Sparse) == Recycled::Emptied
             });
             let name = area.key(b"key", false);
-            if let Ok(Search::Found(seen)) = area.search(&name, None)
-                && let Some(held) = area.hold(&name, &seen, 3).expect("memory")
+            if let Ok(Search::Found(seen)) = Lookup::new(&area, &name).search(None)
+                && let Some(held) = Lookup::new(&area, &name).hold(&seen, 3).expect("memory")
                 && seen.segment == segment
             {
                 wait();
@@ -161,10 +165,10 @@ fn what_is_pinned_too_late_is_not_read_in_place() {
                 begin(area, 0, segment);
             });
             let name = area.key(b"key", false);
-            let found = area.search(&name, None).expect("memory");
+            let found = Lookup::new(&area, &name).search(None).expect("memory");
             wait();
             if let Search::Found(seen) = found {
-                let held = area.hold(&name, &seen, 3).expect("memory");
+                let held = Lookup::new(&area, &name).hold(&seen, 3).expect("memory");
                 assert!(held.is_none(), "it was begun again");
             }
             recycler.join(&area);
@@ -194,7 +198,7 @@ fn what_was_appended_is_seen_by_who_empties() {
             recycler.join(&area);
             assert_eq!(round(&area), Some(1));
             assert!(get(&area, b"other").is_some(), "it fits");
-            assert_eq!(area.live().entries, 2);
+            assert_eq!(Census::of(&area).live().entries, 2);
         },
         ITERATIONS,
     );
@@ -208,7 +212,8 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
             let area = area();
             let hash = area.key(b"key", false).hash;
             let computing = spawn(&area, move |area| {
-                let claimed = area.claim(me(0), hash, None).expect("nobody is in the way");
+                let claimed =
+                    ClaimKey::new(area, hash).claim(owner(0), None).expect("nobody is in the way");
                 if matches!(claimed, Claimed::Held(_)) && round(area).is_none() {
                     store(area, 0, 1);
                     drop(claimed);
@@ -218,7 +223,10 @@ fn who_gets_a_claim_that_was_given_back_finds_the_value() {
             });
             let asking = spawn(&area, move |area| {
                 loop {
-                    match area.claim(me(1), hash, None).expect("nobody is in the way") {
+                    match ClaimKey::new(area, hash)
+                        .claim(owner(1), None)
+                        .expect("nobody is in the way")
+                    {
                         Claimed::Held(_claim) if round(area).is_some() => return 0,
                         Claimed::Held(_claim) => {
                             store(area, 1, 1);
@@ -266,7 +274,7 @@ fn find_nothing_in_a_line_that_was_left(lines: u32) {
             let area = area_of(Numbers { overflows: lines, segments: 24, ..numbers() });
             store(&area, 0, 1);
             let key = area.key(b"key", false);
-            let Ok(Search::Found(old)) = area.search(&key, None) else {
+            let Ok(Search::Found(old)) = Lookup::new(&area, &key).search(None) else {
                 panic!("it was set");
             };
             store(&area, 0, 2);
@@ -317,7 +325,7 @@ fn what_is_appended_to_is_not_emptied_while_its_lane_is_renamed() {
                 assert_eq!(set(area, 1, b"new", &value, WriteMode::Set), Ok(Written::Stored));
             });
             // It shares the lane.
-            let renamer = spawn(&area, |area| area.name(me(2), SMALL, 7).expect("free"));
+            let renamer = spawn(&area, |area| appender(area, 2).name(SMALL, 7).expect("free"));
             let recycler = spawn(&area, move |area| {
                 if empty(area, 0, segment, Cause::Sparse) == Recycled::Emptied {
                     let value = value_of(2, 0, 3);
@@ -347,12 +355,12 @@ fn what_a_dead_process_has_marked_is_not_emptied_while_it_is_appended_to() {
                 let word = area.entry(segment).state_word();
                 let marked = State { kind: SegmentKind::Recycling, ..State::decode(word) };
                 assert!(area.entry(segment).exchange_state(word, marked));
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
                 recycler.begin_recycling(segment).is_some()
             });
             let value = value_of(1, 1, 2);
             let draft = draft(&area, b"new", &value);
-            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = appender(&area, 1).append_to_open(SMALL, &draft).expect("free");
             wait();
             let is_emptied = recycler.join(&area);
             assert!(appended.is_none() || !is_emptied, "the record is lost");
@@ -371,14 +379,15 @@ fn what_is_appended_to_is_held_while_its_lane_is_renamed() {
             store(&area, 1, 1);
             let segment = segment_of(&area, b"key");
             begin(&area, 0, 7);
-            let (looking, wait) =
-                spawn_and_wait(&area, move |area| (0..4).all(|_| area.is_held(segment)));
+            let (looking, wait) = spawn_and_wait(&area, move |area| {
+                (0..4).all(|_| Hazards::of(area).or_lanes_name(segment))
+            });
             let value = value_of(1, 1, 2);
             let draft = draft(&area, b"new", &value);
-            let appended = area.append_to_open(me(1), SMALL, &draft).expect("free");
+            let appended = appender(&area, 1).append_to_open(SMALL, &draft).expect("free");
             let appended = appended.expect("there is room");
             assert_eq!(appended.segment, segment);
-            area.name(me(2), SMALL, 7).expect("free");
+            appender(&area, 2).name(SMALL, 7).expect("free");
             wait();
             drop(appended);
             assert!(looking.join(&area), "a lane names it, and then it is appended to");
@@ -394,16 +403,18 @@ fn what_is_touched_before_it_is_dropped_stays() {
         || {
             let area = area();
             let value = value_of(KEY, 0, 1);
-            let stored = write(&area, me(0), b"key", &value, WriteMode::Set, 1_000);
+            let stored = write(&area, owner(0), b"key", &value, WriteMode::Set, 1_000);
             assert_eq!(stored, Ok(Written::Stored));
             let segment = segment_of(&area, b"key");
             seal(&area, 0);
             let toucher = spawn(&area, |area| {
                 let key = area.key(b"key", false);
-                area.touch(me(1), &key, 5_000, &Now::at(999)).expect("nobody is in the way")
+                Writer::new(area, owner(1))
+                    .touch(&key, 5_000, &Now::at(999))
+                    .expect("nobody is in the way")
             });
             let recycler = spawn(&area, move |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
                 // It seems to hold nothing that lives.
                 let choice = Choice::of(segment, Cause::Dead);
                 let _ = recycler.recycle(choice, 0, &mut Reserve::default(), 1_000);

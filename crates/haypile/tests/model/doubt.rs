@@ -1,8 +1,8 @@
 //! The remains of a loss of power, and of a clearing.
 
 use super::{
-    Model, area, bucket, check, draft, get, me, open_for, publish, restart, set, spawn, value_of,
-    write_alone,
+    Model, appender, area, bucket, check, clear, draft, get, open_for, owner, publish, restart,
+    set, spawn, sweep_on, value_of, write_alone,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
@@ -11,15 +11,16 @@ use crate::file::format::record::Head;
 use crate::file::format::segment::{MAIN, SMALL};
 use crate::file::format::slot::{MAX_FREQUENCY, Slot};
 use crate::file::index::chain::slots_of_line;
-use crate::file::operations::read::Search;
+use crate::file::operations::census::Census;
+use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
 fn get_often(area: &Area<Model>, key: &[u8]) {
     for _ in 0..MAX_FREQUENCY {
-        let found = area.search(&area.key(key, false), None).expect("memory");
+        let found = Lookup::new(area, &area.key(key, false)).search(None).expect("memory");
         if let Search::Found(seen) = found {
-            area.note_use(&seen);
+            seen.note_use(&area.ground);
         }
     }
 }
@@ -32,7 +33,7 @@ fn some(round: u16) -> Vec<u8> {
 fn two_slots(area: &Area<Model>, values: [&[u8]; 2]) {
     for (queue, value) in [SMALL, MAIN].into_iter().zip(values) {
         let draft = draft(area, b"key", value);
-        let appended = area.append(me(0), queue, &draft, &Now::at(1)).expect("room");
+        let appended = appender(area, 0).append(queue, &draft, &Now::at(1)).expect("room");
         publish(area, b"key", &appended);
     }
 }
@@ -51,7 +52,7 @@ fn what_was_hidden_does_not_come_back_when_its_segment_cannot_be_walked() {
             area.ground.store(start, u64::MAX, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(get(&area, b"key"), Some(some(2)));
             while !area.is_swept() {
-                area.sweep_on(me(0));
+                sweep_on(&area, owner(0));
             }
             assert_eq!(get(&area, b"key"), None);
         },
@@ -68,7 +69,7 @@ fn what_was_hidden_does_not_come_back_when_a_bucket_is_full() {
             restart(&mut area);
             assert_eq!(get(&area, b"key"), Some(some(2)));
             let mut others = 0_u8..;
-            while area.counted(0).of(Counter::Crowded) == 0 {
+            while area.owner_slot(0).counted().of(Counter::Crowded) == 0 {
                 let key = [others.next().expect("a bucket has fewer slots")];
                 let _ = set(&area, 0, &key, &some(0), WriteMode::Set).expect("room");
                 // All are warmer than the first.
@@ -97,7 +98,8 @@ fn a_slot_that_leads_into_a_value_is_not_believed_while_the_index_is_swept() {
             let value = false_record(&area, b"key");
             let _ = set(&area, 0, b"real", &value, WriteMode::Set).expect("room");
             let name = area.key(b"real", false);
-            let Search::Found(seen) = area.search(&name, None).expect("memory") else {
+            let Search::Found(seen) = Lookup::new(&area, &name).search(None).expect("memory")
+            else {
                 panic!("it was set");
             };
             let record = area.record(seen.slot, seen.segment).expect("it is there");
@@ -109,7 +111,7 @@ fn a_slot_that_leads_into_a_value_is_not_believed_while_the_index_is_swept() {
             }
             let sweeper = spawn(&area, |area| {
                 while !area.is_swept() {
-                    area.sweep_on(me(1));
+                    sweep_on(area, owner(1));
                 }
             });
             let reader = spawn(&area, |area| {
@@ -141,7 +143,7 @@ fn no_write_waits_for_the_index_to_be_swept() {
                     let before = area.ground.memory.accesses();
                     let key = [b'k', u8::try_from(round % 100).expect("few")];
                     let (value, mode) = (some(round), WriteMode::Set);
-                    let written = write_alone(&area, me(0), &key, &value, mode, super::FOREVER);
+                    let written = write_alone(&area, owner(0), &key, &value, mode, super::FOREVER);
                     assert_eq!(written, Ok(Written::Stored));
                     let accesses = area.ground.memory.accesses() - before;
                     if is_restarted {
@@ -163,13 +165,13 @@ fn write_while_clearing(mode: WriteMode) {
         move || {
             let area = area();
             let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
-            let clearing = spawn(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+            let clearing = spawn(&area, |area| clear(area, owner(1)));
             let writing = spawn(&area, move |area| set(area, 2, b"key", &some(2), mode));
             clearing.join(&area);
             let written = writing.join(&area).expect("room");
             let found = get(&area, b"key");
             assert!(found.is_none() || found == Some(some(2)), "{found:?} came back");
-            assert_eq!(area.live().entries, u64::from(found.is_some()));
+            assert_eq!(Census::of(&area).live().entries, u64::from(found.is_some()));
             match mode {
                 // It came before the clearing, and is gone; or after it, and found nothing.
                 WriteMode::Cas(_) => assert_eq!(found, None, "{written:?}"),
@@ -189,14 +191,14 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
         || {
             let area = area();
             let _ = set(&area, 0, b"key", &some(1), WriteMode::Set).expect("room");
-            area.clear(me(0)).expect("nobody is in the way");
+            clear(&area, owner(0));
             let value = some(2);
             let draft = draft(&area, b"key", &value);
-            let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
+            let appended = appender(&area, 0).append(SMALL, &draft, &Now::at(1)).expect("room");
             {
                 let mut bucket = bucket(&area, 0, b"key");
                 let behind = bucket.lines().flat_map(slots_of_line).nth(1).expect("a slot");
-                area.add_live(me(0), appended.segment, appended.head.bytes());
+                area.add_live(0, appended.segment, appended.head.bytes());
                 bucket.put(behind, appended.publishable(draft.key.hash, 0));
             }
             drop(appended);
@@ -204,7 +206,7 @@ fn what_is_there_all_the_time_is_found_behind_what_was_cleared() {
             assert!(get(&area, b"key").is_some(), "it was there all the time");
             assert_eq!(writing.join(&area), Ok(Written::Stored));
             assert_eq!(get(&area, b"key"), Some(some(3)));
-            assert_eq!((area.live().entries, area.slots_of(0).len()), (1, 1));
+            assert_eq!((Census::of(&area).live().entries, area.slots_of(0).len()), (1, 1));
         },
         500,
     );

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::{FOREVER, area, bucket, check, get, me, parts_of, set, spawn, value_of, write};
+use super::{FOREVER, area, bucket, check, get, owner, parts_of, set, spawn, value_of, write};
 use crate::file::format::header;
-use crate::file::format::owner_slot::{INCARNATION, PLACE_STAMP};
-use crate::file::operations::claims::Claimed;
+use crate::file::format::owner_slot::{INCARNATION, SLOT_STAMP};
+use crate::file::operations::census::Census;
+use crate::file::operations::claims::{ClaimKey, Claimed};
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
@@ -18,14 +19,15 @@ fn a_lock_of_who_has_just_come_is_not_taken_over() {
     check(
         || {
             let area = area();
-            let writers = [0, 1].map(|place| {
+            let writers = [0, 1].map(|slot| {
                 spawn(&area, move |area| {
                     // As the kernel's lock, which nobody else has.
-                    let process = ProcessId { number: place, namespace: 0 };
-                    let me = area.settle(u32::try_from(place).expect("few"), process, 1);
+                    let process = ProcessId { number: slot, namespace: 0 };
+                    let owner =
+                        area.owner_slot(u32::try_from(slot).expect("few")).settle(process, 1);
                     for round in 0..3 {
-                        let value = value_of(0, u8::try_from(place).expect("few"), round);
-                        let written = write(area, me, b"key", &value, WriteMode::Set, FOREVER);
+                        let value = value_of(0, u8::try_from(slot).expect("few"), round);
+                        let written = write(area, owner, b"key", &value, WriteMode::Set, FOREVER);
                         assert_eq!(written, Ok(Written::Stored));
                     }
                 })
@@ -35,7 +37,7 @@ fn a_lock_of_who_has_just_come_is_not_taken_over() {
             }
             let _ = parts_of(0, &get(&area, b"key").expect("it was written"));
             assert_eq!(area.ground.load(header::DEATHS, Ordering::Relaxed), 0);
-            assert_eq!(area.live().entries, 1);
+            assert_eq!(Census::of(&area).live().entries, 1);
         },
         500,
     );
@@ -48,10 +50,10 @@ fn one_at_a_time_has_a_lock() {
         || {
             let area = area();
             let at = area.geometry.claim(0) + 8;
-            let counters = [0, 1, 2].map(|place| {
+            let counters = [0, 1, 2].map(|slot| {
                 spawn(&area, move |area| {
                     for _ in 0..3 {
-                        let _bucket = bucket(area, place, b"key");
+                        let _bucket = bucket(area, slot, b"key");
                         let before = area.ground.load(at, Ordering::Relaxed);
                         area.ground.store(at, before + 1, Ordering::Relaxed);
                     }
@@ -72,23 +74,26 @@ fn one_process_computes_and_the_others_find_its_value() {
         || {
             let area = area();
             let computed = Arc::new(AtomicU64::new(0));
-            let callers = [0, 1, 2_u8].map(|place| {
+            let callers = [0, 1, 2_u8].map(|slot| {
                 let computed = Arc::clone(&computed);
                 spawn(&area, move |area| {
                     let hash = area.key(b"key", false).hash;
                     while get(area, b"key").is_none() {
-                        match area.claim(me(place.into()), hash, None).expect("free") {
+                        match ClaimKey::new(area, hash)
+                            .claim(owner(slot.into()), None)
+                            .expect("free")
+                        {
                             Claimed::Held(_claim) => {
                                 if get(area, b"key").is_some() {
                                     return;
                                 }
                                 computed.fetch_add(1, Ordering::SeqCst);
-                                let value = value_of(0, place, 0);
-                                let set = set(area, place.into(), b"key", &value, WriteMode::Set);
+                                let value = value_of(0, slot, 0);
+                                let set = set(area, slot.into(), b"key", &value, WriteMode::Set);
                                 assert_eq!(set, Ok(Written::Stored));
                             }
                             Claimed::Taken(owner) => {
-                                while area.has_claim(hash, owner) {
+                                while ClaimKey::new(area, hash).is_held_by(owner) {
                                     area.ground.pause(0);
                                 }
                             }
@@ -108,9 +113,9 @@ fn one_process_computes_and_the_others_find_its_value() {
 
 /// Wherever a new owner ends, the next one jumps over the tokens that a loss of power may have left.
 #[test]
-fn an_owner_that_ends_before_it_has_its_place_loses_no_jump() {
+fn an_owner_that_ends_before_it_has_its_slot_loses_no_jump() {
     let incarnation = |area: &super::Area<super::Model>| {
-        area.ground.load(area.geometry.place(3) + INCARNATION, Ordering::Relaxed)
+        area.ground.load(area.geometry.owner_slot(3) + INCARNATION, Ordering::Relaxed)
     };
     shuttle::check_random(
         move || {
@@ -119,13 +124,13 @@ fn an_owner_that_ends_before_it_has_its_place_loses_no_jump() {
                 let mut area = area();
                 let before = incarnation(&area);
                 super::restart(&mut area);
-                // The place has not been taken since.
-                let stamp = area.geometry.place(3) + PLACE_STAMP;
+                // The owner slot has not been taken since.
+                let stamp = area.geometry.owner_slot(3) + SLOT_STAMP;
                 area.ground.store(stamp, area.stamp - 1, Ordering::Relaxed);
                 area.ground.stores_left.store(stores, Ordering::SeqCst);
-                let _ = area.settle(3, process, 1);
+                let _ = area.owner_slot(3).settle(process, 1);
                 area.ground.stores_left.store(u64::MAX, Ordering::SeqCst);
-                let _ = area.settle(3, process, 1);
+                let _ = area.owner_slot(3).settle(process, 1);
                 let jump = 1 + (area.stamp & 0xF_FFFF);
                 assert!(incarnation(&area) >= before + jump, "after {stores} stores");
             }

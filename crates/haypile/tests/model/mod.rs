@@ -8,7 +8,7 @@ mod doubt;
 mod lanes;
 mod memory;
 mod orders;
-mod places;
+mod owner_slots;
 mod readers;
 mod room;
 mod steps;
@@ -27,16 +27,19 @@ use crate::file::area::now::Now;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::format::header;
 use crate::file::format::layout::{Geometry, LINE_BYTES, Numbers};
-use crate::file::format::owner_slot::PLACE_STAMP;
+use crate::file::format::owner_slot::SLOT_STAMP;
 use crate::file::format::segment::SMALL;
 use crate::file::format::slot::{LockWord, Token};
 use crate::file::index::bucket::Bucket;
-use crate::file::log::append::{Appended, Draft};
+use crate::file::log::append::{Appended, Appender, Draft};
+use crate::file::log::lane::Lanes;
 use crate::file::log::recycle::Recycled;
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice};
-use crate::file::operations::read::{Search, Seen};
-use crate::file::operations::write::{Expiry, Write, WriteOutcome};
+use crate::file::log::sweep::Sweeper;
+use crate::file::operations::read::{Lookup, Search, Seen};
+use crate::file::operations::write::{Expiry, Write, WriteOutcome, Writer};
 use crate::file::platform::ground::{Checked, Ground, IN_ORDER, exchange_orders};
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
@@ -49,7 +52,7 @@ const STAMP: u64 = 1 << 63 | 7;
 /// Words of memory, and the kernel's knowledge of owners and pins.
 struct Model {
     memory: Memory,
-    /// The places of the dead, and what they had seen and done.
+    /// The owner slots of the dead, and what they had seen and done.
     dead: Mutex<HashMap<u32, View>>,
     /// The number of pins of each segment.
     pins: Mutex<HashMap<u32, u32>>,
@@ -171,8 +174,8 @@ impl Ground for Model {
     fn prefetch_to_write(&self, _: u64, _: u64) {}
 
     /// A process that hears of a death sees all that was done before.
-    fn is_taken(&self, place: u32) -> bool {
-        let left = self.dead.lock().expect("no panic").get(&place).cloned();
+    fn is_taken(&self, slot: u32) -> bool {
+        let left = self.dead.lock().expect("no panic").get(&slot).cloned();
         if let Some(left) = &left {
             self.memory.see(left);
         }
@@ -211,7 +214,7 @@ impl Ground for Model {
 /// A file of twelve segments of 256 bytes, with one bucket.
 fn numbers() -> Numbers {
     Numbers {
-        places: 4,
+        owner_slots: 4,
         lanes: 2,
         claims: 1,
         buckets: 1,
@@ -249,10 +252,10 @@ fn area_of(numbers: Numbers) -> Arc<Area<Model>> {
     for at in [header::STAMP, header::SWEPT] {
         area.ground.store(at, STAMP, Ordering::Relaxed);
     }
-    area.ground.store(header::PLACES_USED, numbers.places.into(), Ordering::Relaxed);
-    for place in 0..numbers.places {
-        area.ground.store(geometry.place(place), 1, Ordering::Relaxed);
-        area.ground.store(geometry.place(place) + PLACE_STAMP, STAMP, Ordering::Relaxed);
+    area.ground.store(header::OWNER_SLOTS_USED, numbers.owner_slots.into(), Ordering::Relaxed);
+    for slot in 0..numbers.owner_slots {
+        area.ground.store(geometry.owner_slot(slot), 1, Ordering::Relaxed);
+        area.ground.store(geometry.owner_slot(slot) + SLOT_STAMP, STAMP, Ordering::Relaxed);
     }
     Arc::new(area)
 }
@@ -263,8 +266,8 @@ fn restart(area: &mut Arc<Area<Model>>) {
     let area = Arc::get_mut(area).expect("nobody else has it");
     area.stamp = stamp;
     area.ground.store(header::STAMP, stamp, Ordering::Relaxed);
-    for place in 0..area.geometry.numbers.places {
-        area.ground.store(area.geometry.place(place) + PLACE_STAMP, stamp, Ordering::Relaxed);
+    for slot in 0..area.geometry.numbers.owner_slots {
+        area.ground.store(area.geometry.owner_slot(slot) + SLOT_STAMP, stamp, Ordering::Relaxed);
     }
 }
 
@@ -299,37 +302,52 @@ impl<T: 'static> Joining<T> {
     }
 }
 
-/// The owner of a place ends here, with what it holds.
-fn die(area: &Area<Model>, place: u32) {
+/// The owner of a slot ends here, with what it holds.
+fn die(area: &Area<Model>, slot: u32) {
     let view = area.ground.memory.view();
-    area.ground.dead.lock().expect("no panic").insert(place, view);
+    area.ground.dead.lock().expect("no panic").insert(slot, view);
 }
 
-fn me(place: u32) -> Owner {
-    Owner::new(place, Token::new(place, 1))
+fn appender(area: &Area<Model>, slot: u32) -> Appender<'_, Model> {
+    Appender::new(area, owner(slot))
+}
+
+/// Does a part of the sweep, unless another thread does one.
+fn sweep_on(area: &Area<Model>, owner: Owner) {
+    if let Some(sweeper) = Sweeper::of(area, owner) {
+        sweeper.sweep_on();
+    }
+}
+
+fn clear(area: &Area<Model>, owner: Owner) {
+    Recycler::lock(area, owner).expect("nobody is in the way").clear();
+}
+
+fn owner(slot: u32) -> Owner {
+    Owner::new(slot, Token::new(slot, 1))
 }
 
 fn set(
     area: &Area<Model>,
-    place: u32,
+    slot: u32,
     key: &[u8],
     value: &[u8],
     mode: WriteMode,
 ) -> Result<Written, OpError> {
-    write(area, me(place), key, value, mode, FOREVER)
+    write(area, owner(slot), key, value, mode, FOREVER)
 }
 
 fn write(
     area: &Area<Model>,
-    me: Owner,
+    owner: Owner,
     key: &[u8],
     value: &[u8],
     mode: WriteMode,
     expires_ms: u64,
 ) -> Result<Written, OpError> {
-    let written = write_alone(area, me, key, value, mode, expires_ms);
+    let written = write_alone(area, owner, key, value, mode, expires_ms);
     if area.upkeep.is_due() {
-        area.keep_up(me, 1);
+        Appender::new(area, owner).keep_up(1);
     }
     written
 }
@@ -337,7 +355,7 @@ fn write(
 /// Leaves to others what a write has to do afterwards.
 fn write_alone(
     area: &Area<Model>,
-    me: Owner,
+    owner: Owner,
     key: &[u8],
     value: &[u8],
     mode: WriteMode,
@@ -348,7 +366,7 @@ fn write_alone(
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
         let write = Write { key, value, mode, expiry, version, now: &Now::at(1) };
-        if let WriteOutcome::Written(written) = area.write(me, &write)? {
+        if let WriteOutcome::Written(written) = Writer::new(area, owner).write(&write)? {
             return Ok(written);
         }
     }
@@ -356,19 +374,21 @@ fn write_alone(
 
 fn get(area: &Area<Model>, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
-    match area.search(&area.key(key, false), Some(&mut value)).expect("memory") {
+    match Lookup::new(area, &area.key(key, false)).search(Some(&mut value)).expect("memory") {
         Search::Found(_) => Some(value),
         Search::Nothing | Search::Contended | Search::Damaged => None,
     }
 }
 
-fn delete(area: &Area<Model>, place: u32, key: &[u8]) -> bool {
-    area.delete(me(place), &area.key(key, false), None, &Now::at(1)).expect("nobody is in the way")
+fn delete(area: &Area<Model>, slot: u32, key: &[u8]) -> bool {
+    Writer::new(area, owner(slot))
+        .delete(&area.key(key, false), None, &Now::at(1))
+        .expect("nobody is in the way")
 }
 
 /// The entry that readers find.
 fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
-    match area.search(key, None) {
+    match Lookup::new(area, key).search(None) {
         Ok(Search::Found(seen)) => seen,
         other => panic!("{other:?}"),
     }
@@ -376,7 +396,7 @@ fn find(area: &Area<Model>, key: &Key<'_>) -> Seen {
 
 /// The segment that is open for a queue, in the first lane that has one.
 fn open_for(area: &Area<Model>, queue: u32) -> Option<u32> {
-    area.open_segments().find(|segment| area.entry(*segment).state().queue == queue)
+    Lanes::of(area).open_segments().find(|segment| area.entry(*segment).state().queue == queue)
 }
 
 /// The segment that the record of a key is in.
@@ -385,23 +405,23 @@ fn segment_of(area: &Area<Model>, key: &[u8]) -> u32 {
 }
 
 /// Makes a free segment one that can be appended to.
-fn begin(area: &Area<Model>, place: u32, segment: u32) {
-    let recycler = area.lock_recycler(me(place)).expect("nobody is in the way for long");
+fn begin(area: &Area<Model>, slot: u32, segment: u32) {
+    let recycler = Recycler::lock(area, owner(slot)).expect("nobody is in the way for long");
     assert_eq!(recycler.begin(SMALL, segment, 1), Ok(true));
 }
 
 /// Gives new entries another segment than the one they went to until now, which is sealed.
-fn seal(area: &Area<Model>, place: u32) {
+fn seal(area: &Area<Model>, slot: u32) {
     let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
     let free = free.expect("few are used");
-    begin(area, place, free);
-    area.name(me(place), SMALL, free).expect("nobody is in the way");
+    begin(area, slot, free);
+    appender(area, slot).name(SMALL, free).expect("nobody is in the way");
 }
 
 /// Empties a segment: what is live is kept if it is emptied because it is sparse, and else dropped.
-fn empty(area: &Area<Model>, place: u32, segment: u32, cause: Cause) -> Recycled {
+fn empty(area: &Area<Model>, slot: u32, segment: u32, cause: Cause) -> Recycled {
     let mut reserve = Reserve::default();
-    let recycler = area.lock_recycler(me(place)).expect("nobody is in the way for long");
+    let recycler = Recycler::lock(area, owner(slot)).expect("nobody is in the way for long");
     let recycled = recycler.recycle(Choice::of(segment, cause), 0, &mut reserve, 1);
     recycler.publish(&reserve);
     recycled.expect("nobody is in the way")
@@ -412,8 +432,8 @@ fn draft<'a>(area: &Area<Model>, key: &'a [u8], value: &'a [u8]) -> Draft<'a> {
     Draft::new(area.key(key, false), value, version, FOREVER, false)
 }
 
-fn bucket<'a>(area: &'a Area<Model>, place: u32, key: &[u8]) -> Bucket<'a, Model> {
-    area.lock_bucket(me(place), area.key(key, false).hash).expect("free")
+fn bucket<'a>(area: &'a Area<Model>, slot: u32, key: &[u8]) -> Bucket<'a, Model> {
+    Bucket::lock(area, owner(slot), area.key(key, false).hash).expect("free")
 }
 
 /// Lets one more slot of a key point to a record.
@@ -422,7 +442,7 @@ fn publish(area: &Area<Model>, key: &[u8], appended: &Appended<'_, Model>) {
     let hash = area.key(key, false).hash;
     appended.drop_aliases(&mut bucket, hash).expect("memory");
     let at = bucket.vacancy().expect("a slot");
-    area.add_live(me(0), appended.segment, appended.head.bytes());
+    area.add_live(0, appended.segment, appended.head.bytes());
     let slot = appended.publishable(hash, 0);
     bucket.put(at, slot);
 }

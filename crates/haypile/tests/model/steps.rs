@@ -7,8 +7,8 @@ use haypile_policy::rules::file::RESERVED_SEGMENTS;
 use shuttle::sync::atomic::AtomicBool;
 
 use super::{
-    FOREVER, Model, Others, area, area_of, bucket, delete, draft, empty, find, get, me, numbers,
-    open_for, publish, restart, seal, segment_of, set, value_of, write,
+    FOREVER, Model, Others, appender, area, area_of, bucket, clear, delete, draft, empty, find,
+    get, numbers, open_for, owner, publish, restart, seal, segment_of, set, value_of, write,
 };
 use crate::file::area::now::Now;
 use crate::file::area::{Area, Holder, OpError};
@@ -16,9 +16,13 @@ use crate::file::format::header;
 use crate::file::format::layout::Numbers;
 use crate::file::format::segment::{Live, MAIN, SMALL, SegmentKind, State};
 use crate::file::format::slot::Slot;
+use crate::file::index::bucket::Bucket;
 use crate::file::log::recycle::Recycled;
+use crate::file::log::recycler::Recycler;
 use crate::file::log::reserve::Reserve;
 use crate::file::log::survey::{Cause, Choice};
+use crate::file::operations::census::Census;
+use crate::file::operations::write::Writer;
 use crate::file::platform::ground::Ground;
 use crate::file::platform::halted::ProcessId;
 use crate::write::{WriteMode, Written};
@@ -85,7 +89,7 @@ fn a_long_value_that_is_being_written_keeps_its_segments() {
         let area = area();
         let long = vec![7; 400];
         let draft = draft(&area, b"long", &long);
-        let appended = area.append_run(me(1), SMALL, &draft, 1).expect("room");
+        let appended = appender(&area, 1).append_run(SMALL, &draft, 1).expect("room");
         for round in 0..300 {
             store(&area, &[b'k', u8::try_from(round % 4).expect("few")], &some(round));
         }
@@ -154,12 +158,12 @@ fn who_comes_after_a_dead_process_holds_nothing_of_it() {
         store(&area, b"key", &some(1));
         let segment = segment_of(&area, b"key");
         let process = ProcessId { number: 7, namespace: 0 };
-        let dead = area.settle(3, process, 1);
-        area.set_hazard(3, Some(segment));
-        std::mem::forget(area.lock_bucket(dead, area.key(b"key", false).hash).expect("free"));
-        let next = area.settle(3, process, 1);
+        let dead = area.owner_slot(3).settle(process, 1);
+        area.owner_slot(3).set_hazard(Some(segment));
+        std::mem::forget(Bucket::lock(&area, dead, area.key(b"key", false).hash).expect("free"));
+        let next = area.owner_slot(3).settle(process, 1);
         assert_ne!(dead.token, next.token);
-        // Its place is taken again, so that only the token tells the two apart.
+        // Its owner slot is taken again, so that only the token tells the two apart.
         store(&area, b"key", &some(2));
         seal(&area, 0);
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
@@ -190,13 +194,13 @@ fn what_is_sparse_stays_where_its_copies_have_no_room() {
 fn an_entry_that_was_touched_outlives_what_its_segment_was_to() {
     once(|| {
         let area = area();
-        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        let stored = write(&area, owner(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
         seal(&area, 0);
         let key = area.key(b"key", false);
-        assert_eq!(area.touch(me(0), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+        assert_eq!(Writer::new(&area, owner(0)).touch(&key, 5_000, &Now::at(1)), Ok(Some(true)));
         assert_eq!(area.entry(segment_of(&area, b"key")).expires_ms(), 5_000);
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = Recycler::lock(&area, owner(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let _ = recycler.make_free(wanted, 2_000);
         assert_eq!(find(&area, &key).expires_ms, 5_000);
@@ -235,9 +239,9 @@ fn a_clearing_gives_every_segment_back() {
             store(&area, &[b'k', u8::try_from(round % 30).expect("few")], &some(round));
         }
         assert!(open_for(&area, SMALL).is_some());
-        area.clear(me(0)).expect("nobody is in the way");
+        clear(&area, owner(0));
         assert_eq!((open_for(&area, SMALL), open_for(&area, MAIN)), (None, None));
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = Recycler::lock(&area, owner(0)).expect("nobody is in the way");
         let wanted = area.geometry.numbers.segments as usize;
         let mut free = 0;
         for _ in 0..wanted {
@@ -252,13 +256,13 @@ fn a_clearing_gives_every_segment_back() {
 fn a_touch_between_a_copy_and_its_slot_is_kept() {
     once(|| {
         let area = area();
-        let stored = write(&area, me(0), b"key", &some(1), WriteMode::Set, 1_000);
+        let stored = write(&area, owner(0), b"key", &some(1), WriteMode::Set, 1_000);
         assert_eq!(stored, Ok(Written::Stored));
         let segment = segment_of(&area, b"key");
         seal(&area, 0);
         between_copy_and_slot(&area, |area| {
             let key = area.key(b"key", false);
-            assert_eq!(area.touch(me(1), &key, 5_000, &Now::at(1)), Ok(Some(true)));
+            assert_eq!(Writer::new(area, owner(1)).touch(&key, 5_000, &Now::at(1)), Ok(Some(true)));
         });
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(find(&area, &area.key(b"key", false)).expires_ms, 5_000);
@@ -275,7 +279,7 @@ fn what_is_deleted_between_a_copy_and_its_slot_stays_deleted() {
         between_copy_and_slot(&area, |area| assert!(delete(area, 1, b"key")));
         assert_eq!(empty(&area, 0, segment, Cause::Sparse), Recycled::Emptied);
         assert_eq!(get(&area, b"key"), None);
-        assert_eq!(area.live().entries, 0);
+        assert_eq!(Census::of(&area).live().entries, 0);
     });
 }
 
@@ -285,11 +289,11 @@ fn what_was_appended_before_a_clearing_is_not_published_after_it() {
     once(|| {
         let area = area();
         store(&area, b"other", &some(1));
-        between_copy_and_slot(&area, |area| area.clear(me(1)).expect("nobody is in the way"));
+        between_copy_and_slot(&area, |area| clear(area, owner(1)));
         store(&area, b"key", &some(2));
         // It was appended again, to a segment of the current epoch.
         assert_eq!(get(&area, b"key"), Some(some(2)));
-        assert_eq!((get(&area, b"other"), area.live().entries), (None, 1));
+        assert_eq!((get(&area, b"other"), Census::of(&area).live().entries), (None, 1));
     });
 }
 
@@ -299,9 +303,9 @@ fn a_lock_of_the_living_is_waited_for_and_not_for_ever() {
     once(|| {
         let area = area();
         let _held = bucket(&area, 1, b"key");
-        for (me, most) in [(me(0), 1_100), (me(0).hurried(), 40)] {
+        for (owner, most) in [(owner(0), 1_100), (owner(0).hurried(), 40)] {
             let begin = area.ground.now();
-            let written = write(&area, me, b"key", &some(1), WriteMode::Set, FOREVER);
+            let written = write(&area, owner, b"key", &some(1), WriteMode::Set, FOREVER);
             assert_eq!(written, Err(OpError::Busy(Holder::Running)));
             let waited = area.ground.now() - begin;
             assert!(waited < Duration::from_millis(most), "{waited:?}");
@@ -316,7 +320,7 @@ fn all_slots_of_a_record_follow_it_or_go() {
         let mut area = area();
         let value = some(1);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(0), SMALL, &draft, &Now::at(1)).expect("room");
+        let appended = appender(&area, 0).append(SMALL, &draft, &Now::at(1)).expect("room");
         publish(&area, b"key", &appended);
         put_slot(&area, b"key", appended.offset);
         let segment = appended.segment;
@@ -339,7 +343,11 @@ fn a_write_leaves_one_slot_of_its_key() {
         store(&area, b"key", &some(1));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &draft, &Now::at(1)).expect("room"));
+        publish(
+            &area,
+            b"key",
+            &appender(&area, 0).append(MAIN, &draft, &Now::at(1)).expect("room"),
+        );
         assert_eq!(area.slots_of(0).len(), 2);
         store(&area, b"key", &some(3));
         assert_eq!(area.slots_of(0).len(), 1);
@@ -358,7 +366,7 @@ fn a_record_in_doubt_is_not_found_before_it_is_published() {
         put_slot(&area, b"key", next_offset(&area));
         let value = some(2);
         let draft = draft(&area, b"key", &value);
-        let appended = area.append(me(1), SMALL, &draft, &Now::at(1)).expect("room");
+        let appended = appender(&area, 1).append(SMALL, &draft, &Now::at(1)).expect("room");
         assert_eq!(get(&area, b"key"), None, "it may never be published");
         publish(&area, b"key", &appended);
         assert_eq!(get(&area, b"key"), Some(some(2)));
@@ -373,10 +381,10 @@ fn a_slot_that_led_to_a_record_before_it_was_written_counts_for_nothing() {
         store(&area, b"other", &some(1));
         put_slot(&area, b"key", next_offset(&area));
         store(&area, b"key", &some(2));
-        let live = area.live();
+        let live = Census::of(&area).live();
         assert_eq!((live.entries, area.slots_of(0).len()), (2, 2), "{live:?}");
         assert!(delete(&area, 0, b"key"));
-        assert_eq!((get(&area, b"key"), area.live().entries), (None, 1));
+        assert_eq!((get(&area, b"key"), Census::of(&area).live().entries), (None, 1));
     });
 }
 
@@ -391,7 +399,7 @@ fn what_a_slot_hides_is_not_shown_when_a_copy_is_written_where_it_leads() {
         let next = area.geometry.segment_start(1) + other - area.geometry.segments;
         put_slot(&area, key, next);
         let older = draft(&area, key, &value);
-        publish(&area, key, &area.append(me(0), SMALL, &older, &Now::at(1)).expect("room"));
+        publish(&area, key, &appender(&area, 0).append(SMALL, &older, &Now::at(1)).expect("room"));
         restart(&mut area);
         seal(&area, 0);
         assert_eq!(open_for(&area, SMALL), Some(1));
@@ -409,10 +417,18 @@ fn what_a_slot_that_leads_astray_hides_is_not_shown() {
         let mut area = area_of(Numbers { segments: 24, ..numbers() });
         let value = some(2);
         let newer = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), SMALL, &newer, &Now::at(1)).expect("room"));
+        publish(
+            &area,
+            b"key",
+            &appender(&area, 0).append(SMALL, &newer, &Now::at(1)).expect("room"),
+        );
         let value = some(1);
         let older = draft(&area, b"key", &value);
-        publish(&area, b"key", &area.append(me(0), MAIN, &older, &Now::at(1)).expect("room"));
+        publish(
+            &area,
+            b"key",
+            &appender(&area, 0).append(MAIN, &older, &Now::at(1)).expect("room"),
+        );
         let segment = segment_of(&area, b"key");
         restart(&mut area);
         assert_eq!(get(&area, b"key"), Some(some(2)));
@@ -442,8 +458,8 @@ fn a_wrong_count_is_corrected_by_who_finds_it_out() {
             (Live { entries: 1, bytes: 8 }, Cause::Sparse),
         ] {
             seal(&area, 0);
-            area.correct_live(me(0), segment, area.live_sum(segment), wrong);
-            let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+            area.correct_live(0, segment, area.live_sum(segment), wrong);
+            let recycler = Recycler::lock(&area, owner(0)).expect("nobody is in the way");
             let choice = Choice { segment, cause, most_bytes: wrong.bytes };
             let recycled = recycler.recycle(choice, 0, &mut Reserve::default(), 1);
             assert_eq!(recycled, Ok(Recycled::Miscounted(live.bytes)));

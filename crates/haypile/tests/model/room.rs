@@ -6,11 +6,14 @@ use std::sync::atomic::Ordering;
 
 use shuttle::sync::atomic::AtomicU64;
 
-use super::{Model, Others, area, begin, draft, get, me, parts_of, publish, set, spawn, value_of};
+use super::{
+    Model, Others, appender, area, begin, draft, get, parts_of, publish, set, spawn, value_of,
+};
 use crate::file::area::Area;
 use crate::file::format::header;
 use crate::file::format::segment::{MAIN, SMALL};
 use crate::file::format::slot::{LockWord, Token};
+use crate::file::operations::census::Census;
 use crate::file::platform::ground::Ground;
 use crate::write::{WriteMode, Written};
 
@@ -51,7 +54,7 @@ fn what_was_written_stays_while_others_write() {
             for writer in 0..3 {
                 assert_there(&area, writer * 8..=writer * 8 + 1, 40);
             }
-            assert_eq!(area.live().entries, 6);
+            assert_eq!(Census::of(&area).live().entries, 6);
         },
         60,
     );
@@ -76,7 +79,11 @@ fn what_fits_half_of_the_file_stays_though_others_fill_what_is_opened() {
                     let value = value_of(0, 1, 0);
                     let draft = draft(&area, b"other", &value);
                     for queue in [MAIN, SMALL] {
-                        while area.append_to_open(me(1), queue, &draft).expect("free").is_some() {}
+                        while appender(&area, 1)
+                            .append_to_open(queue, &draft)
+                            .expect("free")
+                            .is_some()
+                        {}
                     }
                     left.fetch_sub(1, Ordering::SeqCst);
                 })
@@ -109,8 +116,8 @@ fn what_fits_half_of_the_file_stays_though_those_who_recycle_die() {
                 let key = [b'd', dead.next().expect("there are few segments")];
                 let value = value_of(0, 1, 0);
                 let draft = draft(&area, &key, &value);
-                let appended = area.extend(me(1), (free, area.entry(free).used()), &draft);
-                area.fill(&appended, &draft);
+                let appended = appender(&area, 1).extend((free, area.entry(free).used()), &draft);
+                appended.fill(&draft);
                 publish(&area, &key, &appended);
             }
             for round in 40..200_u8 {

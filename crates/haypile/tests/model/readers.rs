@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Model, area_of, check, delete, get, numbers, parts_of, set, spawn, value_of};
 use crate::file::area::{Area, OpError};
 use crate::file::format::layout::Numbers;
-use crate::file::operations::read::Search;
+use crate::file::operations::read::{Lookup, Search};
 use crate::write::{WriteMode, Written};
 
 const KEYS: u8 = 3;
@@ -74,10 +74,10 @@ fn a_reader_sees_whole_values_of_two_writers() {
 fn read_in_place(area: &Area<Model>, key: u8) -> bool {
     let name = [b'k', key];
     let name = area.key(&name, false);
-    let Search::Found(seen) = area.search(&name, None).expect("memory") else {
+    let Search::Found(seen) = Lookup::new(area, &name).search(None).expect("memory") else {
         return false;
     };
-    let Some(held) = area.hold(&name, &seen, 3).expect("memory") else {
+    let Some(held) = Lookup::new(area, &name).hold(&seen, 3).expect("memory") else {
         return false;
     };
     let read = || {

@@ -1,18 +1,24 @@
 //! Lanes, and segments that are taken without the recycler's lock.
 
 use super::{
-    Model, area, area_of, check, die, draft, get, me, numbers, publish, segment_of, set, spawn,
+    Model, appender, area, area_of, check, die, draft, get, numbers, owner, publish, segment_of,
+    set, spawn,
 };
 use crate::file::area::Area;
 use crate::file::area::now::Now;
 use crate::file::format::layout::Numbers;
 use crate::file::format::segment::{SMALL, SegmentKind, State};
+use crate::file::log::hazards::Hazards;
+use crate::file::log::lane::Lanes;
+use crate::file::log::ready::Ready;
+use crate::file::log::recycler::Recycler;
+use crate::file::operations::census::Census;
 use crate::write::{WriteMode, Written};
 
 const ITERATIONS: usize = 1_000;
 
-fn store(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
-    assert_eq!(set(area, place, key, value, WriteMode::Set), Ok(Written::Stored));
+fn store(area: &Area<Model>, slot: u32, key: &[u8], value: &[u8]) {
+    assert_eq!(set(area, slot, key, value, WriteMode::Set), Ok(Written::Stored));
 }
 
 /// Of each key.
@@ -29,9 +35,9 @@ fn what_is_ready_is_taken_by_one() {
     check(
         || {
             let area = area();
-            area.give_back(5);
+            Ready::of(&area).give_back(5);
             let takers = [1, 2]
-                .map(|place| spawn(&area, move |area| area.take_ready(me(place), 5).is_some()));
+                .map(|slot| spawn(&area, move |area| appender(area, slot).take_ready(5).is_some()));
             let taken = takers.map(|taker| taker.join(&area));
             assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
         },
@@ -46,10 +52,10 @@ fn what_was_just_taken_is_not_freed_as_abandoned() {
     check(
         || {
             let area = area();
-            area.give_back(5);
-            let taker = spawn(&area, |area| area.take_ready(me(1), 5).is_some());
+            Ready::of(&area).give_back(5);
+            let taker = spawn(&area, |area| appender(area, 1).take_ready(5).is_some());
             let recycler = spawn(&area, |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
                 let free = recycler.make_free(1, 1).expect("others are free");
                 assert!(!free.contains(&5), "its owner is alive");
             });
@@ -68,19 +74,19 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
         || {
             let area = area_of(with_lanes(4));
             for segment in [3, 6, 9] {
-                area.give_back(segment);
+                Ready::of(&area).give_back(segment);
             }
-            let writers = [1, 2].map(|place| {
+            let writers = [1, 2].map(|slot| {
                 spawn(&area, move |area| {
                     for number in 0..4 {
-                        let key = [b'a' + number, place];
-                        store(area, place.into(), &key, &value_of(number));
+                        let key = [b'a' + number, slot];
+                        store(area, slot.into(), &key, &value_of(number));
                     }
                 })
             });
             let recycler = spawn(&area, |area| {
                 for _ in 0..2 {
-                    let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                    let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
                     let _ = recycler.make_free(12, 1);
                 }
             });
@@ -88,11 +94,11 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
                 writer.join(&area);
             }
             recycler.join(&area);
-            for (place, number) in [1, 2].into_iter().flat_map(|it| (0..4).map(move |n| (it, n))) {
-                let key = [b'a' + number, place];
+            for (slot, number) in [1, 2].into_iter().flat_map(|it| (0..4).map(move |n| (it, n))) {
+                let key = [b'a' + number, slot];
                 assert_eq!(get(&area, &key), Some(value_of(number).to_vec()), "it fits half");
             }
-            assert_eq!(area.live().entries, 8);
+            assert_eq!(Census::of(&area).live().entries, 8);
         },
         ITERATIONS,
     );
@@ -102,14 +108,14 @@ fn what_is_opened_without_the_recycler_is_not_emptied_by_it() {
 fn ready_again(area: &Area<Model>) -> u32 {
     super::begin(area, 0, 7);
     assert_eq!(super::empty(area, 0, 7, super::Cause::Room), super::Recycled::Emptied);
-    area.give_back(7);
+    Ready::of(area).give_back(7);
     7
 }
 
 /// Opens what is ready with a record as its first, and publishes that.
-fn open_ready(area: &Area<Model>, place: u32, key: &[u8], value: &[u8]) {
+fn open_ready(area: &Area<Model>, slot: u32, key: &[u8], value: &[u8]) {
     let draft = draft(area, key, value);
-    let appended = area.append_to_ready(me(place), SMALL, &draft, 1).expect("free");
+    let appended = appender(area, slot).append_to_ready(SMALL, &draft, 1).expect("free");
     publish(area, key, &appended.expect("one is ready"));
 }
 
@@ -125,7 +131,7 @@ fn what_was_opened_is_held_until_its_lane_has_another() {
                 for _ in 0..4 {
                     let state = State::decode(area.entry(segment).state_word());
                     let is_open = state.kind == SegmentKind::Open;
-                    assert!(!is_open || area.is_held(segment), "it is in use");
+                    assert!(!is_open || Hazards::of(area).or_lanes_name(segment), "it is in use");
                 }
             });
             writer.join(&area);
@@ -144,7 +150,7 @@ fn what_is_being_opened_is_no_orphan() {
             let segment = ready_again(&area);
             let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
             let recycler = spawn(&area, move |area| {
-                let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+                let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
                 for _ in 0..4 {
                     assert!(!recycler.is_orphan(SMALL, segment, 64), "its owner is alive");
                 }
@@ -165,7 +171,7 @@ fn what_is_about_to_be_opened_is_not_taken_for_a_reserve() {
             store(&area, 0, b"kept", &value_of(1));
             let segment = segment_of(&area, b"kept");
             // The copy of the kept record then needs another segment.
-            area.lock_recycler(me(0)).expect("nobody is in the way").seal_all_lanes();
+            Recycler::lock(&area, owner(0)).expect("nobody is in the way").seal_all_lanes();
             ready_again(&area);
             let writer = spawn(&area, |area| open_ready(area, 1, b"new", &value_of(2)));
             let recycler = spawn(&area, move |area| {
@@ -200,7 +206,7 @@ fn a_dead_owner_s_lane_is_used_by_the_next() {
 /// Releases what nobody appends to while many segments are opened.
 fn release(area: &Area<Model>) {
     for _ in 0..24 {
-        let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+        let recycler = Recycler::lock(area, owner(0)).expect("nobody is in the way");
         recycler.release_idle_lanes();
         let _ = area.next_sequence();
     }
@@ -222,7 +228,11 @@ fn an_idle_lane_is_given_back_while_its_owner_appends() {
                 assert_eq!(get(&area, key), Some(value_of(number).to_vec()));
             }
             release(&area);
-            assert_eq!(area.open_segments().count(), 1, "the last lane of a queue stays");
+            assert_eq!(
+                Lanes::of(&area).open_segments().count(),
+                1,
+                "the last lane of a queue stays"
+            );
         },
         ITERATIONS / 2,
     );
@@ -235,10 +245,13 @@ fn what_is_in_reserve_is_not_made_ready() {
             let area = area_of(Numbers { segments: 128, lanes: 8, ..numbers() });
             store(&area, 1, b"one", &value_of(1));
             store(&area, 2, b"two", &value_of(2));
-            let recycler = area.lock_recycler(me(0)).expect("nobody is in the way");
+            let recycler = Recycler::lock(&area, owner(0)).expect("nobody is in the way");
             recycler.revoke_ready();
             recycler.offer(&[100, 101, 102]);
-            assert_eq!(area.ready().map(|(_, segment)| segment).collect::<Vec<_>>(), [102]);
+            assert_eq!(
+                Ready::of(&area).segments().map(|(_, segment)| segment).collect::<Vec<_>>(),
+                [102]
+            );
         },
         1,
     );
@@ -254,14 +267,14 @@ fn an_append_that_takes_what_is_ready_opens_one_segment_and_empties_none() {
             let mut number = 0_u32;
             let mut taken = 0;
             while taken < 20 {
-                for place in [1, 2] {
-                    let has_ready = area.ready().next().is_some();
+                for slot in [1, 2] {
+                    let has_ready = Ready::of(&area).segments().next().is_some();
                     number += 1;
                     let (key, value) = (number.to_le_bytes(), value_of(1));
                     let draft = draft(&area, &key, &value);
                     let before = generations();
                     let appended =
-                        area.append(me(place), SMALL, &draft, &Now::at(1)).expect("room");
+                        appender(&area, slot).append(SMALL, &draft, &Now::at(1)).expect("room");
                     let opened = generations() - before;
                     publish(&area, &key, &appended);
                     drop(appended);
@@ -269,7 +282,7 @@ fn an_append_that_takes_what_is_ready_opens_one_segment_and_empties_none() {
                         assert_eq!(opened, 1, "it is opened, and nothing else is");
                         taken += 1;
                     }
-                    area.keep_up(me(place), 1);
+                    appender(&area, slot).keep_up(1);
                 }
             }
         },

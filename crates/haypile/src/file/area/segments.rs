@@ -1,0 +1,85 @@
+//! Segments, by the words that the segment table has of them.
+
+use super::Area;
+use crate::file::format::header;
+use crate::file::format::segment::{Origin, SegmentKind, State};
+use crate::file::format::slot::Slot;
+use crate::file::platform::ground::Ground;
+use crate::mutant;
+
+impl<G: Ground> Area<G> {
+    /// Returns the segment that a slot points into; `None` of one that is beyond all.
+    #[inline]
+    pub(in crate::file) fn segment_of(&self, slot: Slot) -> Option<u32> {
+        let segment = slot.offset() >> self.geometry.numbers.segment_log2;
+        if segment >= self.geometry.numbers.segments.into() {
+            return None;
+        }
+        u32::try_from(segment).ok()
+    }
+
+    /// Returns the segment that a word names, if there is such a one: zero is none.
+    pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
+        payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
+    }
+
+    /// Returns the offset in a segment at which a record of this length can begin for a queue, if there is
+    /// room for it. A lane's word alone does not say it: a death or a loss of power can leave it
+    /// behind. A writer uses this offset, and does not read it again: damage may come in between.
+    #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
+    #[inline(always)]
+    pub(in crate::file) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
+        let entry = self.entry(segment);
+        let (state, used) = (entry.state(), entry.used());
+        let has_room = (state.kind == SegmentKind::Open
+            || mutant::is_on("sealed-segments-have-room"))
+            && state.queue == queue
+            && entry.origin(self.stamp) != Origin::Earlier
+            && entry.epoch() == self.epoch()
+            && used.is_multiple_of(8)
+            && used.saturating_add(bytes) <= self.geometry.segment_bytes();
+        has_room.then_some(used)
+    }
+
+    /// Returns how many segments the record of a segment is in: several, if it is the head of a run.
+    pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
+        self.run_from(segment, self.entry(segment).state())
+    }
+
+    /// Returns the number of segments of a run that one is the head of, itself included. Damage does not
+    /// lead beyond the last.
+    pub(in crate::file) fn run_from(&self, segment: u32, state: State) -> u32 {
+        let left = self.geometry.numbers.segments - segment;
+        if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
+    }
+
+    /// Returns whether a member's head has a run that covers it.
+    pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
+        let Some(head) = state.head_of(segment) else {
+            return false;
+        };
+        let head = self.entry(head).state();
+        matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
+    }
+
+    /// Draws the number of a segment that becomes the youngest.
+    pub(in crate::file) fn next_sequence(&self) -> u64 {
+        self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
+    }
+
+    /// Returns whether a segment is free: it belongs to the holder of the recycler's lock.
+    pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
+        let state = self.entry(segment).state();
+        match state.kind {
+            SegmentKind::Free => true,
+            SegmentKind::Member => !self.is_in_run(segment, state),
+            _ => false,
+        }
+    }
+
+    /// Returns whether nothing can be in a segment that a slot may lead to.
+    pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
+        let kind = self.entry(segment).state().kind;
+        matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)
+    }
+}

@@ -1,0 +1,33 @@
+//! Clearing: everything that was written before becomes invisible at once.
+
+use std::collections::HashSet;
+
+use crate::file::crash;
+use crate::file::format::header;
+use crate::file::log::lane::{Lanes, LockedLane};
+use crate::file::log::recycler::Recycler;
+use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::mutant;
+
+impl<G: Ground> Recycler<'_, G> {
+    /// Makes all that was written before invisible.
+    pub(in crate::file) fn clear(&self) {
+        let epochs = (0..self.geometry.numbers.segments).map(|segment| self.entry(segment).epoch());
+        // A loss of power can leave segments of a later epoch than the header's; damage, of the last.
+        let epochs: HashSet<u64> = epochs.chain([self.epoch()]).collect();
+        let next = epochs.iter().max().and_then(|latest| latest.checked_add(1));
+        let next = next.or_else(|| (1..u64::MAX).find(|epoch| !epochs.contains(epoch)));
+        let next = next.expect("there are more numbers than segments");
+        self.ground.store(header::EPOCH, next, IN_ORDER);
+        crash::point("clear.risen");
+        if mutant::is_on("clear-leaves-the-lanes") {
+            return;
+        }
+        for lane in Lanes::of(self).numbers() {
+            // What is open is of the old epoch, and nothing is appended to it any more.
+            if let Some(mut lane) = LockedLane::lock_if_free(self, self.owner, lane) {
+                lane.forget();
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Prefetching of lines that operations read, so that they wait for memory once.
+
+use crate::file::area::Area;
+use crate::file::format::slot::Slot;
+use crate::file::log::ghosts::Ghosts;
+use crate::file::platform::ground::Ground;
+
+/// Prefetches what a write of a key reads first.
+#[inline]
+pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
+    let bucket = area.geometry.bucket(area.geometry.bucket_of(hash));
+    area.ground.prefetch_to_write(bucket, 8);
+    Ghosts::of(area).prefetch(hash);
+}
+
+/// Returns the likely slot of a key, by its tag alone; prefetches its record.
+#[inline]
+pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slot> {
+    let bucket = area.geometry.bucket_of(hash);
+    let tagged = |_, slot: Slot| slot.is_tagged(hash).then_some(slot);
+    let slot = area.scan(bucket, area.link_of(bucket), tagged)?;
+    area.prefetch_record(slot);
+    Some(slot)
+}
+
+/// Prefetches what operations on keys with these hashes read, so that they wait for memory together
+/// and not one after the other.
+pub(in crate::file) fn prefetch_keys<G: Ground>(area: &Area<G>, hashes: &[u64]) {
+    for hash in hashes {
+        area.ground.prefetch(area.geometry.bucket(area.geometry.bucket_of(*hash)));
+    }
+    for hash in hashes {
+        if let Some(segment) = guess(area, *hash).and_then(|slot| area.segment_of(slot)) {
+            area.ground.prefetch(area.geometry.segment_entry(segment));
+        }
+    }
+}
