@@ -21,10 +21,10 @@ use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
 
 const DEFAULT_SIZE_BYTES: u64 = 64 << 20;
 
-/// A process that only reads neither makes a file nor writes entries, and one that copies trusts nothing in any file.
+/// A process that only reads neither replaces a file nor writes entries, and one that copies trusts nothing in any
+/// file. (With `mode=ro`, `size=` has the effect that it always has on an existing file: a warning where that has
+/// another.)
 const IDLE: &[(&str, &str, &str)] = &[
-    ("size", "mode", "ro"),
-    ("entry_size", "mode", "ro"),
     ("recreate", "mode", "ro"),
     ("ttl", "mode", "ro"),
     ("size", "mode", "copy"),

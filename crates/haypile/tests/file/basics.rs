@@ -79,8 +79,7 @@ fn a_size_that_an_existing_file_ignores_is_told_of() {
         (first.warnings(), first.describe()),
         (vec![], format!("file://{at}?size=2MiB&namespace=a"))
     );
-    for options in ["size=64MiB", "size=64MiB&mode=ro", "size=64MiB&mode=copy", "size=64MiB&ttl=1s"]
-    {
+    for options in ["size=64MiB", "size=64MiB&mode=ro", "size=64MiB&ttl=1s"] {
         let store = open_with(&path, options, &clock);
         let [warning] = &store.warnings()[..] else { panic!("{options}: {:?}", store.warnings()) };
         for part in [&*at.to_string(), "has 2MiB", "size=64MiB has no effect", "recreate=yes"] {
