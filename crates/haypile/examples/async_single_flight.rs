@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     b"the answer".to_vec()
                 };
-                cache.get_or_compute_async("question", Duration::from_secs(60), compute).await
+                cache.get_or_compute_async("question", Duration::from_mins(1), compute).await
             })
         })
         .collect();

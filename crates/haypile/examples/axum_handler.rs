@@ -21,7 +21,7 @@ use axum::routing::get;
 use haypile::Cache;
 use haypile::memory::MemoryBuilder;
 
-const LIFE: Duration = Duration::from_secs(60);
+const LIFE: Duration = Duration::from_mins(1);
 
 /// Stands for a query that takes long.
 async fn report(number: u32) -> Vec<u8> {

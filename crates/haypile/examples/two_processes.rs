@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cache.delete("answer")?;
         Some(Command::new(env::current_exe()?).arg(&path).env("SECOND", "yes").spawn()?)
     };
-    let answer = cache.get_or_compute("answer", Duration::from_secs(60), || {
+    let answer = cache.get_or_compute("answer", Duration::from_mins(1), || {
         // Long enough for the other process to come and wait for this one.
         thread::sleep(Duration::from_millis(500));
         println!("process {} computes", process::id());

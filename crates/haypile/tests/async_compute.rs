@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use haypile::{Cache, ComputeError};
 
-const LIFE: Duration = Duration::from_secs(60);
+const LIFE: Duration = Duration::from_mins(1);
 
 fn cache() -> Cache {
     Cache::open("memory:size=1MiB,compute_wait=60s").unwrap()

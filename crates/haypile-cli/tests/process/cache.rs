@@ -542,3 +542,49 @@ fn no_message_contains_a_password() {
         assert!(!shown.contains("hunter2"), "{arguments:?}: {shown}");
     }
 }
+
+/// Runs a command in a directory, with a home of its own.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn print_in(dir: &TempDir, arguments: &[&str]) -> String {
+    let mut command = haypile(arguments);
+    let output = command.current_dir(dir.path()).env("HOME", dir.path()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", text(output.stderr));
+    text(output.stdout)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cache_is_named_by_a_path_relative_or_not() {
+    let dir = TempDir::new().unwrap();
+    let name = "my cache, v2 + a->b.haypile";
+    let full = path_in(&dir, name);
+    print_in(&dir, &["set", &full, "key", "value"]);
+    let relative = format!("./{name}");
+    let home = format!("~/{name}");
+    for cache in [full.as_str(), name, &relative, &home] {
+        assert_eq!(print_in(&dir, &["get", cache, "key"]), "value", "{cache}");
+    }
+    print_in(&dir, &["set", "file:short.haypile,size=1MiB", "key", "other"]);
+    for cache in [
+        "file:short.haypile",
+        "file:~/short.haypile",
+        "short.haypile",
+        "memory:+file:short.haypile",
+    ] {
+        assert_eq!(print_in(&dir, &["get", cache, "key"]), "other", "{cache}");
+    }
+    assert!(print_in(&dir, &["stat", "file:short.haypile"]).contains("short.haypile"));
+}
+
+/// A URL has options for the commands that write; the program adds the mode in which they do nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_reads_takes_the_url_of_those_that_write() {
+    let dir = TempDir::new().unwrap();
+    let url = format!("file:{},size=1MiB,ttl=1h", path_in(&dir, "cache"));
+    print(&["set", &url, "key", "value"]);
+    assert_eq!(print(&["get", &url, "key"]), "value");
+    let copied = fail(&["get", &format!("{url},mode=copy"), "key"]);
+    assert!(copied.contains("'size' has no effect with mode=copy"), "{copied}");
+}

@@ -38,12 +38,12 @@ fn the_example_reads_from_the_upper_level() {
     let program = test.parent().unwrap().with_file_name("examples").join("levels_over_redis");
     let output =
         std::process::Command::new(program).arg(daemon.url("timeout=30s")).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(printed.lines().count(), 2, "{printed}");
     assert!(
-        text.starts_with("memory://?size=16MiB") && text.contains(": 1000 hits\nredis+unix:"),
-        "{text}"
+        printed.starts_with("memory://?size=16MiB") && printed.contains(": 1000 hits\nredis+unix:"),
+        "{printed}"
     );
 }
 
