@@ -209,7 +209,8 @@ header-check:
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-	scripts/check-surface $(TARGET)/doc/haypile/all.html 70
+	cargo doc -p haypile --no-deps --locked --quiet --features async --target-dir $(TARGET)/surface
+	scripts/check-surface $(TARGET)/surface/doc/haypile/all.html 70
 
 # The crates of Python's package, of the rivals and of the counting of instructions as well: they are workspaces of their own.
 deny: $(CARGO_DENY)

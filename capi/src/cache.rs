@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::ops::Deref;
 use std::ptr;
 
-use engine::Inside;
+use engine::ForkGate;
 use engine::{Durability, Registry};
 
 use crate::call::{Failure, Status, call};
@@ -26,7 +26,7 @@ impl Cache {
 
 /// A cache in use; no fork happens in the meantime.
 pub(crate) struct Entered<'a> {
-    _inside: Option<Inside>,
+    _inside: Option<ForkGate>,
     engine: &'a engine::Cache,
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{ForkGate, Inside};
+use engine::ForkGate;
 
 use crate::call::Failure;
 
@@ -56,7 +56,7 @@ impl Origin {
     }
 
     /// Keeps forks from happening until the guard is dropped, where they could leave something locked.
-    pub(crate) fn enter(self) -> Result<Option<Inside>, Failure> {
+    pub(crate) fn enter(self) -> Result<Option<ForkGate>, Failure> {
         if self.is_shared {
             return Ok(None);
         }

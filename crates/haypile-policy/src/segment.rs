@@ -1,7 +1,7 @@
 //! The name of the policy that the file store has.
 //!
 //! It is not a [`Policy`](super::Policy), which names one entry at a time: a file evicts a segment as a
-//! whole, by [`file::rules`](crate::file::rules). The simulator has a driver of its own for them.
+//! whole, by [`rules::file`](crate::rules::file). The simulator has a driver of its own for them.
 
 use super::{Param, PolicyKind};
 

@@ -7,9 +7,9 @@ use self_cell::self_cell;
 
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::store::{Claim, ClaimGuard, ClaimHolder, Store};
+use crate::store::{Claim, ClaimHolder, Store};
 
-type Guard<'a> = Box<dyn ClaimGuard + 'a>;
+type Guard<'a> = Box<dyn std::fmt::Debug + Send + 'a>;
 
 self_cell! {
     struct Owned {

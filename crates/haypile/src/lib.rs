@@ -74,7 +74,7 @@ pub use claim::{OwnedClaim, TriedClaim};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use compute::{Computation, ComputeError, ComputeStats, Freshness, PendingCompute, Polled};
 pub use error::{Error, Result};
-pub use fork::{ForkGate, Inside};
+pub use fork::ForkGate;
 pub use haypile_policy::PolicySpec;
 pub use layer::Layer;
 pub use none::NoneStore;
@@ -84,9 +84,7 @@ pub use registry::Registry;
 pub use reserve::OwnedReservation;
 pub use size::{ByteSize, SizeError};
 pub use stats::{Event, EventCounters, LevelStats, Loading, Stats};
-pub use store::{
-    Claim, ClaimGuard, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store,
-};
+pub use store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
 pub use ttl::Ttl;
 pub use write::{Reservation, SetOptions, Version, WriteMode, Written};
 pub use writers::Writers;

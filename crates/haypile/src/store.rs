@@ -317,7 +317,7 @@ pub enum Claim<'a> {
     /// No other process computes the key until the guard is dropped.
     Held {
         /// Releases the claim when it is dropped. The end of the process does so, too.
-        guard: Box<dyn ClaimGuard + 'a>,
+        guard: Box<dyn fmt::Debug + Send + 'a>,
     },
     /// Another process computes the value.
     Taken(ClaimHolder),
@@ -348,9 +348,6 @@ impl ClaimHolder {
         Self { released, ..self }
     }
 }
-
-/// Holds a [`Claim`] until it is dropped.
-pub trait ClaimGuard: fmt::Debug + Send {}
 
 /// The limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub enum Compression {
     Lz4,
     /// Zstandard: smaller, and slower.
     Zstd {
-        /// From 1, fast, to [`MAX_ZSTD_LEVEL`], small. Other values are clamped to this range.
+        /// From 1, fast, to 19, small. Other values are clamped to this range.
         level: i32,
     },
 }

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use crate::process;
-use crate::store::ClaimGuard;
 
 thread_local! {
     /// The process that this thread belongs to, and the claims that it holds there.
@@ -31,11 +30,11 @@ fn note_holding(change: impl FnOnce(u32) -> u32) {
 
 /// A claim of this thread, which stays in it.
 pub(super) struct HeldClaim<'a>(
-    #[expect(dead_code, reason = "it is dropped")] Box<dyn ClaimGuard + 'a>,
+    #[expect(dead_code, reason = "it is dropped")] Box<dyn std::fmt::Debug + Send + 'a>,
 );
 
 impl<'a> HeldClaim<'a> {
-    pub(super) fn new(guard: Box<dyn ClaimGuard + 'a>) -> Self {
+    pub(super) fn new(guard: Box<dyn std::fmt::Debug + Send + 'a>) -> Self {
         note_holding(|claims| claims + 1);
         Self(guard)
     }

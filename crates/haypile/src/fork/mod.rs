@@ -58,9 +58,11 @@ thread_local! {
 ///
 /// A thread that computes a value is [`outside`](Self::outside) as far as a fork is concerned: it holds no lock of the
 /// engine.
+///
+/// A value of this type keeps the thread behind the gate until it is dropped.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct ForkGate;
+#[must_use = "the thread is behind the gate only as long as this exists"]
+pub struct ForkGate(PhantomData<*const ()>);
 
 impl ForkGate {
     /// Longest wait of a thread for a fork, and of a fork for threads, if its binding names no other.
@@ -68,11 +70,11 @@ impl ForkGate {
 
     /// Goes behind the gate. During a fork, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
     #[inline]
-    pub fn enter() -> Inside {
+    pub fn enter() -> Self {
         if DEPTH.replace(DEPTH.get() + 1) == 0 {
             arrive();
         }
-        Inside(PhantomData)
+        Self(PhantomData)
     }
 
     /// Calls a function of the program from behind the gate, where a fork need not wait for it. The function
@@ -148,12 +150,7 @@ impl ForkGate {
     }
 }
 
-/// Keeps this thread behind the gate until it is dropped.
-#[derive(Debug)]
-#[must_use = "the thread is behind the gate only as long as this exists"]
-pub struct Inside(PhantomData<*const ()>);
-
-impl Drop for Inside {
+impl Drop for ForkGate {
     #[inline]
     fn drop(&mut self) {
         let depth = DEPTH.get() - 1;

@@ -16,7 +16,7 @@
 //! # Bounded staleness
 //!
 //! Other processes write the lower level, and the upper level is not told. So each copy lives no
-//! longer than `stale=` (by default [`DEFAULT_STALE`]), counted from *before* the lower level was
+//! longer than `stale=` (by default [`DEFAULT_STALE`](TierOptions::DEFAULT_STALE)), counted from *before* the lower level was
 //! read or written: a read returns the value that the last level had at some instant within that
 //! time before the read. With more levels the bounds add up. The time of the write into the upper
 //! level, and the resolution of its TTLs, come on top. If only one process writes, the bound may be
@@ -86,7 +86,7 @@
 //! written once. All reads of this store see it, and so do all its writes: operations that the last
 //! level has to check first write the pending value there. Only `set` is deferred; it is written
 //! through if its TTL is the last level's default and that is not known here, if the queue is full
-//! (`write_max=`, [`DEFAULT_WRITE_MAX_BYTES`]), or if the value could be too large for the lower
+//! (`write_max=`, [`DEFAULT_WRITE_MAX_BYTES`](TierOptions::DEFAULT_WRITE_MAX_BYTES)), or if the value could be too large for the lower
 //! level. `delete` and `clear` are done below at once.
 //!
 //! Its TTL below is the remaining life when that write begins. Other processes see a `set` when it
@@ -96,7 +96,7 @@
 //! A write that is permanently refused (value too large, key too long) is counted in a
 //! [warning](crate::Store::warnings), and the key has no value then. A forked child writes through,
 //! and the pending writes are its parent's. A program that forks without the gate of
-//! [`fork`](crate::fork) flushes before it does, because the child may wait forever for a lock that
+//! [`ForkGate`](crate::ForkGate) flushes before it does, because the child may wait forever for a lock that
 //! the thread held.
 //!
 //! # A level that fails

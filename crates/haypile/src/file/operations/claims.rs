@@ -8,7 +8,6 @@ use crate::file::format::slot::Token;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 use crate::process;
-use crate::store::ClaimGuard;
 
 /// Claims in a line, each a hash and a token, after the lock and a word that counts releases.
 const PER_LINE: u64 = 3;
@@ -119,8 +118,6 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         })
     }
 }
-
-impl<G: Ground> ClaimGuard for Claim<'_, G> {}
 
 impl<G: Ground> Drop for Claim<'_, G> {
     fn drop(&mut self) {

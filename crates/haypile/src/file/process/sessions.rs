@@ -21,7 +21,6 @@ use crate::file::process::error::FileError;
 use crate::file::process::quiescence::{LookPeriod, MarkPages, OperationGuard, OperationId};
 use crate::file::process::session::{ReadsOnly, Session, SessionHold};
 use crate::mutant;
-use crate::store::ClaimGuard;
 
 /// The word of the wiped pages that leads to the session.
 const CURRENT: usize = 0;
@@ -57,8 +56,6 @@ pub(in crate::file) struct HeldClaim<'a> {
     _claim: Claim<'a, Mapped>,
     _hold: SessionHold,
 }
-
-impl ClaimGuard for HeldClaim<'_> {}
 
 /// The outcome of asking for a claim.
 #[derive(Debug)]
