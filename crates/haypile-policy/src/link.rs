@@ -26,12 +26,14 @@ impl<const LISTS: usize> Default for Links<LISTS> {
 
 impl<const LISTS: usize> Links<LISTS> {
     /// Returns empty lists.
+    #[inline]
     pub fn new() -> Self {
         let sentinels = (0..index(LISTS)).map(|at| Link { toward_tail: at, toward_head: at });
         Self { nodes: sentinels.collect() }
     }
 
     /// Makes room for slots below `slots`.
+    #[inline]
     pub fn reserve(&mut self, slots: usize) {
         let nodes = slots + LISTS;
         if nodes > self.nodes.len() {
@@ -90,6 +92,7 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     /// Puts `to`, which is in no list, in the place of `from`, which is in none afterwards.
+    #[inline]
     pub fn relocate(&mut self, from: Slot, to: Slot) {
         let link = self.nodes[from as usize + LISTS];
         let node = to + index(LISTS);
@@ -99,6 +102,7 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     /// There are no slots from `slots` on any more, and none of them is in a list.
+    #[inline]
     pub fn drop_slots(&mut self, slots: usize) {
         self.nodes.truncate(slots + LISTS);
         self.nodes.shrink_to_fit();
@@ -125,16 +129,19 @@ impl<const LISTS: usize> Links<LISTS> {
     }
 
     /// The slots of `list` from the tail to the head.
+    #[inline]
     pub fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
     /// The slots of `list` as [`Queue`](super::Queue) shows them.
+    #[inline]
     pub fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()
     }
 
     /// Bytes of memory used.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()
     }

@@ -75,6 +75,7 @@ impl<T> Slab<T> {
     }
 
     /// Replaces the record in an occupied slot, and returns the previous one.
+    #[inline]
     pub fn replace(&mut self, slot: Slot, record: T) -> T {
         self.records[slot as usize].replace(record).expect("callers pass occupied slots")
     }
@@ -90,27 +91,32 @@ impl<T> Slab<T> {
     }
 
     /// Whether one more record makes it grow.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.records.len() == self.records.capacity()
             && (self.taken == self.records.len() || self.free.is_empty())
     }
 
     /// Returns the number of slots, including free ones.
+    #[inline]
     pub fn slots(&self) -> usize {
         self.records.len()
     }
 
     /// Returns the number of occupied slots.
+    #[inline]
     pub fn len(&self) -> usize {
         self.taken
     }
 
     /// Whether no slot is occupied.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.taken == 0
     }
 
     /// Whether enough slots are free for dropping some to be worthwhile.
+    #[inline]
     pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
     }
@@ -137,16 +143,19 @@ impl<T> Slab<T> {
     }
 
     /// Returns the entries in the existing occupied slots of `range`.
+    #[inline]
     pub fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &T> {
         self.records.iter().take(range.end).skip(range.start).flatten()
     }
 
     /// Returns the bytes that the slots take in addition to their records.
+    #[inline]
     pub fn metadata_bytes(&self) -> usize {
         self.records.capacity() * size_of::<Option<T>>() + self.free.memory_bytes()
     }
 
     /// Returns the first occupied slot that is not before `from`.
+    #[inline]
     pub fn next_taken(&self, from: Slot) -> Option<Slot> {
         self.records
             .get(from as usize..)?
@@ -156,6 +165,7 @@ impl<T> Slab<T> {
     }
 
     /// Returns the occupied slots.
+    #[inline]
     pub fn taken(&self) -> impl Iterator<Item = Slot> {
         self.records.iter().zip(0..).filter_map(|(record, slot)| record.is_some().then_some(slot))
     }

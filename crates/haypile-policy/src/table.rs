@@ -81,16 +81,19 @@ pub struct Table {
 
 impl Table {
     /// Returns the number of numbers.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether the table has no number.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the numbers that the table has room for.
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.chunks.len() * FULL
     }
@@ -126,6 +129,7 @@ impl Table {
     }
 
     /// Adds a number that is not in the table yet. `hash_of` returns the hashes of the others.
+    #[inline]
     pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if self.len == self.capacity() {
             self.resize(self.chunks.len() + self.chunks.len() * 3 / 8 + 1, hash_of);
@@ -156,18 +160,21 @@ impl Table {
     /// # Panics
     ///
     /// If `from` is not in the table under this hash.
+    #[inline]
     pub fn replace(&mut self, hash: u64, from: u32, to: u32) {
         let (at, cell) = self.locate(hash, |other| other == from).expect("a number in the table");
         self.chunks[at].numbers[cell] = to;
     }
 
     /// Removes all numbers; the memory stays.
+    #[inline]
     pub fn clear(&mut self) {
         self.chunks.fill(Chunk::default());
         self.len = 0;
     }
 
     /// Frees memory that is needed neither for `capacity` numbers nor for those in the table.
+    #[inline]
     pub fn shrink_to(&mut self, capacity: usize, hash_of: impl Fn(u32) -> u64) {
         let chunks = capacity.max(self.len).div_ceil(FULL);
         if chunks < self.chunks.len() {
@@ -176,6 +183,7 @@ impl Table {
     }
 
     /// Returns the bytes of memory used.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()
     }

@@ -87,11 +87,13 @@ impl Rules {
 
     /// Bytes that are kept of a segment at most, when the same write has recycled `recycled`
     /// segments before it.
+    #[inline]
     pub fn allowed_bytes(&self, recycled: u32) -> u64 {
         if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
     }
 
     /// The frequency that a record of `queue` is kept with, in the main queue, if it is kept.
+    #[inline]
     pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
         match queue {
             Queue::Small => (frequency >= self.threshold).then_some(0),

@@ -32,6 +32,7 @@ pub const HEADER_BYTES: u64 = 40;
 /// value and a header, rounded up as common allocators do, and [`OVERHEAD_BYTES`].
 ///
 /// The simulator charges the same when it predicts this store.
+#[inline]
 pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
     // An allocator puts a word before each allocation, and rounds up to 16 bytes.
     let asked = key_bytes.saturating_add(value_bytes).saturating_add(HEADER_BYTES + 8);
@@ -39,6 +40,7 @@ pub const fn charge(key_bytes: u64, value_bytes: u64) -> u64 {
 }
 
 /// Returns the longest value for which [`charge`] stays within `limit_bytes`, if any.
+#[inline]
 pub const fn longest_value(key_bytes: u64, limit_bytes: u64) -> Option<u64> {
     let Some(record_bytes) = limit_bytes.checked_sub(OVERHEAD_BYTES) else { return None };
     (record_bytes & !15).checked_sub(HEADER_BYTES + 8 + key_bytes)
@@ -52,6 +54,7 @@ const SHARD_BYTES: u64 = 2 << 20;
 const SHARDS_PER_CPU: usize = 8;
 
 /// Returns the number of shards that a store of this size has by default on this machine.
+#[inline]
 pub fn default_shards(size_bytes: u64) -> usize {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     shards_for(size_bytes, cpus)
@@ -110,11 +113,13 @@ impl ShardBytes {
 
     /// Returns the bytes that have to leave the shard for an entry of `weight`, once it has got `given`
     /// bytes from other shards. They are those of the entries that the newcomer has to be worth.
+    #[inline]
     pub fn leaving(self, weight: u64, given: u64) -> u64 {
         (self.used + weight).saturating_sub(self.budget + given)
     }
 
     /// Returns the bytes that the shard claims at once if the pool has them.
+    #[inline]
     pub fn batch(self) -> u64 {
         if self.is_alone { u64::MAX } else { self.fair_share / 64 }
     }
@@ -122,6 +127,7 @@ impl ShardBytes {
     /// Returns the bytes to take from other shards where the pool has too little: the need of an entry
     /// of `weight` that is larger than all that this shard has; or its fair share, if it has clearly
     /// less.
+    #[inline]
     pub fn wanted(self, weight: u64) -> Option<u64> {
         let is_poor = !self.is_alone && self.budget < self.fair_share - self.fair_share / 8;
         let wanted = if is_poor { weight.max(self.fair_share) } else { weight };
@@ -130,17 +136,20 @@ impl ShardBytes {
 
     /// Returns the capacity that the policy divides among its queues: the fair share, unless the shard
     /// has clearly more, because an entry in it needs that.
+    #[inline]
     pub fn policy_capacity(self) -> u64 {
         let is_rich = self.budget > self.fair_share + self.fair_share / 8;
         if is_rich { self.budget } else { self.fair_share }
     }
 
     /// Returns the bytes above the fair share.
+    #[inline]
     pub fn excess(self) -> u64 {
         self.budget.saturating_sub(self.fair_share)
     }
 
     /// Returns the bytes to give back to the pool after entries were removed.
+    #[inline]
     pub fn idle(self) -> Option<u64> {
         let idle = self.budget - self.used;
         let is_much = !self.is_alone && idle > self.fair_share / 16;
