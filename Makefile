@@ -28,7 +28,7 @@ GUNGRAUN_RUNNER := $(TARGET)/tools/gungraun-runner-$(GUNGRAUN_VERSION)/bin/gungr
 CARGO_FUZZ := $(TARGET)/tools/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
 CARGO_SEMVER_CHECKS := $(TARGET)/tools/cargo-semver-checks-$(CARGO_SEMVER_CHECKS_VERSION)/bin/cargo-semver-checks
 # The crates whose public API is compared with the baseline in semver/.
-SEMVER_CRATES := haypile
+SEMVER_CRATES := haypile haypile-policy
 PYTHON := $(TARGET)/python/ready
 # The versions of the packages that ours is tested with.
 PYTHON_PEERS := python/peers.txt
