@@ -134,6 +134,8 @@ static void test_what_is_refused(haypile_cache *cache, const char *url)
     CHECK(haypile_open(NULL, &other) == HAYPILE_ERROR_ARGUMENT && other == NULL);
     CHECK(haypile_open("memory:sise=1MiB", &other) == HAYPILE_ERROR_OPEN && other == NULL);
     CHECK(error_says("sise"));
+    CHECK(haypile_open("file:/tmp/none,size=1MiB,mode=copy", &other) == HAYPILE_ERROR_OPEN);
+    CHECK(error_says("the option 'size' has no effect with mode=copy; leave out one of them"));
     CHECK(haypile_open("memory:\xff", &other) == HAYPILE_ERROR_ARGUMENT);
     CHECK(error_says("UTF-8"));
 }
