@@ -109,7 +109,7 @@ class ArgumentTest:
     def test_an_option_without_effect_is_refused(self):
         text = "the option 'size' has no effect with mode=copy; leave out one of them"
         with self.assertRaisesRegex(haypile.OpenError, text):
-            haypile.Cache("file:/tmp/none,size=1MiB,mode=copy")
+            haypile.open("file:/tmp/none,size=1MiB,mode=copy")
 
     def test_ttls_that_are_refused(self):
         wrong = (0, -1, -0.0, False, -1e-300, float("nan"), float("inf"), -float("inf"), 1e20, 1e308, 1 << 64, 10**400,

@@ -73,7 +73,7 @@ class UserTest(unittest.TestCase):
     def test_a_file_of_root_alone(self):
         self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)
         for options in ("", ",allow_shared=yes", ",mode=ro", ",mode=copy", ",recreate=yes"):
-            found = as_user(self.nobody, lambda: haypile.open(self.url + options))
+            found = as_user(self.nobody, lambda: haypile.open(f"file:{self.path}{options}"))
             self.check_refused(found, "OpenError", "Permission denied")
         with haypile.open(self.url) as cache:
             self.assertEqual(haypile.Objects(cache, "pickle")["key"], "root's")
