@@ -44,7 +44,7 @@ use crate::writers::Writers;
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let pages = OnlyPages(MemoryBuilder::new(1 << 20).open()?);
+/// let pages = OnlyPages(MemoryBuilder::new(1 << 20).store()?);
 /// let cache = haypile::Cache::new(Arc::new(pages));
 /// cache.set("page:/", vec![0; 4096])?;
 /// assert!(cache.set("page:/large", vec![0; 5000]).is_err());

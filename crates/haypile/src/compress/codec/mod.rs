@@ -78,7 +78,7 @@ impl Codec {
             Compression::Zstd { level } => self.zstd.compress(level, value, max_bytes, out),
             #[cfg(not(all(feature = "lz4", feature = "zstd")))]
             _ => {
-                let _ = (value, max_bytes, out);
+                let _ = (&self, value, max_bytes, out);
                 false
             }
         }
@@ -102,7 +102,7 @@ impl Codec {
             Method::Zstd => Ok(self.zstd.decompress(data, out)),
             #[cfg(not(all(feature = "lz4", feature = "zstd")))]
             _ => {
-                let _ = data;
+                let _ = (&self, data);
                 Err(Undecompressed::Absent(method))
             }
         };
