@@ -5,12 +5,10 @@
 //! simulator (`haypile_sim::simulate::simulate_policy`).
 //!
 //! ```
-//! use haypile_policy::ghost::ByFingerprint;
-//! use haypile_policy::weight::Unit;
 //! use haypile_policy::{Newcomer, Policy, sieve::Sieve};
 //!
 //! // A cache of two entries, each of which weighs 1. It puts keys into slots 0 and 1.
-//! let mut policy = Sieve::new(Unit);
+//! let mut policy = Sieve::new();
 //! policy.reserve_slots(2);
 //! let key = |fingerprint| Newcomer { fingerprint, weight: 1 };
 //! policy.on_insert(0, key(10));
