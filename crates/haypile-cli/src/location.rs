@@ -17,15 +17,15 @@ pub(crate) fn cache_url(text: &OsStr) -> anyhow::Result<CacheUrl> {
 
 /// The directories that paths are relative to.
 struct Base {
-    current: PathBuf,
+    /// `None` if it was removed.
+    current: Option<PathBuf>,
     home: Option<OsString>,
 }
 
 impl Base {
     fn of_process() -> Self {
-        // A directory that was removed: paths that need it fail when they are opened.
-        let current = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        Self { current, home: env::var_os("HOME") }
+        let home = env::var_os("HOME").filter(|home| !home.is_empty());
+        Self { current: env::current_dir().ok(), home }
     }
 
     fn cache_url(&self, text: &OsStr) -> anyhow::Result<CacheUrl> {
@@ -52,25 +52,24 @@ impl Base {
         }
         let mut path = OsString::from(level.server());
         path.push(level.path());
-        let located = Level::new(level.scheme())?.with_path(self.path(&path)?)?;
-        let options = level.options();
-        Ok(options
-            .into_iter()
-            .try_fold(located, |level, (name, value)| level.with_option(name, value))?)
+        Ok(level.clone().with_server("").with_path(self.path(&path)?)?)
     }
 
-    /// Returns the absolute path.
+    /// Returns the absolute path of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError::RelativePath`] if the directory that the path is relative to is not known.
     fn path(&self, text: &OsStr) -> Result<PathBuf, UrlError> {
         let path = Path::new(text);
-        match path.strip_prefix("~") {
-            Ok(rest) => {
-                let home = self.home.as_ref().filter(|home| !home.is_empty());
-                let home = home
-                    .ok_or_else(|| UrlError::RelativePath { path: path.display().to_string() })?;
-                Ok(Path::new(home).join(rest))
-            }
-            Err(_) => Ok(self.current.join(path).components().collect()),
-        }
+        let absolute = match path.strip_prefix("~") {
+            Ok(rest) => self.home.as_ref().map(|home| Path::new(home).join(rest)),
+            Err(_) if path.has_root() => Some(path.to_owned()),
+            Err(_) => self.current.as_ref().map(|current| current.join(path)),
+        };
+        let absolute =
+            absolute.ok_or_else(|| UrlError::RelativePath { path: path.display().to_string() })?;
+        Ok(absolute.components().collect())
     }
 }
 
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     fn located(text: &str) -> String {
-        let base = Base { current: "/work".into(), home: Some("/home/ada".into()) };
+        let base = Base { current: Some("/srv/app".into()), home: Some("/home/ada".into()) };
         base.cache_url(text.as_ref())
             .map_or_else(|error| format!("{error:#}"), |url| url.to_string())
     }
@@ -95,9 +94,9 @@ mod tests {
     fn a_path_is_a_cache_file() {
         for (text, url) in [
             ("/tmp/a", "file:///tmp/a"),
-            ("a.haypile", "file:///work/a.haypile"),
-            ("./a", "file:///work/a"),
-            ("caches/a", "file:///work/caches/a"),
+            ("a.haypile", "file:///srv/app/a.haypile"),
+            ("./a", "file:///srv/app/a"),
+            ("caches/a", "file:///srv/app/caches/a"),
             ("~/a", "file:///home/ada/a"),
             ("/tmp/my cache, v2 + a->b:c", "file:///tmp/my%20cache%2C%20v2%20%2B%20a-%3Eb:c"),
         ] {
@@ -108,12 +107,12 @@ mod tests {
     #[test]
     fn a_short_url_takes_relative_paths() {
         for (text, url) in [
-            ("file:a.haypile", "file:///work/a.haypile"),
-            ("file:a.haypile,mode=ro", "file:///work/a.haypile?mode=ro"),
-            ("file:caches/a,size=1MiB", "file:///work/caches/a?size=1MiB"),
+            ("file:a.haypile", "file:///srv/app/a.haypile"),
+            ("file:a.haypile,mode=ro", "file:///srv/app/a.haypile?mode=ro"),
+            ("file:caches/a,size=1MiB", "file:///srv/app/caches/a?size=1MiB"),
             ("file:~/a", "file:///home/ada/a"),
-            ("file:../a", "file:///work/../a"),
-            ("memory:size=1MiB+file:a", "memory://?size=1MiB -> file:///work/a"),
+            ("file:../a", "file:///srv/app/../a"),
+            ("memory:size=1MiB+file:a", "memory://?size=1MiB -> file:///srv/app/a"),
             ("file:/tmp/a", "file:///tmp/a"),
             ("memory:", "memory://"),
             ("redis:127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
@@ -128,11 +127,22 @@ mod tests {
         assert_eq!(located("file://tmp/a"), "file://tmp/a");
     }
 
+    /// A file at the root would be another one than the user means.
+    #[test]
+    fn without_a_current_directory_a_relative_path_is_refused() {
+        let base = Base { current: None, home: None };
+        for text in ["./a", "file:a", "a.haypile", "~/a"] {
+            let error = base.cache_url(text.as_ref()).unwrap_err().to_string();
+            assert!(error.contains("is not absolute"), "{text}: {error}");
+        }
+        assert_eq!(base.cache_url("/tmp/a".as_ref()).unwrap().to_string(), "file:///tmp/a");
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_path_has_any_bytes() {
         use std::os::unix::ffi::OsStrExt;
-        let base = Base { current: "/work".into(), home: None };
+        let base = Base { current: Some("/srv/app".into()), home: None };
         let url = |bytes: &[u8]| base.cache_url(OsStr::from_bytes(bytes));
         assert_eq!(url(b"/tmp/\xFF").unwrap().to_string(), "file:///tmp/%FF");
         assert!(url(b"file:/tmp/\xFF").unwrap_err().to_string().contains("%XX"));
