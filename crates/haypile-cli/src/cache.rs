@@ -128,10 +128,7 @@ fn read_only(registry: &Registry, level: &Level) -> Result<Level, UrlError> {
 /// write.
 fn with_mode(registry: &Registry, level: &Level, mode: &str) -> Result<Level, UrlError> {
     let scheme = registry.schemes().find(|scheme| scheme.name == level.scheme());
-    let is_idle = |name: &str| {
-        let mut idle = scheme.iter().flat_map(|scheme| scheme.idle);
-        idle.any(|(option, other, value)| (*option, *other, *value) == (name, "mode", mode))
-    };
+    let is_idle = |name: &str| scheme.is_some_and(|scheme| scheme.is_idle(name, "mode", mode));
     let place = Level::new(level.scheme())?.with_server(level.server()).with_path(level.path())?;
     let options = level.options().filter(|(name, _)| !is_idle(name));
     let level = options

@@ -135,11 +135,10 @@ fn check_effect(
     scheme: &'static Scheme,
     given: &[(&'static OptionSpec, String)],
 ) -> Result<(), UrlError> {
-    let is_given = |other: &str, value: &str| {
-        given.iter().any(|(spec, text)| spec.name == other && text == value)
-    };
-    let idle = scheme.idle.iter().filter(|(option, _, _)| *option == name);
-    match idle.into_iter().find(|(_, other, value)| is_given(other, value)) {
+    let mut others = scheme.idle.iter().filter(|(_, other, value)| {
+        given.iter().any(|(spec, text)| spec.name == *other && text == value)
+    });
+    match others.find(|(option, ..)| *option == name) {
         Some((_, other, value)) => Err(UrlError::NoEffect { name, other, value }),
         None => Ok(()),
     }

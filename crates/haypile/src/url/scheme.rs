@@ -166,6 +166,11 @@ impl Scheme {
         self.options.iter().find(|option| option.name == name)
     }
 
+    /// Whether an option does nothing where another has this value.
+    pub fn is_idle(&self, option: &str, other: &str, value: &str) -> bool {
+        self.idle.contains(&(option, other, value))
+    }
+
     /// Returns the names of the options as a list, for messages.
     pub(super) fn allowed(&self) -> String {
         let names: Vec<&str> = self.options.iter().map(|option| option.name).collect();
