@@ -4,21 +4,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-/// Returns the program of an example, which lies next to the folder of this test's.
-fn example(name: &str) -> Command {
-    let test = std::env::current_exe().unwrap();
-    let program: PathBuf = test.parent().unwrap().with_file_name("examples").join(name);
-    Command::new(program)
-}
-
-fn output(mut command: Command) -> String {
-    let output = command.stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
+#[path = "../../haypile/tests/example/mod.rs"]
+mod example;
 
 /// Ends a server with its test.
 struct Server(Child);
@@ -32,13 +21,16 @@ impl Drop for Server {
 
 #[test]
 fn of_a_hundred_tasks_one_computes() {
-    assert_eq!(output(example("async_single_flight")), "100 tasks, computed 1 time\n");
+    assert_eq!(
+        example::output(&mut example::program("async_single_flight")),
+        "100 tasks, computed 1 time\n"
+    );
 }
 
 #[test]
 fn a_handler_makes_a_page_once() {
     let mut child =
-        example("axum_handler").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+        example::program("axum_handler").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
     let stdout = child.stdout.take().unwrap();
     let _server = Server(child);
     let mut line = String::new();

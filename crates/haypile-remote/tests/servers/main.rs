@@ -9,6 +9,8 @@ mod cluster;
 mod cluster_failure;
 mod commands;
 mod daemon;
+#[path = "../../../haypile/tests/example/mod.rs"]
+mod example;
 mod failure;
 mod false_cluster;
 mod false_node;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use haypile::{Cursor, Error, SetOptions, Store, Ttl, Version};
 
 use crate::daemon::{Daemon, Kind};
-use crate::{open, put, put_for};
+use crate::{example, open, put, put_for};
 
 fn start(options: &str) -> Option<(Daemon, Arc<dyn Store>)> {
     let daemon = Daemon::start(Kind::Redis)?;
@@ -30,16 +30,11 @@ pub(crate) fn keys(store: &dyn Store) -> BTreeSet<Vec<u8>> {
     }
 }
 
-/// `cargo test` builds the example, next to the folder of this test's program.
 #[test]
 fn the_example_reads_from_the_upper_level() {
     let Some(daemon) = Daemon::start(Kind::Redis) else { return };
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().with_file_name("examples").join("levels_over_redis");
-    let output =
-        std::process::Command::new(program).arg(daemon.url("timeout=30s")).output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed =
+        example::output(example::program("levels_over_redis").arg(daemon.url("timeout=30s")));
     assert_eq!(printed.lines().count(), 2, "{printed}");
     assert!(
         printed.starts_with("memory://?size=16MiB") && printed.contains(": 1000 hits\nredis+unix:"),
