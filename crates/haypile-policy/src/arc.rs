@@ -57,7 +57,7 @@ pub struct Arc<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> Arc<W, M> {
-    /// Empty queues for a cache of `capacity`.
+    /// Returns empty queues for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
             resident: Queues::new(),

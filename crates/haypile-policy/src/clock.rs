@@ -32,7 +32,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// An empty clock.
+    /// Returns an empty clock.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -19,7 +19,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

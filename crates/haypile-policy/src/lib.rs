@@ -20,8 +20,8 @@
 //! policy.on_insert(1, key(12));
 //! ```
 //!
-//! The rest of the crate are parts that the stores and the simulator share, so that a prediction and the store that it
-//! predicts cannot disagree: [`rules`], the hash [`table`], the [`slab`], and the format of a [`recording`].
+//! The stores and the simulator share the rest of the crate, so that a prediction and the store that it predicts cannot
+//! disagree: [`rules`], the hash [`table`], the [`slab`], and the format of a [`recording`].
 //!
 //! # The contract
 //!

@@ -107,7 +107,7 @@ pub struct Lirs<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> Lirs<W, M> {
-    /// Empty queues for a cache of `capacity`.
+    /// Returns empty queues for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
             nodes: M::Nodes::default(),

@@ -19,7 +19,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new() -> Self {
         Self { links: Links::new() }
     }

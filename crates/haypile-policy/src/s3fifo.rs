@@ -67,7 +67,7 @@ pub struct S3Fifo<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> S3Fifo<W, M> {
-    /// Empty queues for a cache of `capacity`.
+    /// Returns empty queues for a cache of `capacity`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -25,7 +25,7 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new() -> Self {
         Self { links: Links::new(), visited: Marks::default(), hand: None }
     }

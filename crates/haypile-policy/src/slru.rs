@@ -92,7 +92,7 @@ pub struct Slru<W, const EXCEEDS: bool> {
 }
 
 impl<W: Weights, const EXCEEDS: bool> Slru<W, EXCEEDS> {
-    /// Empty segments for a cache of `capacity`.
+    /// Returns empty segments for a cache of `capacity`.
     pub fn new(capacity: u64, config: Config) -> Self {
         let mut policy = Self {
             segments: Queues::new(),

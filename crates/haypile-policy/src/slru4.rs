@@ -47,7 +47,7 @@ pub struct Slru4<W> {
 }
 
 impl<W: Weights> Slru4<W> {
-    /// Empty segments for a cache of `capacity`.
+    /// Returns empty segments for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         Self {
             queues: Queues::new(),

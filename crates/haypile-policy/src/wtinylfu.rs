@@ -65,7 +65,7 @@ pub struct WTinyLfu<W: Weights, M: Memory> {
 }
 
 impl<W: Weights, M: Memory> WTinyLfu<W, M> {
-    /// Empty queues for a cache of `capacity`.
+    /// Returns empty queues for a cache of `capacity`.
     pub fn new(capacity: u64, spec: &PolicySpec) -> Self {
         let mut policy = Self {
             segments: Queues::new(),

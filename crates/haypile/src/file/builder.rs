@@ -1,6 +1,5 @@
 //! [`FileBuilder`], which opens the cache in a file.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,7 +109,7 @@ impl FileBuilder {
     ///
     /// Those of [`open`](Self::open).
     pub fn store(self) -> Result<Arc<dyn Store>, OpenError> {
-        let path = absolute(&self.path).map_err(|source| OpenError::Backend {
+        let path = std::path::absolute(&self.path).map_err(|source| OpenError::Backend {
             url: self.path.display().to_string(),
             source: source.into(),
         })?;
@@ -120,9 +119,4 @@ impl FileBuilder {
         }
         wrapped::open(&FileOpener, &level.resolve(&SCHEME)?, self.clock)
     }
-}
-
-fn absolute(path: &Path) -> io::Result<PathBuf> {
-    // An empty path would be the current directory.
-    std::path::absolute(path)
 }

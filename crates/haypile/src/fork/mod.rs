@@ -46,18 +46,18 @@ thread_local! {
 /// The gate at which forks wait for the threads that use caches: for bindings to languages whose programs fork.
 ///
 /// A forked child has one thread, and a copy of every lock as it was at that instant: a lock that another
-/// thread held stays locked in it. So a binding calls the engine behind a gate, [`enter`](Self::enter), and registers
-/// [`prepare`](Self::prepare), [`in_parent`](Self::in_parent) and [`in_child`](Self::in_child) with the system (`pthread_atfork`) or its interpreter. A fork
-/// then waits until no thread is behind the gate, and threads that arrive in the meantime wait for the fork.
-/// The engine's own threads go through the gate as well.
+/// thread held stays locked in it. So a binding calls the engine behind a gate, [`enter`](Self::enter), and
+/// registers [`prepare`](Self::prepare), [`in_parent`](Self::in_parent) and [`in_child`](Self::in_child) with the
+/// system (`pthread_atfork`) or its interpreter. A fork then waits until no thread is behind the gate, and threads
+/// that arrive in the meantime wait for the fork. The engine's own threads go through the gate as well.
 ///
 /// Both waits poll, because a lock here would have the same problem, and both have a bound, because a
 /// thread may itself hold something that the fork waits for, or wait for a server. If a thread was behind the
-/// gate at the instant of a fork all the same, the child knows it: [`is_usable`](Self::is_usable) is false for what was opened
-/// before, and the child must leave that alone, or open it again.
+/// gate at the instant of a fork all the same, the child knows it: [`is_usable`](Self::is_usable) is false for
+/// what was opened before, and the child must leave that alone, or open it again.
 ///
-/// A thread that computes a value is [`outside`](Self::outside) as far as a fork is concerned: it holds no lock of the
-/// engine.
+/// A thread that computes a value is [`outside`](Self::outside) as far as a fork is concerned: it holds no lock of
+/// the engine.
 ///
 /// A value of this type keeps the thread behind the gate until it is dropped.
 #[derive(Debug)]
