@@ -113,6 +113,32 @@ fn a_process_that_dies_is_relieved_at_once() {
     assert_eq!(value, b"mine");
 }
 
+/// A task waits as a thread does: for a process that dies, one that is stopped, and one that takes too long.
+#[test]
+fn a_task_takes_over_from_a_process_that_does_not_finish() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let mine = |key, wait: &str| {
+        let cache = open(&path, &format!("&compute_wait={wait}"));
+        let task = cache.get_or_compute_async(key, None, async || b"mine".to_vec());
+        pollster::block_on(task).expect("a value")
+    };
+    let dies = computing(&path, "dies");
+    let value = thread::scope(|scope| {
+        let waiting = scope.spawn(|| mine("dies", "1h"));
+        end(dies);
+        waiting.join().expect("no panic")
+    });
+    assert_eq!(value, b"mine");
+    let is_stopped = computing(&path, "is stopped");
+    kill_process(Pid::from_child(&is_stopped), Signal::STOP).expect("it is there");
+    assert_eq!(mine("is stopped", "1h"), b"mine");
+    end(is_stopped);
+    let goes_on = computing(&path, "goes on");
+    assert_eq!(mine("goes on", "300ms"), b"mine");
+    end(goes_on);
+}
+
 #[test]
 fn a_claim_may_end_in_another_thread_and_after_its_cache() {
     let directory = tempfile::tempdir().expect("a directory");
