@@ -19,6 +19,7 @@ mod describe;
 mod fork;
 mod hit;
 mod iterate;
+mod lease;
 mod many;
 mod pinned;
 mod pointer;
@@ -42,6 +43,7 @@ pub use describe::{
 };
 pub use hit::Hit;
 pub use iterate::{Keys, haypile_free_keys, haypile_list_keys, haypile_next_key};
+pub use lease::{Lease, haypile_get_lease, haypile_set_leased};
 pub use many::{
     Entry, HAYPILE_MODE_ADD, HAYPILE_MODE_CAS, HAYPILE_MODE_REPLACE, HAYPILE_MODE_SET, Key, Values,
     haypile_delete_many, haypile_free_values, haypile_get_many, haypile_set_many,

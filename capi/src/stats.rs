@@ -64,6 +64,9 @@ pub struct Stats {
     /// Connections to a server that were lost while entries were to change, and of which the server
     /// did not confirm that it had read them to their end. An older value can come back.
     pub unfenced: u64,
+    /// Writes under a lease that were refused, because the key had changed since or may have; those of
+    /// haypile_get_or_compute() among them.
+    pub revoked: u64,
 }
 
 impl Growing for Stats {
@@ -133,6 +136,7 @@ fn stats_of(stats: &engine::Stats) -> Stats {
         failed_reads: stats.failed_reads,
         refused_values: stats.refused_values,
         failed_refreshes: stats.failed_refreshes,
+        revoked: stats.revoked,
         loaded_entries: loading.entries,
         load_read_ns: loading.read_ns,
         load_check_ns: loading.check_ns,

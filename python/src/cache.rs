@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, Hit, OwnedPinned, SetOptions, Version, Writers};
-use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError};
+use engine::{Durability, Hit, Lease, OwnedPinned, SetOptions, Version, Writers};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
@@ -200,6 +200,45 @@ impl Cache {
         ttl: Lifetime,
     ) -> PyResult<bool> {
         let options = SetOptions::cas(Version::from_raw(version)).with_ttl(ttl.0);
+        self.write(py, &key, &value, options)
+    }
+
+    /// Grants a lease on a key: the right to store the value that you are about to ask for elsewhere, unless the key
+    /// changes in the meantime, in whatever process. It is 32 bytes, which another process may use:
+    ///
+    ///     if (user := cache.get("user:7")) is None:
+    ///         lease = cache.lease("user:7")
+    ///         user = ask_the_data_base()
+    ///         cache.set_leased("user:7", user, lease)
+    ///
+    /// It changes nothing and needs not be given back. `get_or_compute` takes leases by itself.
+    fn lease<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Bound<'py, PyBytes>> {
+        let lease = self.operate(py, 0, |cache| cache.lease(&key))?;
+        Ok(PyBytes::new(py, &lease.to_bytes()))
+    }
+
+    /// Writes a value under a lease; returns whether it did. It does not if the key was deleted or written since the
+    /// lease was granted, or may have been.
+    #[pyo3(
+        signature = (key, value, lease, ttl=Lifetime::OF_CACHE),
+        text_signature = "($self, key, value, lease, ttl=...)"
+    )]
+    fn set_leased(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        lease: &[u8],
+        ttl: Lifetime,
+    ) -> PyResult<bool> {
+        let lease = <[u8; Lease::BYTES]>::try_from(lease).map_err(|_| {
+            PyValueError::new_err(format!(
+                "a lease has {} bytes, as Cache.lease returns them, and not {}",
+                Lease::BYTES,
+                lease.len()
+            ))
+        })?;
+        let options = SetOptions::leased(Lease::from_bytes(lease)).with_ttl(ttl.0);
         self.write(py, &key, &value, options)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::compute::Computations;
 use crate::error::{Error, Result};
+use crate::lease::Lease;
 use crate::mutant;
 use crate::open::OpenError;
 use crate::pinned::Pinned;
@@ -11,7 +12,7 @@ use crate::registry::Registry;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Cursor, Durability, Store};
 use crate::ttl::Ttl;
-use crate::write::{SetOptions, Version, Written};
+use crate::write::{SetOptions, Version, WriteMode, Written};
 
 /// Positions of a store that one page of [`Cache::keys`] visits.
 const KEYS_PER_PAGE: usize = 256;
@@ -197,8 +198,36 @@ impl Cache {
         value: impl AsRef<[u8]>,
         options: SetOptions,
     ) -> Result<Written> {
-        self.computations.flights().note_change(key.as_ref());
-        self.store.set(key.as_ref(), value.as_ref(), &options)
+        let (key, flights) = (key.as_ref(), self.computations.flights());
+        let set = || self.store.set(key, value.as_ref(), &options);
+        if matches!(options.mode, WriteMode::Leased(_)) {
+            return flights.change_if(key, set, |written| written.is_stored());
+        }
+        flights.note_change(key);
+        set()
+    }
+
+    /// Grants a lease on `key`: the right to store the value that the caller is about to ask for elsewhere, unless the key
+    /// changes in the meantime. See [`Lease`].
+    ///
+    /// ```
+    /// # use haypile::{Cache, SetOptions, Written};
+    /// # let cache = Cache::open("memory:size=1MiB")?;
+    /// # let ask_the_data_base = || { cache.delete("user:7").unwrap(); "Ann" };
+    /// if cache.get("user:7")?.is_none() {
+    ///     let lease = cache.lease("user:7")?;
+    ///     let name = ask_the_data_base();
+    ///     // Another caller has changed the user since, and deleted the key: nothing is stored.
+    ///     assert_eq!(cache.write("user:7", name, SetOptions::leased(lease))?, Written::Revoked);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::lease`].
+    pub fn lease(&self, key: impl AsRef<[u8]>) -> Result<Lease> {
+        self.store.lease(key.as_ref())
     }
 
     /// Writes pairs of key and value, all under the same options, and returns the outcome of each:
@@ -240,7 +269,8 @@ impl Cache {
     /// Those of [`Store::delete_version`].
     pub fn delete_version(&self, key: impl AsRef<[u8]>, version: Version) -> Result<bool> {
         let key = key.as_ref();
-        self.computations.flights().delete_if(key, || self.store.delete_version(key, version))
+        let delete = || self.store.delete_version(key, version);
+        self.computations.flights().change_if(key, delete, |deleted| *deleted)
     }
 
     /// Deletes an entry if its value is still `expected`; returns whether it did. See
@@ -256,7 +286,7 @@ impl Cache {
     ) -> Result<bool> {
         let (key, expected) = (key.as_ref(), expected.as_ref());
         let delete = || self.store.compare_and_delete(key, expected);
-        self.computations.flights().delete_if(key, delete)
+        self.computations.flights().change_if(key, delete, |deleted| *deleted)
     }
 
     /// Deletes entries; returns for each key whether there was one. If one fails, the others are

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::compress::Compression;
 use crate::error::Result;
+use crate::lease::Lease;
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::store::{Claim, ClaimHolder, Cursor, Durability, Found, Hit, Limits, Page, Store};
@@ -109,6 +110,16 @@ pub trait Layer: fmt::Debug + Send + Sync {
     /// Implements [`Store::set_many`].
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         self.inner().set_many(entries)
+    }
+
+    /// Implements [`Store::lease`].
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        self.inner().lease(key)
+    }
+
+    /// Implements [`Store::check_lease`].
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        self.inner().check_lease(key, lease)
     }
 
     /// Implements [`Store::delete`].
@@ -254,6 +265,14 @@ impl<L: Layer> Store for L {
         options: &SetOptions,
     ) -> Result<Box<dyn Reservation + '_>> {
         Layer::reserve(self, key, value_bytes, options)
+    }
+
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        Layer::lease(self, key)
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        Layer::check_lease(self, key, lease)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::lease::Lease;
 use crate::open::{OpenError, Opener};
 use crate::stats::{Event, EventCounters, Stats};
 use crate::store::{Cursor, Durability, Hit, Limits, Page, Store, allocate, check_key};
@@ -74,7 +75,7 @@ impl Store for NoneStore {
         self.check(key)?;
         options.ttl.resolve(None)?;
         match options.mode {
-            WriteMode::Set | WriteMode::Add => {
+            WriteMode::Set | WriteMode::Add | WriteMode::Leased(_) => {
                 self.counters.add(Event::Set);
                 Ok(Written::Stored)
             }
@@ -96,6 +97,12 @@ impl Store for NoneStore {
         let mut buffer = allocate(self, value_bytes)?;
         buffer.resize(value_bytes, 0);
         Ok(Box::new(NoneReservation { store: self, key: key.into(), options: *options, buffer }))
+    }
+
+    /// One lease is as good as another: no value is ever read.
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        self.check(key)?;
+        Ok(Lease::from_bytes([0; Lease::BYTES]))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

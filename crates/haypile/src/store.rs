@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::compress::Compression;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::lease::Lease;
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
 use crate::ttl::Ttl;
@@ -119,6 +120,28 @@ pub trait Store: fmt::Debug + Send + Sync {
         value_bytes: usize,
         options: &SetOptions,
     ) -> Result<Box<dyn Reservation + '_>>;
+
+    /// Grants a lease on `key`, which a [`set`](Self::set) under [`WriteMode::Leased`](crate::WriteMode::Leased) needs.
+    /// It is neither a use to the policy nor a hit or miss in the statistics, and changes nothing: any number of callers may
+    /// have one. Whoever stores first revokes the leases of the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if the store cannot tell whether a key has changed.
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        let _ = key;
+        Err(Error::Unsupported { operation: "lease", store: self.describe() })
+    }
+
+    /// Returns whether a write under this lease would be accepted now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`lease`](Self::lease).
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        let _ = lease;
+        self.lease(key).map(|_| true)
+    }
 
     /// Deletes an entry; returns whether there was one.
     fn delete(&self, key: &[u8]) -> Result<bool>;

@@ -1,6 +1,7 @@
 //! Options and outcomes of writes.
 
 use crate::error::Result;
+use crate::lease::Lease;
 use crate::ttl::Ttl;
 
 /// Identifies one state of one entry: each write changes it, even one of the same bytes. Only the
@@ -33,6 +34,8 @@ pub enum WriteMode {
     Replace,
     /// Only if the entry is unchanged since this version was read.
     Cas(Version),
+    /// Only if the key has not changed since this lease was granted, whether it has an entry or not.
+    Leased(Lease),
 }
 
 /// Condition and TTL of a write.
@@ -73,6 +76,11 @@ impl SetOptions {
         Self { mode: WriteMode::Cas(version), ..Self::default() }
     }
 
+    /// Writes if the key has not changed since the lease was granted.
+    pub fn leased(lease: Lease) -> Self {
+        Self { mode: WriteMode::Leased(lease), ..Self::default() }
+    }
+
     /// Sets the TTL.
     #[must_use]
     pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
@@ -94,6 +102,8 @@ pub enum Written {
     Absent,
     /// `Cas` found another version.
     Changed,
+    /// The key has changed since the lease of `Leased` was granted, or may have.
+    Revoked,
 }
 
 impl Written {

@@ -13,7 +13,7 @@ use haypile::record::{RecordOptions, RecordingStore};
 use haypile::tier::{TierOptions, TieredStore};
 use haypile::url::CacheUrl;
 use haypile::{
-    Claim, ClaimHolder, Cursor, Durability, Error, Found, Hit, Layer, LevelStats, Limits,
+    Claim, ClaimHolder, Cursor, Durability, Error, Found, Hit, Layer, Lease, LevelStats, Limits,
     NoneStore, OwnedPinned, Page, Pinned, Reservation, SetOptions, Stats, Store, SystemClock, Ttl,
     Version, Writers, Written,
 };
@@ -66,6 +66,8 @@ noted! {
     fn get_in_place_verified(key: &[u8]) -> Result<Option<Pinned<'_>>>;
     fn set(key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
     fn reserve(key: &[u8], value_bytes: usize, options: &SetOptions) -> Result<Box<dyn Reservation + '_>>;
+    fn lease(key: &[u8]) -> Result<Lease>;
+    fn check_lease(key: &[u8], lease: Lease) -> Result<bool>;
     fn delete(key: &[u8]) -> Result<bool>;
     fn delete_version(key: &[u8], version: Version) -> Result<bool>;
     fn compare_and_delete(key: &[u8], expected: &[u8]) -> Result<bool>;
@@ -121,6 +123,8 @@ fn call(store: &dyn Store, method: &str) {
         "get_in_place_verified" => drop(store.get_in_place_verified(key)),
         "set" => _ = store.set(key, value, &options),
         "reserve" => drop(store.reserve(key, value.len(), &options)),
+        "lease" => _ = store.lease(key),
+        "check_lease" => _ = store.check_lease(key, Lease::from_bytes([0; Lease::BYTES])),
         "delete" => _ = store.delete(key),
         "delete_version" => _ = store.delete_version(key, Version::from_raw(1)),
         "compare_and_delete" => _ = store.compare_and_delete(key, value),

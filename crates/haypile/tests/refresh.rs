@@ -368,8 +368,8 @@ impl Model {
         }
         match self.compute(fails) {
             None => self.failed_refreshes += 1,
-            Some(next) if self.entry.is_some() => self.entry = Some((next, self.now)),
-            Some(_) => {}
+            // Even if the value that it replaces has expired by now: nothing has removed it.
+            Some(next) => self.entry = Some((next, self.now)),
         }
     }
 

@@ -8,9 +8,32 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions, Version};
+use haypile::{
+    Cache, ComputeError, Error, Freshness, Layer, Lease, ManualClock, Registry, SetOptions, Store,
+    Version,
+};
 
 const THREADS: usize = 16;
+
+/// A store without leases, such as one on a server: only what goes through its caches is noticed.
+#[derive(Debug)]
+struct WithoutLeases(Arc<dyn Store>);
+
+impl Layer for WithoutLeases {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    fn lease(&self, _: &[u8]) -> Result<Lease, Error> {
+        Err(Error::Unsupported { operation: "lease", store: self.describe() })
+    }
+}
+
+/// Caches of this URL, with leases and without.
+fn with_and_without_leases(registry: &Registry, url: &str) -> [Cache; 2] {
+    let open = || registry.open(url).unwrap();
+    [Cache::new(open()), Cache::new(Arc::new(WithoutLeases(open())))]
+}
 
 #[test]
 fn many_threads_compute_once() {
@@ -183,7 +206,12 @@ fn overtaken(cache: &Cache, ttl: Duration, then: impl FnOnce() + Send) {
 fn an_overtaken_computation_does_not_bring_back_what_was_removed() {
     let clock = Arc::new(ManualClock::new());
     let registry = Registry::new().with_clock(clock.clone());
-    let cache = Cache::new(registry.open("memory:compute_wait=1ms").unwrap());
+    for cache in with_and_without_leases(&registry, "memory:compute_wait=1ms") {
+        overtaken_and_removed(&cache, &clock);
+    }
+}
+
+fn overtaken_and_removed(cache: &Cache, clock: &ManualClock) {
     let ttl = Duration::from_mins(1);
     let expire = || clock.advance(Duration::from_secs(2));
     let delete = || assert!(cache.delete("key").unwrap());
@@ -200,13 +228,13 @@ fn an_overtaken_computation_does_not_bring_back_what_was_removed() {
     };
     let removals: [&(dyn Fn() + Sync); 5] = [&delete, &delete_many, &clear, &set, &commit];
     for (number, remove) in removals.into_iter().enumerate() {
-        overtaken(&cache, ttl, remove);
+        overtaken(cache, ttl, remove);
         assert_eq!(cache.get("key").unwrap(), None, "removal {number}");
     }
     // Of the values that were computed, an older one does not follow a newer one either.
-    overtaken(&cache, Duration::from_secs(1), expire);
+    overtaken(cache, Duration::from_secs(1), expire);
     assert_eq!(cache.get("key").unwrap(), None);
-    overtaken(&cache, ttl, || {});
+    overtaken(cache, ttl, || {});
     assert_eq!(cache.get("key").unwrap().unwrap(), b"next");
 }
 
@@ -253,7 +281,7 @@ fn a_value_that_is_set_during_the_computation_stays() {
 
 #[test]
 fn a_deletion_counts_if_its_condition_holds() {
-    let cache = Cache::open("memory:").unwrap();
+    let [_, cache] = with_and_without_leases(&Registry::new(), "memory:");
     let [kept, refused] = [b"another value".as_slice(), b"old"].map(|expected| {
         let computed = cache.get_or_compute(expected, None, || {
             // On the store, so that only the deletion can count.
@@ -291,7 +319,12 @@ fn a_value_that_is_set_during_a_refresh_stays() {
 
 #[test]
 fn a_value_that_was_deleted_during_the_computation_is_not_stored() {
-    let cache = Cache::open("memory:").unwrap();
+    for cache in with_and_without_leases(&Registry::new(), "memory:") {
+        deleted_during_a_computation(&cache);
+    }
+}
+
+fn deleted_during_a_computation(cache: &Cache) {
     let delete = || assert!(!cache.delete("key").unwrap());
     let delete_many = || assert!(!cache.delete_many(&["other", "key"])[1].as_ref().unwrap());
     let clear = || cache.clone().clear().unwrap();

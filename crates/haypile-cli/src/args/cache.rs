@@ -68,7 +68,9 @@ Exit status: 0 printed; 1 the key does not exist; 2 wrong arguments, or the cach
 
 Examples:
   haypile get file:/tmp/app.haypile user:7
-  haypile get file:/tmp/app.haypile logo > logo.png")]
+  haypile get file:/tmp/app.haypile logo > logo.png
+  haypile get file:/tmp/app.haypile user:7 --lease lease ||
+    haypile set file:/tmp/app.haypile user:7 \"$(ask_the_data_base)\" --lease lease")]
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) cache: Url,
@@ -79,6 +81,10 @@ pub(crate) struct Get {
     /// Print the key, the value and the remaining TTL as a line of a dump
     #[arg(long)]
     pub(crate) json: bool,
+    /// If the key does not exist, write a lease on it to this file: the right to set what you are about to compute,
+    /// unless anybody changes the key in the meantime
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lease: Option<PathBuf>,
 }
 
 /// Entry to write.
@@ -102,8 +108,8 @@ pub(crate) struct WriteArguments {
 #[command(after_help = "\
 Each command that changes a cache with persist= loads and saves the whole cache.
 
-Exit status: 0 written; 1 not written, because the key exists (--add) or does not (--replace);
-2 wrong arguments, the cache failed, or the value is too large for it.
+Exit status: 0 written; 1 not written, because the key exists (--add), does not (--replace), or may
+have changed since (--lease); 2 wrong arguments, the cache failed, or the value is too large for it.
 
 Examples:
   haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
@@ -115,8 +121,11 @@ pub(crate) struct Set {
     #[arg(long, conflicts_with = "replace")]
     pub(crate) add: bool,
     /// Write only if the key exists
-    #[arg(long)]
+    #[arg(long, conflicts_with = "lease")]
     pub(crate) replace: bool,
+    /// Write only if nobody has changed the key since `haypile get --lease` wrote this file
+    #[arg(long, value_name = "FILE", conflicts_with = "add")]
+    pub(crate) lease: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

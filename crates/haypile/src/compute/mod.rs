@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::flight::{Boarding, Computer, Leader, Need};
+use crate::lease::Lease;
 use crate::mutant;
 use crate::store::Hit;
 use crate::ttl::Ttl;
@@ -77,9 +78,10 @@ impl Cache {
     /// condition counts only if the condition holds. A child that was forked during the computation
     /// returns the value and does not store it.
     ///
-    /// Writes by another process or on the [`store`](Self::store) itself are detected by their
-    /// result: a value that is there when the computation ends stays. A deletion in such a way is
-    /// not detected, and the computed value is stored.
+    /// Changes by another process, or on the [`store`](Self::store) itself, count in the same way where the store has
+    /// leases, as `memory:`, `file:` and levels over these do: see [`Lease`]. Elsewhere, such as on servers, they are
+    /// detected by their result: a value that is there when the computation ends stays, but a deletion is not
+    /// detected, and the computed value is stored.
     ///
     /// # Errors
     ///
@@ -167,7 +169,7 @@ impl Cache {
         let Looked { landed, mut hit, mut value } = looked;
         let flights = self.computations.flights();
         let mut patience = Patience::new(self.store.compute_wait());
-        let flight = match flights.board(key, Need::of(hit), Computer::this_thread()) {
+        let flight = match self.board(key, Need::of(hit), Computer::this_thread()) {
             Boarding::Lead(leader) => leader,
             Boarding::Follow(_) if hit.is_some() => return Ok(value),
             Boarding::Follow(flight) => match self.follow(key, flight, &mut patience, poll)? {
@@ -190,9 +192,10 @@ impl Cache {
                 return Ok(value);
             }
         }
+        let terms = self.terms(&flight, key, hit);
         match compute() {
             Ok(next) => {
-                self.land(&flight, key, options, hit, &next);
+                self.land(&flight, key, options, terms, &next);
                 Ok(next)
             }
             // Read again, because the computation may have outlasted the value.
@@ -204,25 +207,56 @@ impl Cache {
         }
     }
 
-    /// Stores the computed value, in the place of `hit` if there was one, and hands it to all
-    /// waiting callers.
+    /// Boards a flight. If it computes a value of before a change of its key that the store knows of, by another process or
+    /// on the store itself, this caller leads the next one: it must not get what was true before its call.
+    fn board(&self, key: &[u8], need: Need, computer: Computer) -> Boarding {
+        let flights = self.computations.flights();
+        let mut boarding = flights.board(key, need, computer);
+        while let Boarding::Follow(flight) = &boarding
+            && !self.holds(key, flight.lease())
+        {
+            boarding = flights.overtake(key, flight, computer);
+        }
+        boarding
+    }
+
+    /// Returns whether nothing is seen that revokes a lease of the store.
+    fn holds(&self, key: &[u8], lease: Option<Lease>) -> bool {
+        let is_revoked = |lease| matches!(self.store.check_lease(key, lease), Ok(false));
+        !lease.is_some_and(is_revoked) || mutant::is_on("newcomers-join-what-is-revoked")
+    }
+
+    /// Returns the terms on which the value that is about to be computed will be stored, in the place of `hit` if there is
+    /// one. The store's own lease, if it has leases, is revoked by whoever changes the key.
+    fn terms(&self, flight: &Leader, key: &[u8], hit: Option<Hit>) -> Result<WriteMode> {
+        let lease = match self.store.lease(key) {
+            Ok(lease) if !mutant::is_on("computations-take-no-lease") => lease,
+            Ok(_) | Err(Error::Unsupported { .. }) => {
+                return Ok(match hit {
+                    None => WriteMode::Add,
+                    Some(_) if mutant::is_on("refresh-replaces-a-newer-value") => WriteMode::Set,
+                    Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        flight.set_lease(Some(lease));
+        Ok(WriteMode::Leased(lease))
+    }
+
+    /// Stores the computed value on these terms, and hands it to all waiting callers.
     fn land(
         &self,
         flight: &Leader,
         key: &[u8],
         options: SetOptions,
-        hit: Option<Hit>,
+        terms: Result<WriteMode>,
         value: &[u8],
     ) {
-        let mode = match hit {
-            None => WriteMode::Add,
-            Some(_) if mutant::is_on("refresh-replaces-a-newer-value") => WriteMode::Set,
-            Some(hit) => hit.version.map_or(WriteMode::Set, WriteMode::Cas),
-        };
-        let options = SetOptions { mode, ..options };
         flight.unless_changed(|| {
+            let set = |mode| self.store.set(key, value, &SetOptions { mode, ..options });
             // The caller gets the value even if it cannot be stored.
-            if let Err(error) = self.store.set(key, value, &options) {
+            if let Err(error) = terms.and_then(set) {
                 self.computations.counters().add_refused_value(&error);
             }
         });

@@ -11,7 +11,7 @@ use crate::flight::{Boarding, Computer, Follower, Leader, Need, Waited};
 use crate::mutant;
 use crate::store::{ClaimHolder, Hit};
 use crate::ttl::Ttl;
-use crate::write::SetOptions;
+use crate::write::{SetOptions, WriteMode};
 
 use super::patience::{NextStep, Patience};
 use super::wait::{AfterWait, Followed, Seen};
@@ -103,6 +103,8 @@ pub struct Computation {
     _claim: Option<OwnedClaim>,
     /// `None` if this caller has waited for too long, and computes for itself.
     leader: Option<Leader>,
+    /// The terms on which the value will be stored.
+    terms: Result<WriteMode>,
 }
 
 impl PendingCompute {
@@ -182,7 +184,10 @@ impl PendingCompute {
         let Call { cache, key, .. } = &self.call;
         match &self.stage {
             Stage::Begun => true,
-            Stage::Following(flight) => cache.computations.flights().is_joined(key, flight),
+            Stage::Following(flight) => {
+                cache.computations.flights().is_joined(key, flight)
+                    && cache.holds(key, flight.lease())
+            }
             Stage::Claiming(leader, _) => leader.is_current(),
         }
     }
@@ -205,7 +210,7 @@ impl PendingCompute {
         if self.is_fresh() {
             return Ok(Step::End(self.value()));
         }
-        Ok(match flights.board(key, Need::of(self.looked.hit), computer()) {
+        Ok(match cache.board(key, Need::of(self.looked.hit), computer()) {
             Boarding::Lead(leader) => Step::GoOn(Stage::Claiming(leader, None)),
             Boarding::Follow(_) if self.looked.hit.is_some() => Step::End(self.value()),
             Boarding::Follow(flight) => Step::GoOn(Stage::Following(flight)),
@@ -272,7 +277,12 @@ impl PendingCompute {
     fn computation(&mut self, claim: Option<OwnedClaim>, leader: Option<Leader>) -> Polled {
         let current = self.looked.hit.map(|hit| (hit, mem::take(&mut self.looked.value)));
         let call = self.call.clone();
-        Polled::Compute(Box::new(Computation { call, current, _claim: claim, leader }))
+        let hit = current.as_ref().map(|(hit, _)| *hit);
+        // Computed for its caller alone, the value is not stored.
+        let terms = leader
+            .as_ref()
+            .map_or(Ok(WriteMode::Add), |leader| call.cache.terms(leader, &call.key, hit));
+        Polled::Compute(Box::new(Computation { call, current, _claim: claim, leader, terms }))
     }
 }
 
@@ -288,15 +298,16 @@ impl Computation {
     /// Whether the key has not changed since the computation began. Otherwise the value belongs to those who wait
     /// already, and later callers compute again.
     pub fn is_current(&self) -> bool {
-        self.leader.as_ref().is_none_or(Leader::is_current)
+        let Call { cache, key, .. } = &self.call;
+        let is_current = |leader: &Leader| leader.is_current() && cache.holds(key, leader.lease());
+        self.leader.as_ref().is_none_or(is_current)
     }
 
     /// Stores the value, unless the key has changed since the computation began, and hands it to all who wait.
     pub fn store(self, value: &[u8]) {
         if let Some(leader) = &self.leader {
             let Call { cache, key, options, .. } = &self.call;
-            let hit = self.current.as_ref().map(|(hit, _)| *hit);
-            cache.land(leader, key, *options, hit, value);
+            cache.land(leader, key, *options, self.terms, value);
         }
     }
 

@@ -23,9 +23,9 @@ impl Cache {
     ///
     /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it for that time. A
     /// store that cannot report an entry's remaining life (see [`Hit::expires_in`]) serves it as
-    /// fresh until then. The next value replaces only the one that was served: if that was
-    /// overwritten, evicted or has expired in the meantime, the next value is returned and not
-    /// stored. A store without versions cannot tell, and replaces the value that is there.
+    /// fresh until then. The next value is stored under a lease: if the key was written or removed
+    /// while it was computed, it is returned and not stored. Without leases, it replaces only the one
+    /// that was served; a store without versions cannot tell, and replaces the value that is there.
     ///
     /// # Errors
     ///
@@ -193,8 +193,9 @@ impl Cache {
         if !flight.start() {
             return;
         }
+        let terms = self.terms(flight, key, hit);
         match compute() {
-            Ok(value) => self.land(flight, key, options, hit, &value),
+            Ok(value) => self.land(flight, key, options, terms, &value),
             Err(_) => self.computations.counters().add_failed_refresh(),
         }
     }

@@ -9,6 +9,7 @@ use crate::error::{Error, MAX_KEY_BYTES, Result};
 use crate::file::area::now::{Now, ms_of};
 use crate::file::area::{Area, Holder, Key, OpError};
 use crate::file::format::layout::SLOTS;
+use crate::file::format::record;
 use crate::file::operations::keys::keys_of;
 use crate::file::operations::name::FullKey;
 use crate::file::operations::read::{Lookup, Search, Seen};
@@ -81,6 +82,12 @@ impl Reader {
             return Err(self.too_long(key.len(), limit_bytes));
         }
         Ok(FullKey::new(self.namespace.as_deref(), key))
+    }
+
+    /// Returns the hash of the namespace, if there is one.
+    #[inline]
+    pub(in crate::file) fn namespace_hash<G: Ground>(&self, area: &Area<G>) -> Option<u64> {
+        self.namespace.as_ref().map(|namespace| record::namespace_hash(namespace, area.hash_seed))
     }
 
     // The errors are kept out of line: the text of a URL is much code, and callers are inlined.

@@ -7,13 +7,15 @@ use std::time::Duration;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::file::area::wait::Wait;
-use crate::file::area::{Area, Holder, Key};
+use crate::file::area::{Area, Holder, Key, OpError};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
 use crate::file::log::append::Appender;
 use crate::file::log::recycler::Recycler;
 use crate::file::operations::census::Census;
 use crate::file::operations::claims::ClaimKey;
+use crate::file::operations::leases::LeasedKey;
+use crate::file::operations::name::FullKey;
 use crate::file::operations::pin::{PINNED_FROM_BYTES, Pinning, Reading};
 use crate::file::operations::prefetch::prefetch_keys;
 use crate::file::operations::read::{Lookup, Search};
@@ -27,8 +29,10 @@ use crate::file::process::quiescence::{OperationGuard, OperationId};
 use crate::file::process::session::Session;
 use crate::file::process::sessions::{ClaimOutcome, Sessions};
 use crate::file::reader::Reader;
+use crate::lease::Lease;
 use crate::mutant;
 use crate::pinned::Pinned;
+use crate::removals::Since;
 use crate::stats::{Event, Stats};
 use crate::store::{
     COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate,
@@ -212,6 +216,7 @@ impl FileStore {
                 key,
                 value: text.as_bytes(),
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
+                namespace: None,
                 expiry: Expiry::Kept,
                 version: taken.version(area),
                 now: &self.reader.now(),
@@ -226,7 +231,9 @@ impl FileStore {
                     area.count(taken.owner.counting(), Event::CountMiss, 1);
                     return Ok(None);
                 }
-                Written::Exists | Written::Changed => self.again(&mut wait, area)?,
+                Written::Exists | Written::Changed | Written::Revoked => {
+                    self.again(&mut wait, area)?;
+                }
             }
         }
     }
@@ -242,12 +249,17 @@ impl FileStore {
             key,
             value,
             mode: options.mode,
+            namespace: self.reader.namespace_hash(area),
             expiry: Expiry::At(expires_ms),
             version: taken.version(area),
             now: &self.reader.now(),
         };
         let written = self.put(area, &mut taken, &mut write)?;
-        let event = if written.is_stored() { Event::Set } else { Event::Unmet };
+        let event = match written {
+            Written::Stored => Event::Set,
+            Written::Revoked => Event::Revoked,
+            Written::Exists | Written::Absent | Written::Changed => Event::Unmet,
+        };
         area.count(taken.owner.counting(), event, 1);
         Ok(written)
     }
@@ -288,6 +300,25 @@ impl FileStore {
             // It was written since, perhaps with an equal value.
         }
         Err(Error::Busy { store: self.describe(), process: None })
+    }
+
+    /// Looks at a key as one that computes its value, which needs an owner slot to store it.
+    fn with_leased<T>(
+        &self,
+        key: &[u8],
+        look: impl FnOnce(LeasedKey<'_, Mapped>) -> std::result::Result<T, OpError>,
+    ) -> Result<T> {
+        const OPERATION: &str = "lease";
+        let key = self.reader.key(key)?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, OPERATION)?;
+        let area = &session.area;
+        if session.owners.is_none() {
+            return Err(self.reads_only(OPERATION, session));
+        }
+        let key = key.hashed(area);
+        let leased = LeasedKey { area, key, namespace: self.reader.namespace_hash(area) };
+        look(leased).map_err(|stop| self.reader.stopped(stop))
     }
 
     /// Prefetches what operations on these keys read, [`TOGETHER`] of them at most. Where that cannot be,
@@ -351,6 +382,7 @@ impl FileStore {
                 key: *key,
                 value: &value,
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
+                namespace: None,
                 expiry: Expiry::At(expires_ms),
                 version: seen.version,
                 now: &self.reader.now(),
@@ -358,7 +390,9 @@ impl FileStore {
             match self.put(area, taken, &mut write)? {
                 Written::Stored => return Ok(true),
                 Written::Absent => return Ok(false),
-                Written::Exists | Written::Changed => self.again(&mut wait, area)?,
+                Written::Exists | Written::Changed | Written::Revoked => {
+                    self.again(&mut wait, area)?;
+                }
             }
         }
     }
@@ -497,6 +531,14 @@ impl Store for FileStore {
         Ok(Box::new(FileReservation { store: self, key: key.into(), options: *options, buffer }))
     }
 
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        self.with_leased(key, |leased| leased.grant())
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        self.with_leased(key, |leased| Ok(leased.look(lease)? == Since::Nothing))
+    }
+
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.remove(key, None)
     }
@@ -551,24 +593,22 @@ impl Store for FileStore {
         }
         let buckets = {
             let using = self.sessions.begin();
-            self.writing(&using, "clear")?.0.geometry.numbers.buckets
+            let (area, _taken) = self.writing(&using, "clear")?;
+            // Before any bucket: whoever stores a value there later sees it.
+            if let Some(hash) = self.reader.namespace_hash(area)
+                && !mutant::is_on("clearing-a-namespace-is-not-noted")
+            {
+                area.note_clearing(hash);
+            }
+            area.geometry.numbers.buckets
         };
         for bucket in 0..buckets {
-            let keys = {
-                let using = self.sessions.begin();
-                self.reader.keys_of(&self.session(&using, "clear")?.area, bucket)?
-            };
-            for key in keys {
-                let key = self.reader.key(&key)?;
-                let using = self.sessions.begin();
-                let (area, taken) = self.writing(&using, "clear")?;
-                let deleted = Writer::new(area, taken.owner).delete(
-                    &key.hashed(area),
-                    None,
-                    &self.reader.now(),
-                );
-                deleted.map_err(|stop| self.reader.stopped(stop))?;
-            }
+            let using = self.sessions.begin();
+            let (area, taken) = self.writing(&using, "clear")?;
+            let namespace = self.reader.namespace.as_deref();
+            let is_own = |key: &[u8], has_namespace| FullKey::is_of(namespace, key, has_namespace);
+            let cleared = Writer::new(area, taken.owner).clear_bucket(bucket, is_own);
+            cleared.map_err(|stop| self.reader.stopped(stop))?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::lease::Lease as StoreLease;
 use crate::mutant;
 use crate::process;
 use crate::store::Hit;
@@ -51,6 +52,8 @@ struct ComputedKey {
 #[derive(Debug)]
 struct Flight {
     state: Mutex<FlightState>,
+    /// The lease of the store under which the value will be stored, once it is computed.
+    lease: Mutex<Option<StoreLease>>,
     ended: Condvar,
     /// Tasks that follow.
     #[cfg(feature = "async")]
@@ -186,25 +189,26 @@ impl Flights {
         }
     }
 
-    /// Deletes a key under a condition, and notes the change if `delete` says that the condition held: it
+    /// Changes a key under a condition, and notes the change if the condition held, as `has_held` tells by the result: it
     /// has refused no value otherwise.
-    pub(crate) fn delete_if(
+    pub(crate) fn change_if<T>(
         &self,
         key: &[u8],
-        delete: impl FnOnce() -> Result<bool>,
-    ) -> Result<bool> {
+        change: impl FnOnce() -> Result<T>,
+        has_held: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
         if self.is_quiet() {
-            return delete();
+            return change();
         }
         let revocation = self.keys.lock().get(key).map(|key| key.leases.revocation());
-        let Some(revocation) = revocation else { return delete() };
-        let (deleted, has_changed) = revocation.perform_if(|| {
-            let deleted = delete();
+        let Some(revocation) = revocation else { return change() };
+        let (changed, has_changed) = revocation.perform_if(|| {
+            let changed = change();
             // One that fails may have had its effect.
-            let has_changed = !matches!(deleted, Ok(false))
-                && !mutant::is_on("deletion-under-a-condition-never-counts")
-                || mutant::is_on("deletion-without-effect-counts");
-            (deleted, has_changed)
+            let has_changed = changed.as_ref().map_or(true, has_held)
+                && !mutant::is_on("change-under-a-condition-never-counts")
+                || mutant::is_on("change-without-effect-counts");
+            (changed, has_changed)
         });
         if has_changed
             && let Some(computed) = self.keys.lock().get_mut(key)
@@ -212,7 +216,7 @@ impl Flights {
         {
             computed.end_joining();
         }
-        deleted
+        changed
     }
 
     /// Does the same as [`note_change`](Self::note_change) for every key.
@@ -301,6 +305,7 @@ impl Flight {
     fn new(state: FlightState) -> Self {
         Self {
             state: Mutex::new(state),
+            lease: Mutex::default(),
             ended: Condvar::new(),
             #[cfg(feature = "async")]
             tasks: Mutex::default(),
@@ -363,6 +368,18 @@ impl Leader {
         if self.is_own() || mutant::is_on("child-stores-what-its-parent-began") {
             self.lease.unless_revoked(store);
         }
+    }
+
+    /// Notes the lease of the store under which the value is computed from now on.
+    pub(crate) fn set_lease(&self, lease: Option<StoreLease>) {
+        if self.is_own() {
+            *self.flight.lease.lock() = lease;
+        }
+    }
+
+    /// Returns the lease of the store under which the value is computed.
+    pub(crate) fn lease(&self) -> Option<StoreLease> {
+        if self.is_own() { *self.flight.lease.lock() } else { None }
     }
 
     /// Whether the key has not changed since the flight began.
@@ -430,6 +447,11 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// Returns the lease of the store under which the value is computed, if it is.
+    pub(crate) fn lease(&self) -> Option<StoreLease> {
+        *self.flight.lease.lock()
+    }
+
     /// Has a task woken when the flight ends. Returns whether it has ended already.
     #[cfg(feature = "async")]
     pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {

@@ -9,6 +9,7 @@ use super::lock::{ReaderLine, WriteGuard};
 use super::record::{Draft, Record};
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy};
 use crate::error::{Error, Result};
+use crate::lease::Lease;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::Stats;
@@ -185,6 +186,19 @@ impl<P: Policy> Store for MemoryStore<P> {
         let draft = Draft::zeroed(fingerprint, key, value_bytes);
         let draft = draft.ok_or_else(|| self.out_of_memory(value_bytes))?;
         Ok(Box::new(MemoryReservation { store: self, draft, options: *options }))
+    }
+
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        let key = self.key(key)?;
+        let mut contents = self.write(self.shard_of(key.fingerprint))?;
+        let lease = contents.lease(key, &*self.clock, &self.pool);
+        drop(contents);
+        lease.map_err(|bytes| self.out_of_memory(bytes))
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        let key = self.key(key)?;
+        Ok(self.read(self.shard_of(key.fingerprint))?.is_kept(lease, key))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

@@ -126,7 +126,8 @@ impl RecordingStore {
 fn kind(mode: WriteMode) -> Kind {
     match mode {
         WriteMode::Set => Kind::Set,
-        WriteMode::Add => Kind::Add,
+        // What is computed after a miss, and perhaps refused.
+        WriteMode::Add | WriteMode::Leased(_) => Kind::Add,
         WriteMode::Replace => Kind::Replace,
         WriteMode::Cas(_) => Kind::Cas,
     }

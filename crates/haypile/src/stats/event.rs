@@ -153,6 +153,13 @@ macro_rules! for_each_event {
                     "haypile_failed_refreshes_total",
                     "Refreshes that failed while there was a value to serve.",
                 );
+            /// Writes under a lease that were refused, because the key had changed since or may have. Nothing
+            /// has changed by them.
+            Revoked revoked
+                alone(
+                    "haypile_revoked_total",
+                    "Writes under a lease that were refused, because the key may have changed since.",
+                );
         }
     };
 }

@@ -25,6 +25,7 @@ impl LevelStats {
     /// | `haypile_failed_reads_total` | counter | [`Stats::failed_reads`] |
     /// | `haypile_refused_values_total` | counter | [`Stats::refused_values`] |
     /// | `haypile_failed_refreshes_total` | counter | [`Stats::failed_refreshes`] |
+    /// | `haypile_revoked_total` | counter | [`Stats::revoked`] |
     /// | `haypile_entries` | gauge | [`Stats::entries`] |
     /// | `haypile_size_bytes` | gauge | [`Stats::bytes`] |
     /// | `haypile_capacity_bytes` | gauge | [`Stats::capacity_bytes`], where it is known |
@@ -178,6 +179,7 @@ mod tests {
             failed_reads: 18,
             refused_values: 19,
             failed_refreshes: 20,
+            revoked: 22,
             entries: 15,
             bytes: 16,
             capacity_bytes: Some(u64::from(u32::MAX)),
@@ -229,6 +231,7 @@ mod tests {
             ("haypile_failed_reads_total", "", 18),
             ("haypile_refused_values_total", "", 19),
             ("haypile_failed_refreshes_total", "", 20),
+            ("haypile_revoked_total", "", 22),
             ("haypile_entries", "", 15),
             ("haypile_size_bytes", "", 16),
             ("haypile_capacity_bytes", "", u32::MAX),

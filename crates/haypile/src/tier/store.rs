@@ -13,6 +13,7 @@ use super::flusher::Flusher;
 use super::levels::Levels;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::lease::Lease;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::stats::{LevelStats, Stats};
@@ -163,6 +164,20 @@ impl Store for TieredStore {
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
         self.levels.delete(key)
+    }
+
+    /// The lease of the last level: the others have copies of what is there.
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        if self.levels.queue().is_some() {
+            // What was accepted before would else revoke the lease when it is written.
+            let change = self.levels.change(key);
+            self.levels.settle(key, &change)?;
+        }
+        self.levels.lower.lease(key)
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        self.levels.lower.check_lease(key, lease)
     }
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {

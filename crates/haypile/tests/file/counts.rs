@@ -13,7 +13,8 @@ use crate::work;
 
 const VALUE_BYTES: usize = 1_000;
 /// Of an owner slot.
-const OWNER_SLOT_BYTES: u64 = 320;
+const OWNER_SLOT_BYTES: u64 = 384;
+const CLEARINGS_BYTES: u64 = 256 * 8;
 
 fn open(path: &Path, size: &str) -> Arc<dyn Store> {
     let url = format!("file://{}?size={size}", path.display());
@@ -33,10 +34,10 @@ fn live_tables(file: &File) -> (u64, usize) {
         file.read_exact_at(&mut bytes, at).expect("a header");
         u64::from(u32::from_le_bytes(bytes))
     };
-    let [owner_slots, claims, buckets, overflows, ghosts, segments, lanes] =
-        [48, 52, 56, 60, 64, 68, 88].map(number);
-    let all_lines = lanes + claims + buckets + overflows + ghosts + segments;
-    let start = 4096 + owner_slots * OWNER_SLOT_BYTES + 64 * all_lines;
+    let [owner_slots, claims, buckets, overflows, ghosts, segments, lanes, removals] =
+        [48, 52, 56, 60, 64, 68, 88, 92].map(number);
+    let all_lines = lanes + claims + removals + buckets + overflows + ghosts + segments;
+    let start = 4096 + owner_slots * OWNER_SLOT_BYTES + 64 * all_lines + CLEARINGS_BYTES;
     let table_bytes = (segments * 8).next_multiple_of(64);
     (start, usize::try_from(8 * table_bytes).expect("small"))
 }

@@ -33,6 +33,8 @@ pub(crate) const STEPS: &[(&str, &[u32])] = &[
     ("append.filled", &[1, 500, 4_000]),
     ("set.counted", &[1, 600, 4_000]),
     ("set.published", &[1, 600, 4_000]),
+    ("removal.counted", &[1, 50]),
+    ("removal.noted", &[1, 50]),
     ("delete.emptied", &[1, 50]),
     ("touch.raised", &[1, 10]),
     ("lane.taken", &[1, 2]),

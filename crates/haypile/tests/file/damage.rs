@@ -18,7 +18,8 @@ use crate::child;
 use crate::work::{self, Known, LARGE};
 
 const HEADER_BYTES: usize = 4096;
-const OWNER_SLOT_BYTES: usize = 320;
+const OWNER_SLOT_BYTES: usize = 384;
+const CLEARINGS_BYTES: usize = 256 * 8;
 const LIVE_TABLES: usize = 8;
 /// The bytes that the checksum of the header covers, and the checksum.
 const SEALED_BYTES: usize = 128;
@@ -122,19 +123,25 @@ impl Sample {
         self.number((88 - 48) / 4)
     }
 
+    /// The number of lines of removals.
+    fn removals(&self) -> usize {
+        self.number((92 - 48) / 4)
+    }
+
     fn lanes_at(&self) -> usize {
         HEADER_BYTES + self.number(0) * OWNER_SLOT_BYTES
     }
 
     fn table_at(&self) -> usize {
         let lines: usize = (1..5).map(|number| self.number(number)).sum();
-        self.lanes_at() + (self.lanes() + lines) * 64
+        self.lanes_at() + (self.lanes() + self.removals() + lines) * 64 + CLEARINGS_BYTES
     }
 
     /// Where overflow lines begin, and where they end.
     fn overflows(&self) -> Range<usize> {
         let before: usize = (1..3).map(|number| self.number(number)).sum();
-        let start = self.lanes_at() + (self.lanes() + before) * 64;
+        let lines = self.lanes() + self.removals() + before;
+        let start = self.lanes_at() + lines * 64 + CLEARINGS_BYTES;
         start..start + self.number(3) * 64
     }
 
@@ -218,7 +225,7 @@ fn what_is_no_file_of_ours_is_refused_in_words() {
         (vec![], "not a cache of Haypile"),
         (vec![0; 1 << 20], "not a cache of Haypile"),
         (garbage, "not a cache of Haypile"),
-        (newer, "version 4"),
+        (newer, "version 5"),
         (other_order, "another byte order"),
         (longer, "should have 1048576 bytes and has 1052672"),
     ] {

@@ -23,6 +23,7 @@ mod damage;
 mod failing;
 #[cfg(feature = "crash-points")]
 mod idle;
+mod leases;
 mod model;
 mod pins;
 mod processes;

@@ -6,6 +6,7 @@
 
 mod doubt;
 mod lanes;
+mod leases;
 mod memory;
 mod orders;
 mod owner_slots;
@@ -217,6 +218,7 @@ fn numbers() -> Numbers {
         owner_slots: 4,
         lanes: 2,
         claims: 1,
+        removals: 1,
         buckets: 1,
         overflows: 2,
         ghosts: 1,
@@ -365,7 +367,8 @@ fn write_alone(
         let version = area.ground.add(header::NEXT_VERSION, 1);
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
-        let write = Write { key, value, mode, expiry, version, now: &Now::at(1) };
+        let now = &Now::at(1);
+        let write = Write { key, value, mode, namespace: None, expiry, version, now };
         if let WriteOutcome::Written(written) = Writer::new(area, owner).write(&write)? {
             return Ok(written);
         }

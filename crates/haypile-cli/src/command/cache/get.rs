@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use super::lease;
 use crate::args::cache::Get;
 use crate::cache::OpenCache;
 use crate::{NEGATIVE, dump, output};
@@ -10,8 +11,15 @@ use crate::{NEGATIVE, dump, output};
 /// Prints a value.
 pub(crate) fn run(arguments: &Get) -> anyhow::Result<ExitCode> {
     let key = arguments.form.read(&arguments.key)?;
-    let cache = OpenCache::open_to_read(&arguments.cache)?;
+    // Only a store that is written to grants leases.
+    let cache = match arguments.lease {
+        None => OpenCache::open_to_read(&arguments.cache)?,
+        Some(_) => OpenCache::open(&arguments.cache)?,
+    };
     let value = cache.store().get_pinned(&key)?;
+    if let (None, Some(path)) = (&value, &arguments.lease) {
+        lease::write(path, cache.store().lease(&key)?)?;
+    }
     cache.end(false)?;
     let Some(value) = value else { return Ok(ExitCode::from(NEGATIVE)) };
     if arguments.json {

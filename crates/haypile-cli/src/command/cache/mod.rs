@@ -6,6 +6,7 @@ pub(crate) mod dump;
 pub(crate) mod get;
 pub(crate) mod incr;
 pub(crate) mod keys;
+mod lease;
 pub(crate) mod load;
 pub(crate) mod set;
 mod walk;

@@ -8,15 +8,17 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use haypile::{SetOptions, Store};
 
+use super::lease;
 use crate::NEGATIVE;
 use crate::args::cache::{Add, Set, WriteArguments};
 use crate::cache::OpenCache;
 
 /// Writes a value.
 pub(crate) fn run(arguments: &Set) -> anyhow::Result<ExitCode> {
-    let options = match (arguments.add, arguments.replace) {
-        (true, _) => SetOptions::add(),
-        (_, true) => SetOptions::replace(),
+    let options = match (arguments.add, arguments.replace, &arguments.lease) {
+        (true, ..) => SetOptions::add(),
+        (_, true, _) => SetOptions::replace(),
+        (_, _, Some(path)) => SetOptions::leased(lease::read(path)?),
         _ => SetOptions::set(),
     };
     write(&arguments.write, options)

@@ -21,6 +21,7 @@ use crate::file::format::record::{self, Head};
 use crate::file::format::segment::Live;
 use crate::file::format::slot::Token;
 use crate::file::platform::ground::Ground;
+use crate::mutant;
 use crate::stats::{Event, Stats};
 use crate::sync::Mutex;
 use entry::Entry;
@@ -140,6 +141,19 @@ impl<G: Ground> Area<G> {
     #[inline]
     pub(in crate::file) fn epoch(&self) -> u64 {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
+    }
+
+    /// Returns the number of clearings of a namespace. What was done before one of them is seen after this.
+    pub(in crate::file) fn clearings(&self, namespace: u64) -> u64 {
+        let order = mutant::order("clearings-counted", Ordering::Acquire);
+        self.ground.load(self.geometry.clearings_of(namespace), order)
+    }
+
+    /// Notes that a namespace is about to be cleared: before any of its buckets is locked for that, so that who stores a
+    /// value there later sees it.
+    pub(in crate::file) fn note_clearing(&self, namespace: u64) {
+        self.ground.fence(mutant::order("fence-before-a-clearing", Ordering::Release));
+        self.ground.add(self.geometry.clearings_of(namespace), 1);
     }
 
     /// Returns whether another file has the path, or this process has let go of this one: its words are zero

@@ -107,6 +107,16 @@ impl<G: Ground> Area<G> {
         self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
     }
 
+    /// Returns the hash of the key that a slot leads to, if there can be a record.
+    #[cold]
+    pub(in crate::file) fn hash_at(&self, slot: Slot) -> Result<Option<u64>, OpError> {
+        let record = self.segment_of(slot).and_then(|segment| self.record(slot, segment));
+        let Some(record) = record else { return Ok(None) };
+        let mut key = Vec::new();
+        self.copy_key(&record, &mut key)?;
+        Ok(Some(self.key(&key, record.head.has_namespace()).hash))
+    }
+
     /// Returns the record of a slot, if it is of this epoch.
     pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
         if slot.is_empty() {

@@ -8,9 +8,10 @@ use crate::file::format::layout::{Geometry, Numbers};
 /// The length of the header.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
 const LANES_AT: usize = 88;
+const REMOVALS_AT: usize = 92;
 const CHECKSUM_AT: usize = 120;
 
 /// Offsets of the words that change.
@@ -88,6 +89,7 @@ impl Header {
             owner_slots,
             lanes,
             claims,
+            removals,
             buckets,
             overflows,
             ghosts,
@@ -110,6 +112,7 @@ impl Header {
         }
         put(80, &self.created_ms.to_le_bytes());
         put(LANES_AT, &lanes.to_le_bytes());
+        put(REMOVALS_AT, &removals.to_le_bytes());
         put(word(STATE), &READY.to_le_bytes());
         // An epoch, a sequence number or a version of zero is of what was never written.
         for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
@@ -151,6 +154,7 @@ impl Header {
         let numbers = Numbers {
             owner_slots: number(0),
             lanes: u32_at(LANES_AT),
+            removals: u32_at(REMOVALS_AT),
             claims: number(1),
             buckets: number(2),
             overflows: number(3),
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
         let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
         assert_eq!(Header::decode(&page, 4096), Err(size));
-        for (version, error) in [(3, HeaderError::Older(3)), (5, HeaderError::Newer(5))] {
+        for (version, error) in [(4, HeaderError::Older(4)), (6, HeaderError::Newer(6))] {
             let mut other = page.clone();
             other[8] = version;
             assert!(error.to_string().contains("recreate=yes"), "{error}");

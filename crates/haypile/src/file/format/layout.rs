@@ -2,11 +2,12 @@
 
 use crate::file::format::header;
 use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
+use crate::removals;
 
 /// A line of the processor's cache, which regions are made of.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
 /// The length of an owner slot in bytes.
-pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 320;
+pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 384;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
 /// The slots of a bucket, and of an overflow line.
@@ -32,6 +33,12 @@ const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
 /// One of this number of segments is open at most, but one for each queue in small files.
 const SEGMENTS_PER_LANE: u64 = 16;
+/// A line of removals for each part of the file of this length: 0.8 % of the file.
+const BYTES_PER_REMOVALS: u64 = 8192;
+/// More lines of removals than this serve nobody.
+const MOST_REMOVALS: u64 = 1 << 20;
+/// The words that count clearings of namespaces.
+const CLEARINGS: u64 = 256;
 /// The tables of live counts.
 pub(in crate::file) const LIVE_TABLES: u32 = 8;
 /// The most segments: in larger files they are longer, for choosing one goes through all of them.
@@ -49,6 +56,7 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) owner_slots: u32,
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
+    pub(in crate::file) removals: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
     pub(in crate::file) ghosts: u32,
@@ -64,6 +72,8 @@ pub(in crate::file) struct Geometry {
     pub(in crate::file) owner_slots: u64,
     pub(in crate::file) lanes: u64,
     pub(in crate::file) claims: u64,
+    pub(in crate::file) removals: u64,
+    pub(in crate::file) clearings: u64,
     pub(in crate::file) index: u64,
     pub(in crate::file) overflow: u64,
     pub(in crate::file) ghosts: u64,
@@ -95,6 +105,7 @@ impl Geometry {
             owner_slots: count(owner_slots),
             lanes: count(lanes_for(file_bytes >> segment_log2)),
             claims: count(owner_slots / 4),
+            removals: count((file_bytes / BYTES_PER_REMOVALS).min(MOST_REMOVALS)),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
             ghosts: count((buckets / 3).max(2)),
@@ -117,7 +128,9 @@ impl Geometry {
         let owner_slots = header::BYTES;
         let lanes = after(owner_slots, numbers.owner_slots, OWNER_SLOT_BYTES);
         let claims = after(lanes, numbers.lanes, LINE_BYTES);
-        let index = after(claims, numbers.claims, LINE_BYTES);
+        let removals = after(claims, numbers.claims, LINE_BYTES);
+        let clearings = after(removals, numbers.removals, LINE_BYTES);
+        let index = clearings + CLEARINGS * 8;
         let overflow = after(index, numbers.buckets, LINE_BYTES);
         let ghosts = after(overflow, numbers.overflows, LINE_BYTES);
         let table = after(ghosts, numbers.ghosts, LINE_BYTES);
@@ -130,6 +143,8 @@ impl Geometry {
             owner_slots,
             lanes,
             claims,
+            removals,
+            clearings,
             index,
             overflow,
             ghosts,
@@ -145,6 +160,7 @@ impl Geometry {
         let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
             && numbers.claims > 0
+            && numbers.removals > 0
             && numbers.buckets > 0
             && numbers.overflows < u32::MAX
             && numbers.ghosts > 0
@@ -212,6 +228,18 @@ impl Geometry {
 
     pub(in crate::file) fn claim(&self, line: u32) -> u64 {
         self.claims + u64::from(line) * LINE_BYTES
+    }
+
+    /// Returns the line in which removals of a hash are noted.
+    #[inline]
+    pub(in crate::file) fn removals_of(&self, hash: u64) -> u64 {
+        let line = removals::line_of(hash, self.numbers.removals);
+        self.removals + u64::from(line) * LINE_BYTES
+    }
+
+    /// Returns the word that counts clearings of the namespace with this hash, and perhaps of others.
+    pub(in crate::file) fn clearings_of(&self, namespace: u64) -> u64 {
+        self.clearings + 8 * (namespace % CLEARINGS)
     }
 
     #[inline]
@@ -304,6 +332,7 @@ mod tests {
                 owner_slots: 1023,
                 lanes: 2,
                 claims: u32::MAX,
+                removals: u32::MAX,
                 buckets: u32::MAX,
                 overflows: u32::MAX - 1,
                 ghosts: u32::MAX,

@@ -153,6 +153,11 @@ pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
     }
 }
 
+/// Returns the hash of a namespace, which is none of a key.
+pub(in crate::file) fn namespace_hash(namespace: &str, seed: u64) -> u64 {
+    xxh3_64_with_seed(namespace.as_bytes(), seed.rotate_left(32) ^ 0x9E37_79B9_7F4A_7C15)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

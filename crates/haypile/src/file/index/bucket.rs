@@ -9,6 +9,7 @@ use crate::file::format::segment::Origin;
 use crate::file::format::slot::{LockWord, Slot, Token};
 use crate::file::index::chain::{MOST_LINES, slots_of_line};
 use crate::file::index::doubt::Meaning;
+use crate::file::index::removals::Removals;
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
 
@@ -63,6 +64,11 @@ impl Matches {
         };
         self.first = Some(first);
         self.others.extend(other);
+    }
+
+    /// Returns whether there is a slot of this epoch. Where readers find no entry, it leads to one that they cannot read.
+    pub(in crate::file) fn hides_something(&self) -> bool {
+        self.all().any(|found| !matches!(found.meaning, Meaning::Cleared))
     }
 
     pub(in crate::file) fn all(&self) -> impl DoubleEndedIterator<Item = &Found> {
@@ -230,6 +236,14 @@ impl<'a, G: Ground> Bucket<'a, G> {
             }
             self.put(found.at, Slot::EMPTY);
             crash::point("bucket.emptied");
+        }
+    }
+
+    /// Notes that a key of this bucket is about to be removed. Before its slot changes.
+    #[inline]
+    pub(in crate::file) fn note_removal(&mut self, hash: u64) {
+        if !mutant::is_on("removals-are-not-noted") {
+            Removals::of(self.area, hash).note();
         }
     }
 

@@ -3,3 +3,4 @@
 pub(in crate::file) mod bucket;
 pub(in crate::file) mod chain;
 pub(in crate::file) mod doubt;
+pub(in crate::file) mod removals;

@@ -239,6 +239,12 @@ impl<G: Ground> Recycler<'_, G> {
             let is_there = bucket.find_slot(candidate.slot).is_some();
             return Ok(if is_there { Dropped::Touched } else { Dropped::Before });
         }
+        if is_current
+            && bucket.find_slot(candidate.slot).is_some()
+            && !mutant::is_on("recycler-notes-no-removal")
+        {
+            bucket.note_removal(candidate.hash);
+        }
         if !bucket.drop_slots(candidate.slot)? {
             return Ok(Dropped::Before);
         }

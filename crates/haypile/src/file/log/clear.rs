@@ -1,12 +1,13 @@
 //! Clearing: everything that was written before becomes invisible at once.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use crate::file::crash;
 use crate::file::format::header;
 use crate::file::log::lane::{Lanes, LockedLane};
 use crate::file::log::recycler::Recycler;
-use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::file::platform::ground::Ground;
 use crate::mutant;
 
 impl<G: Ground> Recycler<'_, G> {
@@ -18,7 +19,8 @@ impl<G: Ground> Recycler<'_, G> {
         let next = epochs.iter().max().and_then(|latest| latest.checked_add(1));
         let next = next.or_else(|| (1..u64::MAX).find(|epoch| !epochs.contains(epoch)));
         let next = next.expect("there are more numbers than segments");
-        self.ground.store(header::EPOCH, next, IN_ORDER);
+        // Who sees it sees what its caller changed elsewhere before.
+        self.ground.store(header::EPOCH, next, mutant::order("epoch-raised", Ordering::Release));
         crash::point("clear.risen");
         if mutant::is_on("clear-leaves-the-lanes") {
             return;

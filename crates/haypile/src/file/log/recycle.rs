@@ -10,6 +10,7 @@ use crate::file::format::counter::Counter;
 use crate::file::format::segment::{MAIN, SegmentKind, State};
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::Bucket;
+use crate::file::index::removals::Removals;
 use crate::file::log::candidates::{AHEAD, Candidate, Dropped, Kept};
 use crate::file::log::ghosts::Ghosts;
 use crate::file::log::hazards::Hazards;
@@ -230,8 +231,11 @@ impl<G: Ground> Recycler<'_, G> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         for (number, candidate) in candidates.iter().enumerate() {
             self.note_progress_of(number);
-            if let Some(ahead) = candidates.get(number + AHEAD).filter(|_| may_evict_new) {
-                Ghosts::of(self).prefetch(ahead.hash);
+            if let Some(ahead) = candidates.get(number + AHEAD) {
+                Removals::of(self, ahead.hash).prefetch();
+                if may_evict_new {
+                    Ghosts::of(self).prefetch(ahead.hash);
+                }
             }
             let kept_frequency = match cause {
                 _ if !is_of_use(candidate) => None,

@@ -3,6 +3,7 @@
 pub(in crate::file) mod census;
 pub(in crate::file) mod claims;
 pub(in crate::file) mod keys;
+pub(in crate::file) mod leases;
 pub(in crate::file) mod name;
 pub(in crate::file) mod pin;
 pub(in crate::file) mod prefetch;

@@ -39,12 +39,20 @@ impl<'a> FullKey<'a> {
         match namespace {
             None => (!has_namespace).then_some(key),
             Some(_) if !has_namespace => None,
-            Some(namespace) => {
-                let (length, rest) = key.split_first()?;
-                let rest = (usize::from(*length) == namespace.len()).then_some(rest)?;
-                rest.strip_prefix(namespace.as_bytes()).map(<[u8]>::to_vec)
-            }
+            Some(namespace) => Self::without(namespace, &key).map(<[u8]>::to_vec),
         }
+    }
+
+    /// Returns whether the key of an entry is of this namespace, or of none.
+    pub(in crate::file) fn is_of(namespace: Option<&str>, key: &[u8], has_namespace: bool) -> bool {
+        namespace.is_some() == has_namespace
+            && namespace.is_none_or(|namespace| Self::without(namespace, key).is_some())
+    }
+
+    fn without<'k>(namespace: &str, key: &'k [u8]) -> Option<&'k [u8]> {
+        let (length, rest) = key.split_first()?;
+        let rest = (usize::from(*length) == namespace.len()).then_some(rest)?;
+        rest.strip_prefix(namespace.as_bytes())
     }
 }
 

@@ -16,10 +16,12 @@ use crate::file::index::doubt::Meaning;
 use crate::file::log::append::{Appended, Appender, Draft, expiry_word};
 use crate::file::log::ghosts::Ghosts;
 use crate::file::log::survey::queue_of;
+use crate::file::operations::leases::{KnownEntry, LeasedKey};
 use crate::file::operations::prefetch::{guess, prefetch_write};
 use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::mutant;
+use crate::removals::Since;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
 
@@ -38,6 +40,8 @@ pub(in crate::file) struct Write<'a> {
     pub(in crate::file) key: Key<'a>,
     pub(in crate::file) value: &'a [u8],
     pub(in crate::file) mode: WriteMode,
+    /// The hash of the key's namespace. Only leases need it.
+    pub(in crate::file) namespace: Option<u64>,
     pub(in crate::file) expiry: Expiry,
     /// Of the new entry. It is that of the entry it replaces where only the expiry changes.
     pub(in crate::file) version: u64,
@@ -82,6 +86,12 @@ impl<'a, G: Ground> Writer<'a, G> {
             None
         } else {
             let search = Lookup::new(area, &write.key).search(None)?;
+            if let WriteMode::Leased(lease) = write.mode {
+                let since = self.leased(write).look(lease)?;
+                if self.is_revoked(since) {
+                    return Ok(WriteOutcome::Written(Written::Revoked));
+                }
+            }
             let valid = match search {
                 Search::Found(seen) => Some(seen).filter(|seen| now.is_before(seen.expires_ms)),
                 Search::Nothing | Search::Damaged | Search::Contended => None,
@@ -111,6 +121,16 @@ impl<'a, G: Ground> Writer<'a, G> {
         } else {
             bucket.find_readable(&key, epoch)?
         };
+        if let WriteMode::Leased(lease) = write.mode {
+            let entry = match &readable {
+                Some(found) => KnownEntry::Version(found.record.head.version()),
+                None if found.hides_something() => KnownEntry::Unreadable,
+                None => KnownEntry::None,
+            };
+            if self.is_revoked(self.leased(write).since(lease, epoch, entry)) {
+                return Ok(WriteOutcome::Written(Written::Revoked));
+            }
+        }
         if let Some(found) = &readable
             && self.is_outrun(&found.record, version)
             && !write.keeps_version()
@@ -155,6 +175,19 @@ impl<'a, G: Ground> Writer<'a, G> {
         crash::point("set.published");
         drop(bucket);
         Ok(WriteOutcome::Written(Written::Stored))
+    }
+
+    /// Returns whether a lease is revoked, and counts those of which that is not known.
+    #[cold]
+    fn is_revoked(&self, since: Since) -> bool {
+        if since == Since::Unsure {
+            self.area().count(self.appender.owner.counting(), Counter::Unsure, 1);
+        }
+        since != Since::Nothing
+    }
+
+    fn leased(&self, write: &Write<'a>) -> LeasedKey<'a, G> {
+        LeasedKey { area: self.area(), key: write.key, namespace: write.namespace }
     }
 
     /// Returns whether a version is not above that of a record which was written under an earlier stamp, or
@@ -234,6 +267,9 @@ impl<'a, G: Ground> Writer<'a, G> {
             return Ok(at);
         }
         let (at, coldest) = bucket.coldest().ok_or(OpError::Full)?;
+        if let Some(hash) = self.area().hash_at(coldest)? {
+            bucket.note_removal(hash);
+        }
         bucket.drop_hidden(at, coldest)?;
         match self.area().live_record(coldest, self.area().epoch()) {
             Some(record) if !self.area().is_in_doubt(record.segment) => {
@@ -267,7 +303,9 @@ impl<'a, G: Ground> Writer<'a, G> {
         now: &Now<'_>,
     ) -> Result<bool, OpError> {
         let area = self.area();
-        if Lookup::new(area, key).search(None)? == Search::Nothing {
+        // Somebody may be computing the value of an absent key: only its bucket's lock orders the two.
+        let may_stay = version.is_some() || mutant::is_on("absent-keys-are-not-removed");
+        if may_stay && Lookup::new(area, key).search(None)? == Search::Nothing {
             return Ok(false);
         }
         let mut bucket = Bucket::lock(area, self.appender.owner, key.hash)?;
@@ -281,10 +319,44 @@ impl<'a, G: Ground> Writer<'a, G> {
         if let Some(found) = &entry {
             area.note_version(&found.record);
         }
+        if mutant::is_on("removal-noted-after-the-slot") {
+            bucket.empty(found.all());
+        }
+        bucket.note_removal(key.hash);
         bucket.empty(found.all());
         crash::point("delete.emptied");
         bucket.shrink();
         Ok(was_there)
+    }
+
+    /// Removes the entries of a bucket whose keys are chosen, by their bytes and whether these begin with a namespace. Expired
+    /// ones as well: a clock may be set back. Its lock is taken even if nothing is there, since that orders a value
+    /// that is stored concurrently before the removal, or after it has been noted.
+    pub(in crate::file) fn clear_bucket(
+        &self,
+        number: u32,
+        is_chosen: impl Fn(&[u8], bool) -> bool,
+    ) -> Result<(), OpError> {
+        let area = self.area();
+        let mut bucket = Bucket::lock_number(area, self.appender.owner, number)?;
+        let epoch = area.epoch();
+        let mut bytes = Vec::new();
+        for slot in area.slots_of(number) {
+            let Some(record) = area.live_record(slot, epoch) else { continue };
+            let has_namespace = record.head.has_namespace();
+            area.copy_key(&record, &mut bytes)?;
+            let key = area.key(&bytes, has_namespace);
+            // What a slot in doubt shows may be of another bucket.
+            if !is_chosen(&bytes, has_namespace) || area.geometry.bucket_of(key.hash) != number {
+                continue;
+            }
+            let found = bucket.find(&key, epoch)?;
+            bucket.note_removal(key.hash);
+            bucket.empty(found.all());
+            crash::point("clear.emptied");
+        }
+        bucket.shrink();
+        Ok(())
     }
 
     /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
@@ -329,7 +401,9 @@ fn judge(mode: WriteMode, version: Option<u64>) -> Written {
         (WriteMode::Add, Some(_)) => Written::Exists,
         (WriteMode::Replace | WriteMode::Cas(_), None) => Written::Absent,
         (WriteMode::Cas(wanted), Some(version)) if wanted.raw() != version => Written::Changed,
-        _ => Written::Stored,
+        // A lease is judged by what its holder knew of the key.
+        (WriteMode::Set | WriteMode::Replace | WriteMode::Cas(_) | WriteMode::Leased(_), _)
+        | (WriteMode::Add, None) => Written::Stored,
     }
 }
 

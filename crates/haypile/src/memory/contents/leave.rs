@@ -26,6 +26,7 @@ impl<P: Policy> Contents<P> {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;
         }
+        self.removals.note_clearing();
         let mut from = 0;
         while let Some(slot) = self.slab.next_taken(from) {
             self.policy.on_remove(slot);
@@ -104,6 +105,7 @@ impl<P: Policy> Contents<P> {
         self.left += 1;
         let record = self.slab.remove(slot);
         self.index.remove(spread(record.fingerprint()), slot);
+        self.removals.note(record.fingerprint());
         self.expiries.cancel(slot);
         self.release(record, pool);
     }

@@ -2,6 +2,7 @@
 
 mod budget;
 mod count;
+mod leases;
 mod leave;
 mod load;
 mod look;
@@ -19,6 +20,8 @@ use super::record::Record;
 use crate::clock::Clock;
 use crate::stats::{EventCounters, Stats};
 use crate::store::{Cursor, Page};
+
+use leases::Removals;
 
 pub(super) use count::Uncounted;
 pub(super) use load::{Kept, Load};
@@ -68,6 +71,7 @@ pub(super) struct Contents<P> {
     is_alone: bool,
     /// As in [`Options`].
     notes_time_from_s: Option<u64>,
+    removals: Removals,
     /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
     /// an older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
@@ -95,6 +99,7 @@ impl<P: Policy> Contents<P> {
             left: 0,
             is_alone,
             notes_time_from_s,
+            removals: Removals::default(),
             changed: None,
             loaded_in: 0,
             is_closed: false,
@@ -144,7 +149,10 @@ impl<P: Policy> Contents<P> {
 
     /// Returns the bytes allocated in addition to the records.
     pub(super) fn metadata_bytes(&self) -> usize {
-        self.policy.metadata_bytes() + self.slab.metadata_bytes() + self.index.memory_bytes()
+        self.policy.metadata_bytes()
+            + self.slab.metadata_bytes()
+            + self.index.memory_bytes()
+            + self.removals.metadata_bytes()
     }
 }
 

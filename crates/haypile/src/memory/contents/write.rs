@@ -77,6 +77,14 @@ impl<P: Policy> Contents<P> {
         pool: &Pool,
     ) -> Outcome {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
+        // Before an entry that has expired is removed: it may be what the lease knows.
+        if let WriteMode::Leased(lease) = write.mode
+            && !self.is_kept(lease, key_of(write.draft.record()))
+            && !mutant::is_on("memory-takes-any-lease")
+        {
+            self.counters.add_exclusive(Event::Revoked);
+            return Outcome::Written(Written::Revoked);
+        }
         self.sweep(now_ns, pool);
         let needs_victim = self.prefetch(&write.draft);
         let found = self.live(key_of(write.draft.record()), now_ns, pool);
@@ -89,7 +97,9 @@ impl<P: Policy> Contents<P> {
             (WriteMode::Cas(version), Some(slot)) => {
                 (self.slab.get(slot).version() != version.raw()).then_some(Written::Changed)
             }
-            _ => None,
+            (WriteMode::Set | WriteMode::Leased(_), _)
+            | (WriteMode::Add, None)
+            | (WriteMode::Replace, Some(_)) => None,
         };
         if let Some(unmet) = unmet {
             self.counters.add_exclusive(Event::Unmet);
@@ -103,10 +113,8 @@ impl<P: Policy> Contents<P> {
             match self.find_room(write.draft.record(), more, is_new, write.room, now_ns, pool) {
                 Ok(None) => {}
                 Ok(Some(wanted)) => {
-                    return Outcome::NeedsRoom(
-                        Write { room: Some(wanted.room), ..write },
-                        wanted.bytes,
-                    );
+                    let again = Write { room: Some(wanted.room), ..self.known_again(write) };
+                    return Outcome::NeedsRoom(again, wanted.bytes);
                 }
                 Err(declined) => {
                     self.note_write(&write);
@@ -140,6 +148,15 @@ impl<P: Policy> Contents<P> {
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
+    }
+
+    /// Returns a write that is tried again: a lease that was good knows that an entry which had expired was removed.
+    fn known_again(&self, write: Write) -> Write {
+        if !matches!(write.mode, WriteMode::Leased(_)) {
+            return write;
+        }
+        let lease = self.lease_again(key_of(write.draft.record()));
+        Write { mode: WriteMode::Leased(lease), ..write }
     }
 
     fn note_write(&mut self, write: &Write) {
@@ -195,6 +212,8 @@ impl<P: Policy> Contents<P> {
     /// before.
     pub(super) fn decline(&mut self, declined: Declined, budget_before: u64, pool: &Pool) {
         let Declined { newcomer, missing } = declined;
+        // Its value was accepted: an older one must not come after it.
+        self.removals.note(newcomer.fingerprint);
         self.policy.admit(newcomer, missing);
         self.give_up_overflow(pool);
         self.counters.add_exclusive(Event::Declined);
@@ -273,6 +292,7 @@ impl<P: Policy> Contents<P> {
                 continue;
             }
             if self.slab.is_empty() {
+                self.removals.note(fingerprint);
                 self.counters.add_exclusive(Event::Declined);
                 return;
             }
@@ -413,6 +433,10 @@ impl<P: Policy> Contents<P> {
         }
         let now_ns = self.now_ns(clock);
         let found = self.live(key, now_ns, pool);
+        if found.is_none() && !mutant::is_on("memory-absent-keys-are-not-removed") {
+            // Somebody may be computing it.
+            self.removals.note(key.fingerprint);
+        }
         self.delete_found(found, pool)
     }
 

@@ -1,0 +1,172 @@
+//! Leases: no value is stored that was computed before a removal of its key.
+
+use super::*;
+use crate::file::operations::leases::LeasedKey;
+
+/// A word that stands for a data base: processes read and change it by plain loads and stores.
+const DATA_BASE: u64 = header::ATTACHER;
+const OLD: u64 = 0;
+const NEW: u64 = 1;
+
+fn ask(area: &Area<Model>) -> u64 {
+    area.ground.load(DATA_BASE, Ordering::Relaxed)
+}
+
+fn change(area: &Area<Model>) {
+    area.ground.store(DATA_BASE, NEW, Ordering::Relaxed);
+}
+
+/// Takes a lease, asks the data base and stores its answer.
+fn compute(area: &Area<Model>, slot: u32, key: &[u8]) -> Written {
+    let leased = LeasedKey { area, key: area.key(key, false), namespace: None };
+    let lease = leased.grant().expect("it does not change all the time");
+    let answer = ask(area);
+    let written = set(area, slot, key, &answer.to_le_bytes(), WriteMode::Leased(lease));
+    written.expect("nobody is in the way for long")
+}
+
+fn is_old(area: &Area<Model>, key: &[u8]) -> bool {
+    get(area, key).is_some_and(|value| value == OLD.to_le_bytes())
+}
+
+/// Computers on two owner slots, and one that changes the data base and then removes the key by `remove`.
+fn race(remove: fn(&Area<Model>), others: fn(&Area<Model>)) {
+    check(
+        move || {
+            let area = area();
+            let computers = [0, 1].map(|slot| {
+                spawn(&area, move |area| {
+                    for _ in 0..2 {
+                        let _ = compute(area, slot, b"key");
+                    }
+                })
+            });
+            let other = spawn(&area, others);
+            let remover = spawn(&area, move |area| {
+                change(area);
+                remove(area);
+                assert!(!is_old(area, b"key"), "after the removal");
+            });
+            remover.join(&area);
+            assert!(!is_old(&area, b"key"), "later");
+            for computer in computers {
+                computer.join(&area);
+            }
+            other.join(&area);
+            assert!(!is_old(&area, b"key"), "at the end");
+        },
+        400,
+    );
+}
+
+#[test]
+fn a_deletion_is_not_undone() {
+    race(|area| _ = delete(area, 2, b"key"), |_| {});
+}
+
+#[test]
+fn a_clearing_is_not_undone() {
+    race(|area| clear(area, owner(2)), |_| {});
+}
+
+#[test]
+fn a_newer_value_is_not_replaced_after_it_was_deleted() {
+    race(
+        |area| {
+            let written = set(area, 2, b"key", &NEW.to_le_bytes(), WriteMode::Set);
+            assert_eq!(written, Ok(Written::Stored));
+            delete(area, 2, b"key");
+        },
+        |_| {},
+    );
+}
+
+#[test]
+fn a_newer_value_is_not_replaced_after_it_was_recycled() {
+    race(
+        |area| {
+            let written = set(area, 2, b"key", &NEW.to_le_bytes(), WriteMode::Set);
+            assert_eq!(written, Ok(Written::Stored));
+            let key = area.key(b"key", false);
+            let Ok(Search::Found(seen)) = Lookup::new(area, &key).search(None) else { return };
+            let recycler = Recycler::lock(area, owner(2)).expect("nobody is in the way for long");
+            // New entries get another segment, unless others have taken it.
+            let free = (0..area.geometry.numbers.segments).find(|segment| area.is_free(*segment));
+            let free = free.expect("few are used");
+            if recycler.begin(SMALL, free, 1) == Ok(true) {
+                appender(area, 2).name(SMALL, free).expect("nobody is in the way for long");
+            }
+            let choice = Choice { segment: seen.segment, cause: Cause::Room, most_bytes: 0 };
+            // It may be in use, or not there any more.
+            let _ = recycler.recycle(choice, 0, &mut Reserve::default(), 1);
+        },
+        |_| {},
+    );
+}
+
+/// All keys share one line: others' removals take the places of notes.
+#[test]
+fn removals_of_other_keys_do_not_hide_one() {
+    race(
+        |area| _ = delete(area, 2, b"key"),
+        |area| {
+            for number in 0..8_u8 {
+                delete(area, 3, &[number]);
+            }
+        },
+    );
+}
+
+#[test]
+fn removals_of_several_keys_at_once_are_all_noted() {
+    check(
+        || {
+            let area = area();
+            let before = LeasedKey { area: &area, key: area.key(b"key", false), namespace: None };
+            let lease = before.grant().expect("a lease");
+            let removers = [0, 1, 2].map(|slot: u8| {
+                spawn(&area, move |area| {
+                    for number in 0..2 {
+                        delete(area, slot.into(), &[slot, number]);
+                    }
+                    if slot == 0 {
+                        delete(area, 0, b"key");
+                        let written = set(area, 0, b"key", b"12345678", WriteMode::Leased(lease));
+                        assert_eq!(written, Ok(Written::Revoked));
+                    }
+                })
+            });
+            for remover in removers {
+                remover.join(&area);
+            }
+            let written = set(&area, 3, b"key", b"12345678", WriteMode::Leased(lease));
+            assert_eq!(written, Ok(Written::Revoked));
+        },
+        400,
+    );
+}
+
+/// Wherever a remover ends: what it has removed is not brought back.
+#[test]
+fn a_removal_that_is_cut_short_is_done_or_not() {
+    shuttle::check_random(
+        || {
+            for stores in 0..14 {
+                let area = area();
+                let stored = set(&area, 0, b"key", &OLD.to_le_bytes(), WriteMode::Set);
+                assert_eq!(stored, Ok(Written::Stored));
+                let key = area.key(b"key", false);
+                let leased = LeasedKey { area: &area, key, namespace: None };
+                let lease = leased.grant().expect("a lease");
+                area.ground.stores_left.store(stores, Ordering::SeqCst);
+                let _ = Writer::new(&area, owner(1)).delete(&key, None, &Now::at(1));
+                area.ground.stores_left.store(u64::MAX, Ordering::SeqCst);
+                die(&area, 1);
+                let is_removed = get(&area, b"key").is_none();
+                let written = set(&area, 0, b"key", b"12345678", WriteMode::Leased(lease));
+                assert!(!is_removed || written == Ok(Written::Revoked), "after {stores} stores");
+            }
+        },
+        1,
+    );
+}
