@@ -187,6 +187,13 @@ typedef struct haypile_limits {
     uint64_t capacity_bytes;
 } haypile_limits;
 
+// A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
+// shares the cache.
+typedef struct haypile_lease {
+    // Of no meaning to anybody but the cache.
+    uint8_t bytes[32];
+} haypile_lease;
+
 // One of several keys.
 typedef struct haypile_key {
     // The bytes of the key.
@@ -311,6 +318,9 @@ typedef struct haypile_stats {
     // Connections to a server that were lost while entries were to change, and of which the server
     // did not confirm that it had read them to their end. An older value can come back.
     uint64_t unfenced;
+    // Writes under a lease that were refused, because the key had changed since or may have; those of
+    // haypile_get_or_compute() among them.
+    uint64_t revoked;
 } haypile_stats;
 
 #ifdef __cplusplus
@@ -432,6 +442,32 @@ haypile_status haypile_next_key(struct haypile_keys *keys,
 
 // Ends an iteration. NULL is allowed.
 void haypile_free_keys(struct haypile_keys *keys);
+
+// Grants a lease on a key, for haypile_set_leased(). Take it after a miss, before you ask elsewhere for the value:
+//
+//     haypile_lease lease;
+//     if (haypile_get(cache, "user:7", 6, &value, &value_bytes) == HAYPILE_MISS) {
+//         haypile_get_lease(cache, "user:7", 6, &lease);
+//         ask_the_data_base(name, &name_bytes);
+//         haypile_set_leased(cache, "user:7", 6, name, name_bytes, HAYPILE_TTL_OF_CACHE, &lease);
+//     }
+//
+// A lease changes nothing and needs not be given back. haypile_get_or_compute() takes leases by itself.
+// HAYPILE_ERROR_UNSUPPORTED if the cache cannot tell whether a key has changed.
+haypile_status haypile_get_lease(const struct haypile_cache *cache,
+                                 const void *key,
+                                 size_t key_bytes,
+                                 struct haypile_lease *out_lease);
+
+// Writes a value under a lease. HAYPILE_NOT_STORED if anybody has deleted or written the key since the lease was
+// granted, in whatever process, or may have: nothing has changed then.
+haypile_status haypile_set_leased(const struct haypile_cache *cache,
+                                  const void *key,
+                                  size_t key_bytes,
+                                  const void *value,
+                                  size_t value_bytes,
+                                  int64_t ttl_ms,
+                                  const struct haypile_lease *lease);
 
 // Returns the values of `key_count` keys, in their order; haypile_values_at() reads them. An error
 // of any key ends the call, and haypile_last_error() names its index. A key without a value is not

@@ -1,0 +1,91 @@
+"""A value that was computed before a removal of its key is not stored, in whatever process the removal was."""
+
+import multiprocessing
+import os
+import tempfile
+import unittest
+
+import haypile
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def delete(url, key):
+    with haypile.open(url) as cache:
+        cache.delete(key)
+
+
+def clear(url, _):
+    with haypile.open(url) as cache:
+        cache.clear()
+
+
+class Leases(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.file = f"file:{os.path.join(directory.name, 'cache')},size=1MiB"
+
+    def each(self):
+        for url in ("memory:size=1MiB", self.file):
+            with self.subTest(url=url), haypile.open(url) as cache:
+                yield cache
+
+    def test_a_lease_is_revoked_by_a_change_of_its_key(self):
+        for cache in self.each():
+            lease = cache.lease("user:7")
+            self.assertIsInstance(lease, bytes)
+            self.assertEqual(len(lease), 32)
+            self.assertTrue(cache.set_leased("user:7", b"Ann", lease))
+            self.assertFalse(cache.set_leased("user:7", b"Bob", lease))
+            changes = (
+                lambda: cache.delete("user:7"),
+                lambda: cache.delete("user:7"),
+                lambda: cache.set("user:7", b"new"),
+                cache.clear,
+                lambda: cache.pop("user:7", None),
+            )
+            for change in changes:
+                lease = cache.lease("user:7")
+                change()
+                before = cache.get("user:7")
+                self.assertFalse(cache.set_leased("user:7", b"old", lease, ttl=60))
+                self.assertEqual(cache.get("user:7"), before)
+            self.assertEqual(cache.stats().revoked, 6)
+            self.assertTrue(cache.set_leased("user:7", b"Ann", cache.lease("user:7"), ttl=60))
+            self.assertTrue(0 < cache.ttl("user:7") <= 60)
+
+    def test_bytes_that_are_no_lease(self):
+        for cache in self.each():
+            with self.assertRaisesRegex(ValueError, "a lease has 32 bytes"):
+                cache.set_leased("key", b"value", b"short")
+            with self.assertRaises(TypeError):
+                cache.set_leased("key", b"value", "text")
+            self.assertFalse(cache.set_leased("key", b"value", bytes(32)))
+
+    def test_another_process_removes_during_a_computation(self):
+        for namespace in ("", ",namespace=spaced"):
+            for remove in (delete, clear):
+                url = self.file + namespace
+
+                def elsewhere():
+                    process = SPAWN.Process(target=remove, args=(url, "key"))
+                    process.start()
+                    process.join()
+                    self.assertEqual(process.exitcode, 0)
+
+                def compute():
+                    elsewhere()
+                    return b"old"
+
+                with self.subTest(remove=remove, url=url), haypile.open(url) as cache:
+                    self.assertEqual(cache.get_or_compute("key", 600, compute), b"old")
+                    self.assertIsNone(cache.get("key"))
+                    lease = cache.lease("key")
+                    elsewhere()
+                    self.assertFalse(cache.set_leased("key", b"old", lease))
+                    self.assertIsNone(cache.get("key"))
+
+
+if __name__ == "__main__":
+    unittest.main()
