@@ -588,3 +588,29 @@ fn a_command_that_reads_takes_the_url_of_those_that_write() {
     let copied = fail(&["get", &format!("{url},mode=copy"), "key"]);
     assert!(copied.contains("'size' has no effect with mode=copy"), "{copied}");
 }
+
+/// From a miss to the write, between two commands.
+#[test]
+fn a_lease_in_a_file_is_revoked_by_a_change_of_its_key() {
+    let dir = TempDir::new().unwrap();
+    let (url, lease) = (path_in(&dir, "app.haypile"), path_in(&dir, "lease"));
+    let url = format!("file:{url},size=1MiB");
+    let miss = || assert_eq!(status(&["get", &url, "key", "--lease", &lease]), NEGATIVE);
+    let set = |value| status(&["set", &url, "key", value, "--lease", &lease]);
+    miss();
+    assert_eq!((set("one"), set("two")), (0, NEGATIVE));
+    assert_eq!(print(&["get", &url, "key", "--lease", &lease]), "one");
+    assert_eq!(status(&["delete", &url, "key"]), 0);
+    miss();
+    assert_eq!(status(&["delete", &url, "key"]), NEGATIVE);
+    assert_eq!(set("old"), NEGATIVE);
+    miss();
+    assert_eq!(status(&["clear", &url]), 0);
+    assert_eq!(set("old"), NEGATIVE);
+
+    let error = fail(&["set", &url, "key", "value", "--lease", &path_in(&dir, "nowhere")]);
+    assert!(error.contains("the lease cannot be read from"), "{error}");
+    fs::write(&lease, "+1").unwrap();
+    let error = fail(&["set", &url, "key", "value", "--lease", &lease]);
+    assert!(error.contains("has no lease: 64 hexadecimal digits"), "{error}");
+}

@@ -1,7 +1,9 @@
 //! Leases: no value is stored that was computed before a removal of its key.
 
 use super::*;
+use crate::file::index::removals::Removals;
 use crate::file::operations::leases::LeasedKey;
+use crate::removals::Since;
 
 /// A word that stands for a data base: processes read and change it by plain loads and stores.
 const DATA_BASE: u64 = header::ATTACHER;
@@ -144,6 +146,73 @@ fn removals_of_several_keys_at_once_are_all_noted() {
         },
         400,
     );
+}
+
+/// A namespace is cleared in two steps, and its word is in no line of a key.
+#[test]
+fn the_clearing_of_a_namespace_is_not_undone() {
+    const NAMESPACE: u64 = 7;
+    let compute = |area: &Area<Model>, slot: u32| {
+        let key = area.key(b"key", false);
+        let leased = LeasedKey { area, key, namespace: Some(NAMESPACE) };
+        let lease = leased.grant().expect("it does not change all the time");
+        let value = ask(area).to_le_bytes();
+        let write = Write {
+            key,
+            value: &value,
+            mode: WriteMode::Leased(lease),
+            namespace: leased.namespace,
+            expiry: Expiry::At(FOREVER),
+            version: area.ground.add(header::NEXT_VERSION, 1),
+            now: &Now::at(1),
+        };
+        let _ =
+            Writer::new(area, owner(slot)).write(&write).expect("nobody is in the way for long");
+    };
+    check(
+        move || {
+            let area = area();
+            let computers = [0, 1].map(|slot| spawn(&area, move |area| compute(area, slot)));
+            let remover = spawn(&area, |area| {
+                change(area);
+                area.note_clearing(NAMESPACE);
+                let cleared = Writer::new(area, owner(2)).clear_bucket(0, |key, _| key == b"key");
+                cleared.expect("nobody is in the way for long");
+                assert!(!is_old(area, b"key"), "after the clearing");
+            });
+            remover.join(&area);
+            for computer in computers {
+                computer.join(&area);
+            }
+            assert!(!is_old(&area, b"key"), "at the end");
+        },
+        400,
+    );
+}
+
+/// The oldest note moves on, and then another takes the place of the key's: a look at the first before that, and at the
+/// second after it, would see an old note and none of the key.
+#[test]
+fn a_line_is_seen_as_it_was_at_one_moment() {
+    let test = || {
+        let area = area();
+        let hash = |number: u64| number * 0x1_0001;
+        let removals = |number| Removals::of(&area, hash(number));
+        removals(1).note();
+        let granted = removals(2).count();
+        for number in 2..8 {
+            removals(number).note();
+        }
+        let others = spawn(&area, move |area| {
+            for number in [1, 8] {
+                Removals::of(area, hash(number)).note();
+            }
+        });
+        assert_ne!(removals(2).since(granted), Since::Nothing);
+        others.join(&area);
+    };
+    shuttle::check_random(test, 1_000);
+    shuttle::check_pct(test, 3_000, 3);
 }
 
 /// Wherever a remover ends: what it has removed is not brought back.

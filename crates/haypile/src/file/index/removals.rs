@@ -59,7 +59,6 @@ impl<'a, G: Ground> Removals<'a, G> {
         }
         loop {
             // Read twice: at one moment, all of it was so. Numbers of notes only rise.
-            self.ground.fence(mutant::order("fence-between-removals", Ordering::Acquire));
             let again = self.read();
             if line.notes == again.notes || mutant::is_on("removals-are-read-once") {
                 return line.since(then, self.hash);
