@@ -8,6 +8,9 @@
 #![cfg(shuttle)]
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "support/without_leases.rs"]
+mod without_leases;
+
 use std::sync::{Arc, atomic};
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use haypile::{Cache, Cursor, Durability, ManualClock, SetOptions, Store};
 use haypile_policy::rules::memory::charge;
 use shuttle::sync::atomic::{AtomicU8, Ordering};
 use shuttle::thread;
+use without_leases::WithoutLeases;
 
 const ITERATIONS: usize = 2_000;
 
@@ -401,7 +405,8 @@ fn what_was_removed_does_not_come_back_by_computations_that_were_overtaken() {
         check(move || {
             let builder = MemoryBuilder::new(4 * charge(1, 600)).compute_wait(Duration::ZERO);
             let clock = Arc::new(ManualClock::new());
-            let cache = Cache::new(builder.clock(clock).store().unwrap());
+            let store = builder.clock(clock).store().unwrap();
+            let cache = Cache::new(Arc::new(WithoutLeases(store)));
             // Of what values are computed.
             let source = Arc::new(AtomicU8::new(1));
             let computing: Vec<_> = (0..2)

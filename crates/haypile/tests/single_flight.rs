@@ -2,32 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "support/without_leases.rs"]
+mod without_leases;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use haypile::{
-    Cache, ComputeError, Error, Freshness, Layer, Lease, ManualClock, Registry, SetOptions, Store,
-    Version,
-};
+use haypile::{Cache, ComputeError, Error, Freshness, ManualClock, Registry, SetOptions, Version};
+use without_leases::WithoutLeases;
 
 const THREADS: usize = 16;
-
-/// A store without leases, such as one on a server: only what goes through its caches is noticed.
-#[derive(Debug)]
-struct WithoutLeases(Arc<dyn Store>);
-
-impl Layer for WithoutLeases {
-    fn inner(&self) -> &dyn Store {
-        &*self.0
-    }
-
-    fn lease(&self, _: &[u8]) -> Result<Lease, Error> {
-        Err(Error::Unsupported { operation: "lease", store: self.describe() })
-    }
-}
 
 /// Caches of this URL, with leases and without.
 fn with_and_without_leases(registry: &Registry, url: &str) -> [Cache; 2] {
@@ -304,17 +291,19 @@ fn a_deletion_counts_if_its_condition_holds() {
 #[test]
 fn a_value_that_is_set_during_a_refresh_stays() {
     let clock = Arc::new(ManualClock::new());
-    let cache = Cache::new(Registry::new().with_clock(clock.clone()).open("memory:").unwrap());
-    let (fresh, stale) = (Duration::from_secs(10), Duration::from_secs(5));
-    let freshness = Freshness::new(fresh).with_stale(stale);
-    cache.get_or_refresh("key", freshness, || b"1".to_vec()).unwrap();
-    clock.advance(fresh);
-    let value = cache.get_or_refresh("key", freshness, || {
-        let _ = cache.store().set(b"key", b"3", &SetOptions::set()).unwrap();
-        b"2".to_vec()
-    });
-    assert_eq!(value.unwrap(), b"2");
-    assert_eq!(cache.get("key").unwrap().unwrap(), b"3");
+    let registry = Registry::new().with_clock(clock.clone());
+    for cache in with_and_without_leases(&registry, "memory:") {
+        let (fresh, stale) = (Duration::from_secs(10), Duration::from_secs(5));
+        let freshness = Freshness::new(fresh).with_stale(stale);
+        cache.get_or_refresh("key", freshness, || b"1".to_vec()).unwrap();
+        clock.advance(fresh);
+        let value = cache.get_or_refresh("key", freshness, || {
+            let _ = cache.store().set(b"key", b"3", &SetOptions::set()).unwrap();
+            b"2".to_vec()
+        });
+        assert_eq!(value.unwrap(), b"2");
+        assert_eq!(cache.get("key").unwrap().unwrap(), b"3");
+    }
 }
 
 #[test]

@@ -135,6 +135,9 @@ impl Ground for Model {
     }
 
     fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64> {
+        if !self.is_there() {
+            return Ok(());
+        }
         self.memory.exchange(word(at), old, new, exchange_orders()).map(|_| ())
     }
 
@@ -143,6 +146,7 @@ impl Ground for Model {
     }
 
     fn add(&self, at: u64, delta: u64) -> u64 {
+        let delta = if self.is_there() { delta } else { 0 };
         self.memory.change(word(at), Ordering::Relaxed, |value| value.wrapping_add(delta))
     }
 

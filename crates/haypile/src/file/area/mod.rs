@@ -143,10 +143,9 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Returns the number of clearings of a namespace. What was done before one of them is seen after this.
+    /// Returns the number of clearings of a namespace. What was done before one of them is seen after an acquire fence.
     pub(in crate::file) fn clearings(&self, namespace: u64) -> u64 {
-        let order = mutant::order("clearings-counted", Ordering::Acquire);
-        self.ground.load(self.geometry.clearings_of(namespace), order)
+        self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed)
     }
 
     /// Notes that a namespace is about to be cleared: before any of its buckets is locked for that, so that who stores a

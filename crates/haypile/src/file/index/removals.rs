@@ -22,9 +22,9 @@ impl<'a, G: Ground> Removals<'a, G> {
         Self { ground: &area.ground, at: area.geometry.removals_of(hash), hash }
     }
 
-    /// Returns the number of removals in the line. What was done before one of them is seen after this.
+    /// Returns the number of removals in the line. What was done before one of them is seen after an acquire fence.
     pub(in crate::file) fn count(&self) -> u64 {
-        self.ground.load(self.at, mutant::order("removals-counted", Ordering::Acquire))
+        self.ground.load(self.at, Ordering::Relaxed)
     }
 
     /// Notes that this key is about to be removed: under the lock of its bucket, and before its slot changes. After a death
