@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::Ttl;
+use engine::{Lease, Ttl};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -51,6 +51,25 @@ impl AsRef<[u8]> for Value {
             Self::Bytes(bytes) => bytes,
             Self::Copy(copy) => copy,
         }
+    }
+}
+
+/// A lease: the bytes that Cache.lease returns.
+pub(crate) struct LeaseArgument(pub(crate) Lease);
+
+impl<'py> FromPyObject<'_, 'py> for LeaseArgument {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let bytes: &[u8] = object.extract()?;
+        let lease = <[u8; Lease::BYTES]>::try_from(bytes).map_err(|_| {
+            PyValueError::new_err(format!(
+                "a lease has {} bytes, as Cache.lease returns them, and not {}",
+                Lease::BYTES,
+                bytes.len()
+            ))
+        })?;
+        Ok(Self(Lease::from_bytes(lease)))
     }
 }
 

@@ -3,16 +3,15 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
 #![expect(clippy::doc_markdown, reason = "docstrings are read in Python, as plain text")]
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Durability, Hit, Lease, OwnedPinned, SetOptions, Version, Writers};
-use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
+use engine::{Durability, Hit, OwnedPinned, SetOptions, Version, Writers};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 
-use crate::arguments::{Entries, KeyArgument, KeyArguments, Lifetime, Value};
+use crate::arguments::{Entries, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value};
 use crate::buffer;
 use crate::counter::count;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
@@ -22,6 +21,7 @@ use crate::keys::Keys;
 use crate::opened::{LONG_BYTES, Opened};
 use crate::pending::Pending;
 use crate::stats::Stats;
+use crate::url::url_of;
 use crate::view::View;
 
 /// Writes and removals by others between two attempts that are tolerated.
@@ -211,7 +211,7 @@ impl Cache {
     ///         user = ask_the_data_base()
     ///         cache.set_leased("user:7", user, lease)
     ///
-    /// It changes nothing and needs not be given back. `get_or_compute` takes leases by itself.
+    /// It needs not be given back. `get_or_compute` takes leases by itself.
     fn lease<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Bound<'py, PyBytes>> {
         let lease = self.operate(py, 0, |cache| cache.lease(&key))?;
         Ok(PyBytes::new(py, &lease.to_bytes()))
@@ -228,18 +228,10 @@ impl Cache {
         py: Python<'_>,
         key: KeyArgument,
         value: Value,
-        lease: &[u8],
+        lease: LeaseArgument,
         ttl: Lifetime,
     ) -> PyResult<bool> {
-        let lease = <[u8; Lease::BYTES]>::try_from(lease).map_err(|_| {
-            PyValueError::new_err(format!(
-                "a lease has {} bytes, as Cache.lease returns them, and not {}",
-                Lease::BYTES,
-                lease.len()
-            ))
-        })?;
-        let options = SetOptions::leased(Lease::from_bytes(lease)).with_ttl(ttl.0);
-        self.write(py, &key, &value, options)
+        self.write(py, &key, &value, SetOptions::leased(lease.0).with_ttl(ttl.0))
     }
 
     /// Returns the value of a key; writes `default` first if there is none. Of several callers, one
@@ -749,38 +741,6 @@ impl Cache {
     fn is_closed(&self) -> PyErr {
         Closed::new_err(format!("{} was closed; open it again", self.url))
     }
-}
-
-/// Returns the URL that was given: text, or the path of a file.
-fn url_of(url: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Ok(text) = url.cast::<PyString>() {
-        let text = text.to_str()?;
-        // Python's users expect `~` to be what it is in a shell.
-        let Some(rest) = text.strip_prefix("file:~/") else { return Ok(text.to_owned()) };
-        let home: String =
-            url.py().import("os.path")?.call_method1("expanduser", ("~",))?.extract()?;
-        return Ok(format!("file:{}/{rest}", escaped(&home)));
-    }
-    let path = url.py().import("os")?.call_method1("fspath", (url,)).map_err(|_| {
-        PyTypeError::new_err("a cache is named by its URL, a str, or by the path of a file")
-    })?;
-    let functions = url.py().import("os.path")?;
-    let path = functions.call_method1("expanduser", (path,))?;
-    // A URL of a file has an absolute path.
-    let path = functions.call_method1("abspath", (path,))?;
-    Ok(format!("file:{}", escaped(&path.extract::<String>()?)))
-}
-
-/// Escapes a path for a URL.
-fn escaped(path: &str) -> String {
-    path.bytes().fold(String::new(), |mut url, byte| {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
-            url.push(byte.into());
-        } else {
-            let _ = write!(url, "%{byte:02X}");
-        }
-        url
-    })
 }
 
 /// Removes an entry and returns its value, as one of all callers.

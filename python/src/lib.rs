@@ -24,6 +24,7 @@ mod object;
 mod opened;
 mod pending;
 mod stats;
+mod url;
 mod view;
 
 /// Returns the text of a URL, right or wrong, without what could be a password.

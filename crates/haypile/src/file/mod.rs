@@ -28,6 +28,7 @@ mod format;
 pub mod hooks;
 mod index;
 mod inspect;
+mod leases;
 mod log;
 #[cfg(all(test, shuttle))]
 #[path = "../../tests/model/mod.rs"]
@@ -37,6 +38,7 @@ mod operations;
 mod platform;
 mod process;
 mod reader;
+mod reservation;
 mod store;
 
 pub use builder::FileBuilder;

@@ -7,14 +7,13 @@ use std::time::Duration;
 use crate::compress::Compression;
 use crate::error::{Error, Result};
 use crate::file::area::wait::Wait;
-use crate::file::area::{Area, Holder, Key, OpError};
+use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
 use crate::file::log::append::Appender;
 use crate::file::log::recycler::Recycler;
 use crate::file::operations::census::Census;
 use crate::file::operations::claims::ClaimKey;
-use crate::file::operations::leases::LeasedKey;
 use crate::file::operations::name::FullKey;
 use crate::file::operations::pin::{PINNED_FROM_BYTES, Pinning, Reading};
 use crate::file::operations::prefetch::prefetch_keys;
@@ -29,10 +28,10 @@ use crate::file::process::quiescence::{OperationGuard, OperationId};
 use crate::file::process::session::Session;
 use crate::file::process::sessions::{ClaimOutcome, Sessions};
 use crate::file::reader::Reader;
+use crate::file::reservation::FileReservation;
 use crate::lease::Lease;
 use crate::mutant;
 use crate::pinned::Pinned;
-use crate::removals::Since;
 use crate::stats::{Event, Stats};
 use crate::store::{
     COMPARE_ATTEMPTS, Claim, ClaimHolder, Cursor, Durability, Hit, Limits, Page, Store, allocate,
@@ -53,8 +52,8 @@ const TOGETHER: usize = 16;
 /// promised when processes die, stop, or the power fails.
 #[derive(Debug)]
 pub(in crate::file) struct FileStore {
-    sessions: Sessions,
-    reader: Reader,
+    pub(in crate::file) sessions: Sessions,
+    pub(in crate::file) reader: Reader,
     ttl: Option<Duration>,
     compute_wait: Duration,
     /// Whether values that are read in place are verified, each once.
@@ -79,7 +78,7 @@ impl FileStore {
 
     #[expect(clippy::inline_always, reason = "what it is given and returns stays in registers")]
     #[inline(always)]
-    fn session<'a>(
+    pub(in crate::file) fn session<'a>(
         &'a self,
         using: &'a OperationGuard<'_>,
         operation: &'static str,
@@ -164,7 +163,7 @@ impl FileStore {
     }
 
     #[cold]
-    fn reads_only(&self, operation: &'static str, session: &Session) -> Error {
+    pub(in crate::file) fn reads_only(&self, operation: &'static str, session: &Session) -> Error {
         match session.why_it_only_reads(self.path()) {
             None => Error::Unsupported { operation, store: self.describe() },
             Some(reason) => self.backend(operation, reason),
@@ -238,7 +237,12 @@ impl FileStore {
         }
     }
 
-    fn write(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+    pub(in crate::file) fn write(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<Written> {
         let expires_ms = self.expires_ms(options.ttl)?;
         let key = self.reader.key(key)?;
         let using = self.sessions.begin();
@@ -300,25 +304,6 @@ impl FileStore {
             // It was written since, perhaps with an equal value.
         }
         Err(Error::Busy { store: self.describe(), process: None })
-    }
-
-    /// Looks at a key as one that computes its value, which needs an owner slot to store it.
-    fn with_leased<T>(
-        &self,
-        key: &[u8],
-        look: impl FnOnce(LeasedKey<'_, Mapped>) -> std::result::Result<T, OpError>,
-    ) -> Result<T> {
-        const OPERATION: &str = "lease";
-        let key = self.reader.key(key)?;
-        let using = self.sessions.begin();
-        let session = self.session(&using, OPERATION)?;
-        let area = &session.area;
-        if session.owners.is_none() {
-            return Err(self.reads_only(OPERATION, session));
-        }
-        let key = key.hashed(area);
-        let leased = LeasedKey { area, key, namespace: self.reader.namespace_hash(area) };
-        look(leased).map_err(|stop| self.reader.stopped(stop))
     }
 
     /// Prefetches what operations on these keys read, [`TOGETHER`] of them at most. Where that cannot be,
@@ -528,15 +513,15 @@ impl Store for FileStore {
         // Not in the file: what is there may not be borrowed, for others write to it.
         let mut buffer = allocate(self, value_bytes)?;
         buffer.resize(value_bytes, 0);
-        Ok(Box::new(FileReservation { store: self, key: key.into(), options: *options, buffer }))
+        Ok(Box::new(FileReservation::new(self, key, *options, buffer)))
     }
 
     fn lease(&self, key: &[u8]) -> Result<Lease> {
-        self.with_leased(key, |leased| leased.grant())
+        self.grant_lease(key)
     }
 
     fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        self.with_leased(key, |leased| Ok(leased.look(lease)? == Since::Nothing))
+        self.holds_lease(key, lease)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
@@ -809,22 +794,5 @@ impl FileStore {
             make::make_name_durable(self.path()).map_err(io_error)?;
         }
         Ok(())
-    }
-}
-
-struct FileReservation<'a> {
-    store: &'a FileStore,
-    key: Box<[u8]>,
-    options: SetOptions,
-    buffer: Vec<u8>,
-}
-
-impl Reservation for FileReservation<'_> {
-    fn buffer(&mut self) -> &mut [u8] {
-        &mut self.buffer
-    }
-
-    fn commit(self: Box<Self>) -> Result<Written> {
-        self.store.write(&self.key, &self.buffer, &self.options)
     }
 }

@@ -1,0 +1,40 @@
+//! Leases of a file's store.
+
+use crate::error::Result;
+use crate::file::area::OpError;
+use crate::file::operations::leases::LeasedKey;
+use crate::file::platform::mapped::Mapped;
+use crate::file::store::FileStore;
+use crate::lease::Lease;
+use crate::removals::Since;
+
+impl FileStore {
+    /// Implements [`Store::lease`](crate::Store::lease).
+    pub(in crate::file) fn grant_lease(&self, key: &[u8]) -> Result<Lease> {
+        self.with_leased(key, |leased| leased.grant())
+    }
+
+    /// Implements [`Store::check_lease`](crate::Store::check_lease).
+    pub(in crate::file) fn holds_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+        self.with_leased(key, |leased| Ok(leased.look(lease)? == Since::Nothing))
+    }
+
+    /// Looks at a key as one that computes its value, which needs an owner slot to store it.
+    fn with_leased<T>(
+        &self,
+        key: &[u8],
+        look: impl FnOnce(LeasedKey<'_, Mapped>) -> std::result::Result<T, OpError>,
+    ) -> Result<T> {
+        const OPERATION: &str = "lease";
+        let key = self.reader.key(key)?;
+        let using = self.sessions.begin();
+        let session = self.session(&using, OPERATION)?;
+        let area = &session.area;
+        if session.owners.is_none() {
+            return Err(self.reads_only(OPERATION, session));
+        }
+        let key = key.hashed(area);
+        let leased = LeasedKey { area, key, namespace: self.reader.namespace_hash(area) };
+        look(leased).map_err(|stop| self.reader.stopped(stop))
+    }
+}
