@@ -15,7 +15,7 @@ const PAGES: u64 = 40;
 /// Returns a body whose bytes are different everywhere, and from those of another mark.
 fn text(mark: char) -> String {
     let mut text = String::new();
-    for number in 0..120_000 {
+    for number in 0..100_000 {
         let _ = write!(text, "{number:07}{mark}");
     }
     text

@@ -15,8 +15,7 @@ use std::convert::Infallible;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::flight::{Boarding, Computer, Leader, Need};
-use crate::lease::Lease;
+use crate::flight::{Boarding, Computer, Leader, Need, Stage};
 use crate::mutant;
 use crate::store::Hit;
 use crate::ttl::Ttl;
@@ -207,23 +206,32 @@ impl Cache {
         }
     }
 
-    /// Boards a flight. If it computes a value of before a change of its key that the store knows of, by another process or
-    /// on the store itself, this caller leads the next one: it must not get what was true before its call.
+    /// Boards a flight. If its value is of before a change of its key that the store knows of, by another process or on the
+    /// store itself, this caller leads the next one: it must not get what was true before its call.
     fn board(&self, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let flights = self.computations.flights();
         let mut boarding = flights.board(key, need, computer);
         while let Boarding::Follow(flight) = &boarding
-            && !self.holds(key, flight.lease())
+            && need == Need::Now
         {
-            boarding = flights.overtake(key, flight, computer);
+            boarding = match flight.stage() {
+                // The value may be removed as soon as it is stored: it is read from the store.
+                Stage::Storing if !mutant::is_on("newcomers-join-what-is-stored") => {
+                    flights.await_end(key, flight);
+                    flights.board(key, need, computer)
+                }
+                stage if !self.holds(key, stage) => flights.overtake(key, flight, computer),
+                _ => break,
+            };
         }
         boarding
     }
 
-    /// Returns whether nothing is seen that revokes a lease of the store.
-    fn holds(&self, key: &[u8], lease: Option<Lease>) -> bool {
-        let is_revoked = |lease| matches!(self.store.check_lease(key, lease), Ok(false));
-        !lease.is_some_and(is_revoked) || mutant::is_on("newcomers-join-what-is-revoked")
+    /// Returns whether nothing is seen that revokes the lease of a flight.
+    fn holds(&self, key: &[u8], stage: Stage) -> bool {
+        let Stage::Leased(lease) = stage else { return true };
+        !matches!(self.store.check_lease(key, lease), Ok(false))
+            || mutant::is_on("newcomers-join-what-is-revoked")
     }
 
     /// Returns the terms on which the value that is about to be computed will be stored, in the place of `hit` if there is
@@ -240,7 +248,7 @@ impl Cache {
             }
             Err(error) => return Err(error),
         };
-        flight.set_lease(Some(lease));
+        flight.set_stage(Stage::Leased(lease));
         Ok(WriteMode::Leased(lease))
     }
 
@@ -254,6 +262,9 @@ impl Cache {
         value: &[u8],
     ) {
         flight.unless_changed(|| {
+            if let Ok(WriteMode::Leased(_)) = terms {
+                flight.set_stage(Stage::Storing);
+            }
             let set = |mode| self.store.set(key, value, &SetOptions { mode, ..options });
             // The caller gets the value even if it cannot be stored.
             if let Err(error) = terms.and_then(set) {

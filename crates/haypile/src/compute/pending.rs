@@ -186,7 +186,7 @@ impl PendingCompute {
             Stage::Begun => true,
             Stage::Following(flight) => {
                 cache.computations.flights().is_joined(key, flight)
-                    && cache.holds(key, flight.lease())
+                    && cache.holds(key, flight.stage())
             }
             Stage::Claiming(leader, _) => leader.is_current(),
         }
@@ -299,7 +299,7 @@ impl Computation {
     /// already, and later callers compute again.
     pub fn is_current(&self) -> bool {
         let Call { cache, key, .. } = &self.call;
-        let is_current = |leader: &Leader| leader.is_current() && cache.holds(key, leader.lease());
+        let is_current = |leader: &Leader| leader.is_current() && cache.holds(key, leader.stage());
         self.leader.as_ref().is_none_or(is_current)
     }
 

@@ -68,6 +68,9 @@ pub struct FileStat {
     /// Entries that were evicted because their bucket of the index was full: `entry_size=` was too
     /// large.
     pub crowded: u64,
+    /// Values under a lease that were refused though nothing shows that their keys had changed: there were too many
+    /// removals of other keys. `stats.revoked` counts them as well.
+    pub unsure: u64,
     /// Whether the whole index has been swept since the last reboot: until then, values are verified
     /// when they are read.
     pub is_swept: bool,
@@ -169,6 +172,7 @@ fn stat_of<G: Ground>(area: &Area<G>, header: &Header, exposed_to: Option<u32>) 
         recoveries: counted.of(Counter::Recoveries),
         deaths: area.ground.load(header::DEATHS, Ordering::Relaxed),
         crowded: counted.of(Counter::Crowded),
+        unsure: counted.of(Counter::Unsure),
         is_swept: area.is_swept_for_all(),
         compression: header.compression.map(Compression::from),
         exposed_to,

@@ -52,8 +52,8 @@ struct ComputedKey {
 #[derive(Debug)]
 struct Flight {
     state: Mutex<FlightState>,
-    /// The lease of the store under which the value will be stored, once it is computed.
-    lease: Mutex<Option<StoreLease>>,
+    /// The progress as far as the store is concerned.
+    stage: Mutex<Stage>,
     ended: Condvar,
     /// Tasks that follow.
     #[cfg(feature = "async")]
@@ -69,6 +69,18 @@ enum FlightState {
     Landed(Arc<[u8]>),
     /// The computation failed or panicked, or was queued and has been overtaken.
     Abandoned,
+}
+
+/// The progress of a flight as far as the store is concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Stage {
+    /// No lease of the store is held: none yet, or the store has none.
+    #[default]
+    Free,
+    /// The value is computed under this lease of the store.
+    Leased(StoreLease),
+    /// The value is being stored under its lease, which ends the lease.
+    Storing,
 }
 
 /// The caller that computes a value.
@@ -238,6 +250,15 @@ impl Flights {
         flight.is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
     }
 
+    /// Waits until a flight that is being stored has ended, which takes as long as an operation of the store.
+    pub(crate) fn await_end(&self, key: &[u8], follower: &Follower) {
+        while self.is_joined(key, follower) {
+            let state = follower.flight.state.lock();
+            let soon = Instant::now().checked_add(Duration::from_millis(1));
+            drop(follower.flight.ended.wait_until(state, soon));
+        }
+    }
+
     /// Returns the number of landed flights of `key`; it may include those of other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
@@ -305,7 +326,7 @@ impl Flight {
     fn new(state: FlightState) -> Self {
         Self {
             state: Mutex::new(state),
-            lease: Mutex::default(),
+            stage: Mutex::default(),
             ended: Condvar::new(),
             #[cfg(feature = "async")]
             tasks: Mutex::default(),
@@ -370,16 +391,16 @@ impl Leader {
         }
     }
 
-    /// Notes the lease of the store under which the value is computed from now on.
-    pub(crate) fn set_lease(&self, lease: Option<StoreLease>) {
+    /// Notes the progress as far as the store is concerned.
+    pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
-            *self.flight.lease.lock() = lease;
+            *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns the lease of the store under which the value is computed.
-    pub(crate) fn lease(&self) -> Option<StoreLease> {
-        if self.is_own() { *self.flight.lease.lock() } else { None }
+    /// Returns the progress as far as the store is concerned.
+    pub(crate) fn stage(&self) -> Stage {
+        if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
 
     /// Whether the key has not changed since the flight began.
@@ -447,9 +468,9 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns the lease of the store under which the value is computed, if it is.
-    pub(crate) fn lease(&self) -> Option<StoreLease> {
-        *self.flight.lease.lock()
+    /// Returns the progress as far as the store is concerned.
+    pub(crate) fn stage(&self) -> Stage {
+        *self.flight.stage.lock()
     }
 
     /// Has a task woken when the flight ends. Returns whether it has ended already.

@@ -11,7 +11,7 @@ use crate::args::file::Stat;
 use crate::output;
 
 /// The events whose counts are shown.
-const EVENTS: [Event; 7] = [
+const EVENTS: [Event; 8] = [
     Event::Hit,
     Event::Miss,
     Event::Set,
@@ -19,6 +19,7 @@ const EVENTS: [Event; 7] = [
     Event::Eviction,
     Event::Expired,
     Event::Corrupt,
+    Event::Revoked,
 ];
 
 const VERIFIED: &str = "each value on every read, until the sweep after a reboot ends";
@@ -101,6 +102,12 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     ];
     let mut text = stat.exposed_to.map(exposed).unwrap_or_default();
     text += &lines.map(|(name, value)| format!("{name:10} {value}\n")).concat();
+    if counts.revoked > 0 {
+        text += &format!(
+            "revoked    {} values, whose keys may have changed since; of {} that is not known\n",
+            counts.revoked, stat.unsure
+        );
+    }
     for (process, since) in &stat.processes {
         text = format!("{text}{:10} {process}, for {}\n", "", age(*since));
     }
@@ -136,6 +143,7 @@ fn as_json(stat: &FileStat) -> serde_json::Value {
         "most_processes": stat.most_processes,
         "hit_ratio": stat.stats.hit_ratio(),
         "crowded": stat.crowded,
+        "unsure": stat.unsure,
         "reinserted": stat.reinserted,
         "is_swept": stat.is_swept,
         "compression": stat.compression.map(|compression| compression.to_string()),
