@@ -42,33 +42,6 @@ fn many_threads_compute_once() {
     assert_eq!(cache.get("key").unwrap().unwrap(), b"value");
 }
 
-/// Callers that come while a value is being stored get that value, and compute no other.
-#[test]
-fn each_of_many_keys_is_computed_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = format!("file://{}?size=4MiB", directory.path().join("cache").display());
-    for url in ["memory:size=4MiB", &file] {
-        let Ok(cache) = Cache::open(url) else { continue };
-        let (runs, keys) = (AtomicUsize::new(0), 2_000_u32);
-        let start = Barrier::new(4);
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    start.wait();
-                    for key in 0..keys {
-                        let value = cache.get_or_compute(key.to_le_bytes(), None, || {
-                            runs.fetch_add(1, Ordering::Relaxed);
-                            vec![7; 100]
-                        });
-                        assert_eq!(value.unwrap(), [7; 100]);
-                    }
-                });
-            }
-        });
-        assert_eq!(runs.into_inner(), keys as usize, "{url}");
-    }
-}
-
 /// Starts a computation that continues until it is told to end, and how.
 fn hold(
     cache: &Cache,

@@ -318,12 +318,15 @@ fn infallible(error: ComputeError<Infallible>) -> Error {
 #[cfg(test)]
 #[cfg(not(shuttle))]
 mod tests {
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Arc, OnceLock};
     use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::layer::Layer;
+    use crate::store::Store;
+    use crate::write::Written;
 
     /// Callers whose computations all fail.
     struct Failing {
@@ -375,6 +378,67 @@ mod tests {
             });
             assert_eq!(self.failed.load(Ordering::SeqCst), self.callers, "each of them computed");
         }
+    }
+
+    /// A store whose second miss returns only after a value has been stored, which begins only after that miss. The write
+    /// then lasts until its caller says so.
+    #[derive(Debug)]
+    struct Crossing {
+        inner: Arc<dyn Store>,
+        misses: AtomicUsize,
+        is_stored: AtomicBool,
+        may_go_on: AtomicBool,
+    }
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            thread::yield_now();
+        }
+    }
+
+    impl Layer for Crossing {
+        fn inner(&self) -> &dyn Store {
+            &*self.inner
+        }
+
+        fn loaded(&self, _: &[u8], _: &mut Vec<u8>, hit: Option<Hit>) -> Result<Option<Hit>> {
+            if hit.is_none() && self.misses.fetch_add(1, Ordering::SeqCst) == 1 {
+                wait_until(|| self.is_stored.load(Ordering::SeqCst));
+            }
+            Ok(hit)
+        }
+
+        fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+            wait_until(|| self.misses.load(Ordering::SeqCst) > 1);
+            let written = self.inner.set(key, value, options);
+            self.is_stored.store(true, Ordering::SeqCst);
+            wait_until(|| self.may_go_on.load(Ordering::SeqCst));
+            written
+        }
+    }
+
+    /// Its miss was before the value was stored, and it comes to the computation after that.
+    #[test]
+    fn a_caller_that_comes_while_a_value_is_stored_computes_no_other() {
+        let (misses, is_stored, may_go_on) = Default::default();
+        let inner = Arc::clone(Cache::open("memory:").unwrap().store());
+        let store = Arc::new(Crossing { inner, misses, is_stored, may_go_on });
+        let cache = Cache::new(Arc::clone(&store) as Arc<dyn Store>);
+        let computed = AtomicUsize::new(0);
+        let call = || {
+            let compute = || computed.fetch_add(1, Ordering::SeqCst).to_string().into_bytes();
+            assert_eq!(cache.get_or_compute("key", None, compute).unwrap(), b"0");
+        };
+        thread::scope(|scope| {
+            let first = scope.spawn(call);
+            wait_until(|| computed.load(Ordering::SeqCst) == 1);
+            scope.spawn(call);
+            let flights = cache.computations.flights();
+            wait_until(|| flights.followers(b"key") > 0 || computed.load(Ordering::SeqCst) > 1);
+            store.may_go_on.store(true, Ordering::SeqCst);
+            first.join().unwrap();
+        });
+        assert_eq!(computed.into_inner(), 1);
     }
 
     #[test]
