@@ -7,7 +7,7 @@
 //! cannot know, and takes it that its key was removed: a false refusal, which costs a computation.
 //!
 //! That takes removals of seven other keys of one line during one computation. With a counter per word, at the same size,
-//! it would take one: with 0.12 per line on average, it happens in one of 10^10 computations instead of in 1.5 %. And a key that
+//! it would take one: with 0.24 per line on average, it happens in one of 10^8 computations instead of in 3 %. And a key that
 //! is removed all the time, such as a lock's, keeps no other from being stored.
 
 /// Notes that a line has room for.

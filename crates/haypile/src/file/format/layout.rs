@@ -33,8 +33,8 @@ const MIN_SEGMENT_LOG2: u32 = 16;
 const MAX_SEGMENT_LOG2: u32 = 20;
 /// One of this number of segments is open at most, but one for each queue in small files.
 const SEGMENTS_PER_LANE: u64 = 16;
-/// A line of removals for each part of the file of this length: 0.8 % of the file.
-const BYTES_PER_REMOVALS: u64 = 8192;
+/// A line of removals for each part of the file of this length: 0.4 % of the file.
+const BYTES_PER_REMOVALS: u64 = 16_384;
 /// More lines of removals than this serve nobody.
 const MOST_REMOVALS: u64 = 1 << 20;
 /// The words that count clearings of namespaces.
