@@ -61,17 +61,10 @@ impl Line {
     /// younger, it returns by how much: the removal needs a number above theirs.
     #[inline]
     pub(crate) fn place(&self, number: u64, hash: u64) -> Result<usize, u64> {
-        let mut oldest = 0;
-        for (place, note) in self.notes.iter().enumerate() {
-            if has_tag_of(*note, hash) && *note != 0 {
-                oldest = place;
-                break;
-            }
-            if beyond(*note, number) < beyond(self.notes[oldest], number) {
-                oldest = place;
-            }
-        }
-        if beyond(self.notes[oldest], number) < 0 { Ok(oldest) } else { Err(self.lead(number)) }
+        let ahead = |place: &usize| beyond(self.notes[*place], number);
+        let own = self.notes.iter().position(|note| *note != 0 && has_tag_of(*note, hash));
+        let place = own.or_else(|| (0..NOTES).min_by_key(ahead)).filter(|place| ahead(place) < 0);
+        place.ok_or_else(|| self.lead(number))
     }
 
     /// Returns by how much the youngest note is ahead of a number: little, unless something has damaged the line.
@@ -83,19 +76,18 @@ impl Line {
 
     /// Returns what came of a hash after the count was `then`.
     pub(crate) fn since(&self, then: u64, hash: u64) -> Since {
-        let count = self.count.wrapping_sub(then);
-        if count == 0 {
-            return Since::Nothing;
+        // Beyond half of the numbers, what is younger cannot be told; and a count below `then` is of another history.
+        if self.count.wrapping_sub(then) >> (63 - TAG_BITS) != 0 {
+            return Since::Unsure;
         }
-        let mut is_unsure = count >> (63 - TAG_BITS) != 0;
-        if !is_unsure {
-            let mut younger = self.notes.iter().filter(|note| beyond(**note, then) > 0).peekable();
-            is_unsure = younger.clone().count() == NOTES;
-            if younger.any(|note| has_tag_of(*note, hash)) {
+        let mut younger = 0;
+        for note in self.notes.iter().filter(|note| beyond(**note, then) > 0) {
+            if has_tag_of(*note, hash) {
                 return Since::Removed;
             }
+            younger += 1;
         }
-        if is_unsure { Since::Unsure } else { Since::Nothing }
+        if younger == NOTES { Since::Unsure } else { Since::Nothing }
     }
 
     /// Notes a removal, in a line that nobody else changes.

@@ -253,7 +253,10 @@ impl FileStore {
             key,
             value,
             mode: options.mode,
-            namespace: self.reader.namespace_hash(area),
+            namespace: match options.mode {
+                WriteMode::Leased(_) => self.reader.namespace_hash(area),
+                _ => None,
+            },
             expiry: Expiry::At(expires_ms),
             version: taken.version(area),
             now: &self.reader.now(),

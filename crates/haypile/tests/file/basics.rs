@@ -223,7 +223,7 @@ fn much_more_than_fits_is_evicted_and_values_are_right() {
     assert!(store.stats().unwrap().evictions > 10_000);
 }
 
-/// Nearly four fifths of a file are keys and values when the first of them has to leave, where its index was
+/// Four fifths of a file are keys and values when the first of them has to leave, where its index was
 /// made for as many entries.
 #[test]
 fn a_file_is_mostly_keys_and_values_before_a_segment_is_evicted() {
@@ -242,7 +242,7 @@ fn a_file_is_mostly_keys_and_values_before_a_segment_is_evicted() {
     }
     let live = (12 + 160) * store.len().unwrap();
     let percent = live * 100 / (64 << 20);
-    assert!(percent >= 79, "{percent} % of the file");
+    assert!(percent >= 80, "{percent} % of the file");
 }
 
 /// The same with sixteen writers, each of which writes entries of five classes of TTL: what is open for

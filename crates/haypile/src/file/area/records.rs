@@ -76,6 +76,16 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes(), key)
     }
 
+    /// Replaces what is in `bytes` by the key of a record, and returns it with its hash.
+    pub(in crate::file) fn key_of<'k>(
+        &self,
+        record: &Record,
+        bytes: &'k mut Vec<u8>,
+    ) -> Result<Key<'k>, OpError> {
+        self.copy_key(record, bytes)?;
+        Ok(self.key(bytes, record.head.has_namespace()))
+    }
+
     /// Replaces what is in `value` by the value of a record.
     #[inline]
     pub(in crate::file) fn copy_value(
@@ -112,9 +122,7 @@ impl<G: Ground> Area<G> {
     pub(in crate::file) fn hash_at(&self, slot: Slot) -> Result<Option<u64>, OpError> {
         let record = self.segment_of(slot).and_then(|segment| self.record(slot, segment));
         let Some(record) = record else { return Ok(None) };
-        let mut key = Vec::new();
-        self.copy_key(&record, &mut key)?;
-        Ok(Some(self.key(&key, record.head.has_namespace()).hash))
+        Ok(Some(self.key_of(&record, &mut Vec::new())?.hash))
     }
 
     /// Returns the record of a slot, if it is of this epoch.

@@ -263,9 +263,15 @@ impl<'a, G: Ground> Bucket<'a, G> {
         let Some((at, _)) = self.find_slot(of) else {
             return Ok(false);
         };
+        self.drop_slot(at, of)?;
+        Ok(true)
+    }
+
+    /// Empties the first of the slots that point to a record, with the others and what they hide.
+    pub(in crate::file) fn drop_slot(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         self.free_of_others(at, of)?;
         self.put(at, Slot::EMPTY);
-        Ok(true)
+        Ok(())
     }
 
     /// Returns whether a slot leads to what was written when no slot led there by accident: then it is the
@@ -338,8 +344,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
                 hidden.push(Found { at, slot, meaning: Meaning::Astray });
                 continue;
             };
-            self.area.copy_key(&own, &mut bytes)?;
-            let key = self.area.key(&bytes, own.head.has_namespace());
+            let key = self.area.key_of(&own, &mut bytes)?;
             // A copy has the version of its original, and the same value.
             if let Some(Meaning::Entry(record)) = self.area.meaning(slot, &key, epoch)?
                 && record.head.version() != own.head.version()

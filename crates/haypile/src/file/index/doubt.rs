@@ -139,9 +139,7 @@ impl<G: Ground> Area<G> {
         slot: Slot,
         record: &Record,
     ) -> Result<Option<u64>, OpError> {
-        let mut bytes = Vec::new();
-        self.copy_key(record, &mut bytes)?;
-        let hash = self.key(&bytes, record.head.has_namespace()).hash;
+        let hash = self.key_of(record, &mut Vec::new())?.hash;
         let is_at_home = slot.is_tagged(hash) && self.geometry.bucket_of(hash) == bucket;
         Ok(is_at_home.then_some(hash))
     }

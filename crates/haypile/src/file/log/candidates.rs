@@ -74,8 +74,7 @@ impl<G: Ground> Recycler<'_, G> {
         let mut records = Vec::new();
         for (number, (offset, record)) in self.walk(segment, state).enumerate() {
             self.note_progress_of(number);
-            self.copy_key(&record, &mut key)?;
-            let hash = self.key(&key, record.head.has_namespace()).hash;
+            let hash = self.key_of(&record, &mut key)?.hash;
             records.push((hash, offset, record));
         }
         let mut candidates = Vec::new();
@@ -239,15 +238,13 @@ impl<G: Ground> Recycler<'_, G> {
             let is_there = bucket.find_slot(candidate.slot).is_some();
             return Ok(if is_there { Dropped::Touched } else { Dropped::Before });
         }
-        if is_current
-            && bucket.find_slot(candidate.slot).is_some()
-            && !mutant::is_on("recycler-notes-no-removal")
-        {
+        let Some((at, _)) = bucket.find_slot(candidate.slot) else {
+            return Ok(Dropped::Before);
+        };
+        if is_current && !mutant::is_on("recycler-notes-no-removal") {
             bucket.note_removal(candidate.hash);
         }
-        if !bucket.drop_slots(candidate.slot)? {
-            return Ok(Dropped::Before);
-        }
+        bucket.drop_slot(at, candidate.slot)?;
         self.remove_live(self.owner.slot, record.segment, record.head.bytes());
         crash::point("recycle.dropped");
         bucket.shrink();

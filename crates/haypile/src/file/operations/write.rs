@@ -177,7 +177,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(WriteOutcome::Written(Written::Stored))
     }
 
-    /// Returns whether a lease is revoked, and counts those of which that is not known.
+    /// Returns whether what came of a key revokes a lease on it. Counts where that is not known.
     #[cold]
     fn is_revoked(&self, since: Since) -> bool {
         if since == Since::Unsure {
@@ -343,11 +343,10 @@ impl<'a, G: Ground> Writer<'a, G> {
         let mut bytes = Vec::new();
         for slot in area.slots_of(number) {
             let Some(record) = area.live_record(slot, epoch) else { continue };
-            let has_namespace = record.head.has_namespace();
-            area.copy_key(&record, &mut bytes)?;
-            let key = area.key(&bytes, has_namespace);
+            let key = area.key_of(&record, &mut bytes)?;
             // What a slot in doubt shows may be of another bucket.
-            if !is_chosen(&bytes, has_namespace) || area.geometry.bucket_of(key.hash) != number {
+            let is_at_home = area.geometry.bucket_of(key.hash) == number;
+            if !is_at_home || !is_chosen(key.bytes, key.has_namespace) {
                 continue;
             }
             let found = bucket.find(&key, epoch)?;
