@@ -1,4 +1,4 @@
-//! Writes that are refused if the key has changed since.
+//! Leases: a write under one is refused if its key has changed since it was granted.
 
 use std::ffi::c_void;
 

@@ -133,7 +133,8 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { operation: "lease", store: self.describe() })
     }
 
-    /// Returns whether a write under this lease would be accepted now.
+    /// Returns whether a write under this lease would be accepted now. By default, a store that has leases does not tell, and
+    /// the answer is yes.
     ///
     /// # Errors
     ///

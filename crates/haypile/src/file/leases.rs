@@ -1,12 +1,13 @@
 //! Leases of a file's store.
 
 use crate::error::Result;
-use crate::file::area::OpError;
+use crate::file::area::{Area, OpError};
 use crate::file::operations::leases::LeasedKey;
 use crate::file::platform::mapped::Mapped;
 use crate::file::store::FileStore;
 use crate::lease::Lease;
 use crate::removals::Since;
+use crate::write::WriteMode;
 
 impl FileStore {
     /// Implements [`Store::lease`](crate::Store::lease).
@@ -17,6 +18,16 @@ impl FileStore {
     /// Implements [`Store::check_lease`](crate::Store::check_lease).
     pub(in crate::file) fn holds_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
         self.with_leased(key, |leased| Ok(leased.look(lease)? == Since::Nothing))
+    }
+
+    /// Returns the hash of the namespace for a write under a lease. Others do not need it.
+    pub(in crate::file) fn leased_namespace(
+        &self,
+        mode: WriteMode,
+        area: &Area<Mapped>,
+    ) -> Option<u64> {
+        let is_leased = matches!(mode, WriteMode::Leased(_));
+        if is_leased { self.reader.namespace_hash(area) } else { None }
     }
 
     /// Looks at a key as one that computes its value, which needs an owner slot to store it.

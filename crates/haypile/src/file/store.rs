@@ -253,10 +253,7 @@ impl FileStore {
             key,
             value,
             mode: options.mode,
-            namespace: match options.mode {
-                WriteMode::Leased(_) => self.reader.namespace_hash(area),
-                _ => None,
-            },
+            namespace: self.leased_namespace(options.mode, area),
             expiry: Expiry::At(expires_ms),
             version: taken.version(area),
             now: &self.reader.now(),

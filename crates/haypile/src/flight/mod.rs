@@ -52,7 +52,7 @@ struct ComputedKey {
 #[derive(Debug)]
 struct Flight {
     state: Mutex<FlightState>,
-    /// The progress as far as the store is concerned.
+    /// Tells callers that come now whether the value may be of before a change that the store knows of.
     stage: Mutex<Stage>,
     ended: Condvar,
     /// Tasks that follow.
@@ -71,13 +71,13 @@ enum FlightState {
     Abandoned,
 }
 
-/// The progress of a flight as far as the store is concerned.
+/// The store's protection of the value that a flight computes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
     /// No lease of the store is held: none yet, or the store has none.
     #[default]
     Free,
-    /// The value is computed under this lease of the store.
+    /// The store has granted this lease, and refuses the value once the lease is revoked.
     Leased(StoreLease),
     /// The value is being stored under its lease, which ends the lease.
     Storing,
@@ -391,14 +391,14 @@ impl Leader {
         }
     }
 
-    /// Notes the progress as far as the store is concerned.
+    /// Notes how the store protects the value from now on.
     pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
             *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns the progress as far as the store is concerned.
+    /// Returns how the store protects the value.
     pub(crate) fn stage(&self) -> Stage {
         if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
@@ -468,7 +468,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns the progress as far as the store is concerned.
+    /// Returns how the store protects the value.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }

@@ -103,8 +103,8 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
     let mut text = stat.exposed_to.map(exposed).unwrap_or_default();
     text += &lines.map(|(name, value)| format!("{name:10} {value}\n")).concat();
     if counts.revoked > 0 {
-        text += &format!(
-            "revoked    {} values, whose keys may have changed since; of {} that is not known\n",
+        text = format!(
+            "{text}revoked    {} values, whose keys may have changed since; of {} that is not known\n",
             counts.revoked, stat.unsure
         );
     }
