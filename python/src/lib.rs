@@ -31,7 +31,7 @@ mod view;
 #[pyo3::pyfunction]
 #[pyo3(name = "_redacted")]
 fn redacted(url: &str) -> String {
-    engine::url::redacted(url)
+    engine::url::CacheUrl::redacted_text(url)
 }
 
 /// The compiled part of the package `haypile`.

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::Error;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue};
-use haypile::url::redacted;
+use haypile::url::CacheUrl;
 use haypile_sim::trace::TraceError;
 
 use args::{Arguments, Command, TraceCommand};
@@ -61,7 +61,7 @@ fn without_passwords(mut error: clap::Error) -> clap::Error {
         if let Some(ContextValue::String(text)) = error.get(kind)
             && is_url(text)
         {
-            let shown = ContextValue::String(redacted(text));
+            let shown = ContextValue::String(CacheUrl::redacted_text(text));
             error.insert(kind, shown);
             // A tip repeats the text.
             if error.get(ContextKind::Suggested).is_some() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind, redacted};
+use haypile::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, UrlError, ValueKind};
 
 use crate::address::Address;
 
@@ -31,7 +31,10 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 
 /// Returns the error for an authority or path that the scheme does not accept.
 pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
-    UrlError::WrongPlace { level: redacted(&level.to_string()), expected: expected.to_owned() }
+    UrlError::WrongPlace {
+        level: CacheUrl::redacted_text(&level.to_string()),
+        expected: expected.to_owned(),
+    }
 }
 
 /// Returns the socket at the path of a level. One that looks like a login and a host is refused: messages

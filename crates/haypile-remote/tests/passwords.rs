@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Mutex;
 
-use haypile::url::redacted;
+use haypile::url::CacheUrl;
 use haypile::{OpenError, Registry};
 use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ fn texts(url: &str) -> Vec<String> {
     }
     let mut registry = Registry::new();
     haypile_remote::register(&mut registry);
-    let mut texts = vec![redacted(url)];
+    let mut texts = vec![CacheUrl::redacted_text(url)];
     let mut tell = |error: &OpenError| {
         texts.push(format!("{error} {error:?} {error:#?}"));
         let mut cause = error.source();

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use haypile::url::redacted;
+use haypile::url::CacheUrl;
 
 /// The error of a cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
@@ -76,6 +76,9 @@ pub enum SubjectError {
 impl SubjectError {
     /// For `map_err`: this subject could not be opened because of what the cache said.
     pub fn open<E: Into<Cause>>(subject: impl ToString) -> impl FnOnce(E) -> Self {
-        move |source| Self::Open { subject: redacted(&subject.to_string()), source: source.into() }
+        move |source| Self::Open {
+            subject: CacheUrl::redacted_text(&subject.to_string()),
+            source: source.into(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use haypile::url::redacted;
+use haypile::url::CacheUrl;
 
 /// The name of a subject, and what may follow it after a colon: `noop`, `mock:100ns`,
 /// `memory:policy=lru`.
@@ -56,7 +56,7 @@ impl SubjectSpec {
 
     /// The whole with `xxxxx` in the place of what could be a password, for messages.
     pub fn redacted(&self) -> String {
-        redacted(&self.0)
+        CacheUrl::redacted_text(&self.0)
     }
 }
 
@@ -68,7 +68,7 @@ impl FromStr for SubjectSpec {
         if text.is_empty() || text.starts_with(':') || text.contains(['\n', '\r', '\t']) {
             return Err(format!(
                 "'{}' is not a subject; write a name, as in memory:policy=lru",
-                redacted(text)
+                CacheUrl::redacted_text(text)
             ));
         }
         Ok(Self(text.to_owned()))

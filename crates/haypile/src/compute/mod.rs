@@ -78,7 +78,7 @@ impl Cache {
     /// returns the value and does not store it.
     ///
     /// Changes by another process, or on the [`store`](Self::store) itself, count in the same way where the store has
-    /// leases, as `memory:`, `file:` and levels over these do: see [`Lease`]. Elsewhere, such as on servers, they are
+    /// leases, as `memory:`, `file:` and levels over these do: see [`Lease`](crate::Lease). Elsewhere, such as on servers, they are
     /// detected by their result: a value that is there when the computation ends stays, but a deletion is not
     /// detected, and the computed value is stored.
     ///

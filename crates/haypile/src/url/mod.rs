@@ -35,7 +35,6 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 pub use error::UrlError;
-pub use redact::redacted;
 pub use resolved::ResolvedLevel;
 pub use scheme::{OptionSpec, Place, Scheme, ValueKind};
 

@@ -27,6 +27,21 @@ impl CacheUrl {
         Self { levels: self.levels.iter().map(Level::redacted).collect() }
     }
 
+    /// Returns the text of a URL for messages, with `xxxxx` in the place of everything that could be a
+    /// password, whether or not the text is a URL.
+    ///
+    /// ```
+    /// use haypile::url::CacheUrl;
+    ///
+    /// let shown = CacheUrl::redacted_text;
+    /// assert_eq!(shown("redis://ann:se/cr?et@h/0,ttl=1m"), "redis://ann:xxxxx@h/0,ttl=1m");
+    /// assert_eq!(shown("redis://ann:secret"), "redis://ann:xxxxx");
+    /// assert_eq!(shown("memory:size=64MiB"), "memory:size=64MiB");
+    /// ```
+    pub fn redacted_text(text: &str) -> String {
+        Quoted::new(text).part(text)
+    }
+
     /// Returns an error about the level of this number, counted from zero, without what could be a
     /// part of a password: the password of this level, or of one before it, may have been split at a
     /// separator.
@@ -74,22 +89,8 @@ impl Level {
 /// Prints the level without its password.
 impl fmt::Debug for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Level").field(&redacted(&self.to_string())).finish()
+        f.debug_tuple("Level").field(&CacheUrl::redacted_text(&self.to_string())).finish()
     }
-}
-
-/// Returns the text of a URL for messages, with `xxxxx` in the place of everything that could be a
-/// password, whether or not the text is a URL.
-///
-/// ```
-/// use haypile::url::redacted;
-///
-/// assert_eq!(redacted("redis://ann:se/cr?et@h/0,ttl=1m"), "redis://ann:xxxxx@h/0,ttl=1m");
-/// assert_eq!(redacted("redis://ann:secret"), "redis://ann:xxxxx");
-/// assert_eq!(redacted("memory:size=64MiB"), "memory:size=64MiB");
-/// ```
-pub fn redacted(text: &str) -> String {
-    Quoted::new(text).part(text)
 }
 
 /// The text of a URL whose parts are quoted in messages.
@@ -273,7 +274,7 @@ mod tests {
             ("", ""),
             ("@", "@"),
         ] {
-            assert_eq!(redacted(given), shown, "{given}");
+            assert_eq!(CacheUrl::redacted_text(given), shown, "{given}");
         }
     }
 

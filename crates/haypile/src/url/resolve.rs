@@ -5,7 +5,7 @@ use std::time::Duration;
 use haypile_policy::PolicySpec;
 
 use super::resolved::OptionValue;
-use super::{Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind, redacted};
+use super::{CacheUrl, Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 use crate::compress::Compression;
 use crate::size::ByteSize;
 
@@ -52,7 +52,7 @@ impl Level {
             return Ok(());
         }
         let expected = format!("{expected}; its options are {}", scheme.allowed());
-        Err(UrlError::WrongPlace { level: redacted(&self.to_string()), expected })
+        Err(UrlError::WrongPlace { level: CacheUrl::redacted_text(&self.to_string()), expected })
     }
 
     fn fold_policy_params(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use haypile::url::{CacheUrl, redacted};
+use haypile::url::CacheUrl;
 use haypile_measure::result::Parameters;
 
 use super::bench::BenchOptions;
@@ -390,7 +390,7 @@ fn in_folder(ready: Ready, folder: &Path) -> Ready {
 
 /// The file of a cache.
 fn span(cache: &str) -> anyhow::Result<PathBuf> {
-    let shown = redacted(cache);
+    let shown = CacheUrl::redacted_text(cache);
     let url: CacheUrl = cache.parse().with_context(|| format!("--span {shown}"))?;
     match url.levels() {
         [level] if level.scheme() == "file" && level.path().as_os_str().is_empty() => {
