@@ -19,6 +19,7 @@ pub mod job;
 pub mod measure;
 pub mod meter;
 pub mod parameters;
+pub mod reach;
 pub mod result;
 pub mod rival;
 pub mod runner;

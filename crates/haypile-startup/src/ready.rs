@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use haypile_measure::reach;
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -131,7 +132,7 @@ impl Ready {
 
 fn connect(host: &str, port: u16) -> Option<TcpStream> {
     let mut addresses = (host, port).to_socket_addrs().ok()?;
-    addresses.find_map(|address| TcpStream::connect_timeout(&address, PROBE_PATIENCE).ok())
+    addresses.find_map(|address| reach::connect(&address, PROBE_PATIENCE).ok())
 }
 
 /// Whether a server answers a GET with a status of success.
@@ -157,8 +158,10 @@ fn answers(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
     use std::thread;
+
+    use socket2::{Domain, Socket, Type};
 
     use super::*;
 
@@ -221,7 +224,18 @@ mod tests {
             assert_eq!(asked(path), Some(false), "{path}");
         }
         server.join().unwrap();
-        assert_eq!(ready(format!("port:{port}")), Some(false));
+    }
+
+    #[test]
+    fn a_port_where_nobody_listens_is_not_ready() {
+        // Bound, so that no other test gets the port.
+        let held = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        held.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+        let port = held.local_addr().unwrap().as_socket().unwrap().port();
+        let ready = Ready::Port { host: "127.0.0.1".to_owned(), port };
+        assert_eq!(ready.is_seen(), Some(false));
+        held.listen(1).unwrap();
+        assert_eq!(ready.is_seen(), Some(true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod guard;
 use std::env;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -19,6 +19,7 @@ use haypile::url::Level;
 
 use super::error::Cause;
 use super::{Found, Room};
+use crate::reach;
 use guard::Guard;
 
 /// The longest wait until a server can be connected to.
@@ -132,7 +133,9 @@ impl ServerPlace {
     fn answers(&self) -> bool {
         match self {
             Self::Socket(path) => UnixStream::connect(path).is_ok(),
-            Self::Port(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_ok(),
+            Self::Port(port) => {
+                reach::connect(&(Ipv4Addr::LOCALHOST, *port).into(), PATIENCE).is_ok()
+            }
         }
     }
 
