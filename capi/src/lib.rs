@@ -17,6 +17,7 @@ mod compute;
 mod count;
 mod describe;
 mod fork;
+mod group;
 mod hit;
 mod iterate;
 mod lease;
@@ -41,6 +42,7 @@ pub use describe::{
     Limits, haypile_bytes, haypile_get_limits, haypile_len, haypile_prometheus, haypile_resize,
     haypile_url, haypile_warnings,
 };
+pub use group::{Group, haypile_invalidate, haypile_set_in_groups};
 pub use hit::Hit;
 pub use iterate::{Keys, haypile_free_keys, haypile_list_keys, haypile_next_key};
 pub use lease::{Lease, haypile_get_lease, haypile_set_leased};

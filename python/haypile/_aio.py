@@ -85,19 +85,31 @@ class AsyncCache(Generic[_V]):
         return self._cache._all_loaded(keys, found) if isinstance(self._cache, Objects) else found
 
     @overload
-    async def set(self: AsyncCache[bytes], key: Key, value: Buffer, ttl: Ttl = ...) -> None: ...
+    async def set(
+        self: AsyncCache[bytes], key: Key, value: Buffer, ttl: Ttl = ..., *, groups: Iterable[Key] = ()
+    ) -> None: ...
     @overload
-    async def set(self, key: Key, value: _V, ttl: Ttl = ...) -> None: ...
+    async def set(self, key: Key, value: _V, ttl: Ttl = ..., *, groups: Iterable[Key] = ()) -> None: ...
 
-    async def set(self, key: Key, value: Any, ttl: Ttl = ...) -> None:
-        """Writes a value, whether or not the key has one."""
-        await self._run(lambda cache: cache.set(key, value, ttl), is_little(value))
+    async def set(self, key: Key, value: Any, ttl: Ttl = ..., *, groups: Iterable[Key] = ()) -> None:
+        """Writes a value, whether or not the key has one. The entry belongs to `groups`."""
+        await self._run(lambda cache: cache.set(key, value, ttl, groups=groups), is_little(value))
 
-    async def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
-        """Writes each value under its key."""
+    async def invalidate(self, group: Key) -> None:
+        """Makes every entry of a group a miss, for all processes; as Cache.invalidate."""
+        await self._run(lambda cache: cache.invalidate(group))
+
+    async def set_many(
+        self,
+        entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]],
+        ttl: Ttl = ...,
+        *,
+        groups: Iterable[Key] = (),
+    ) -> None:
+        """Writes each value under its key. The entries belong to `groups`."""
         pairs = list(entries.items() if isinstance(entries, Mapping) else entries)
         are_few = len(pairs) <= _FEW_KEYS and all(is_little(value) for _, value in pairs)
-        await self._run(lambda cache: cache.set_many(pairs, ttl), are_few)
+        await self._run(lambda cache: cache.set_many(pairs, ttl, groups=groups), are_few)
 
     async def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has none; returns whether it did."""
@@ -165,6 +177,7 @@ class AsyncCache(Generic[_V]):
         *,
         stale: float | None = None,
         early: float | None = None,
+        groups: Iterable[Key] = (),
     ) -> _Result: ...
     @overload
     async def get_or_compute(
@@ -175,6 +188,7 @@ class AsyncCache(Generic[_V]):
         *,
         stale: float | None = None,
         early: float | None = None,
+        groups: Iterable[Key] = (),
     ) -> _Result: ...
 
     async def get_or_compute(
@@ -185,6 +199,7 @@ class AsyncCache(Generic[_V]):
         *,
         stale: float | None = None,
         early: float | None = None,
+        groups: Iterable[Key] = (),
     ) -> Any:
         """As Cache.get_or_compute; `function` may be a coroutine function, which runs in this loop. Any other function
         runs in another thread.
@@ -196,11 +211,12 @@ class AsyncCache(Generic[_V]):
         """
         started = None
         if self._is_local:
-            value, started = start(self._cache, key, ttl, stale, early)
+            value, started = start(self._cache, key, ttl, stale, early, groups)
             if value is not MISSING:
                 return value
         lane = None if self._is_local else self._lane
-        value, _ = await Call(self._cache, key, ttl, awaitable(function), stale, early, lane).value(started)
+        call = Call(self._cache, key, ttl, awaitable(function), stale, early, lane, groups)
+        value, _ = await call.value(started)
         return value
 
     async def clear(self) -> None:

@@ -10,7 +10,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -176,11 +176,13 @@ def _computes_itself(key: bytes) -> ComputesItself:
 Started: TypeAlias = bytes | memoryview | tuple[Pending, Computation | float] | None
 
 
-def start(codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any) -> tuple[Any, Started]:
+def start(
+    codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any, groups: Iterable[Key] = ()
+) -> tuple[Any, Started]:
     """Looks for a value in a local cache, which takes less time than everything else here. Returns it if it is short; and
     otherwise MISSING, with what Call.value goes on with.
     """
-    started = codec._cache._start(key, ttl, stale, early)
+    started = codec._cache._start(key, ttl, stale, early, groups)
     if isinstance(started, bytes):
         # None for an object that cannot be loaded: the call begins again.
         return codec._loaded(key, started, MISSING), None
@@ -190,7 +192,7 @@ def start(codec: Codec, key: Key, ttl: Ttl, stale: Any, early: Any) -> tuple[Any
 class Call:
     """A call of get_or_compute, or of a memoized coroutine function."""
 
-    __slots__ = ("codec", "key", "ttl", "function", "stale", "early", "lane")
+    __slots__ = ("codec", "key", "ttl", "function", "stale", "early", "lane", "groups")
 
     def __init__(
         self,
@@ -201,6 +203,7 @@ class Call:
         stale: Any,
         early: Any,
         lane: Lane | None,
+        groups: Iterable[Key] = (),
     ) -> None:
         self.codec = codec
         self.key = key
@@ -211,13 +214,15 @@ class Call:
         self.early = early
         # Where operations of the cache run; None if they take less time than the way to another thread.
         self.lane = lane
+        # Those that the entry belongs to.
+        self.groups = groups
 
     async def value(self, started: Started = None) -> tuple[Any, bool]:
         """Returns the value, and whether this call has computed it; `started` is what `start` has returned."""
         codec, begun = self.codec, None
         if self.lane is not None and not (self.stale is None and self.early is None):
             # A value that is stale is served while another caller computes the next one.
-            look = functools.partial(codec._cache._start, self.key, self.ttl, self.stale, self.early)
+            look = functools.partial(codec._cache._start, self.key, self.ttl, self.stale, self.early, self.groups)
             started = await in_a_thread(look, self.lane)
         if isinstance(started, tuple):
             begun = started
@@ -321,7 +326,7 @@ class Call:
             await self._operate(functools.partial(codec._delete_value, self.key, bytes(turn)))
         # Others go on writing what this program cannot load: it waits for them no longer.
         data, value = await codec._dumped_in_loop(self.key, await self._call())
-        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl), len(data))
+        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl, self.groups), len(data))
         return value, True
 
     async def _turn(
@@ -380,7 +385,7 @@ class Call:
         return await result if inspect.isawaitable(result) else result
 
     def _begin(self) -> Pending:
-        return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early)
+        return self.codec._cache._begin(self.key, self.ttl, self.stale, self.early, self.groups)
 
     async def _operate(self, operation: Callable[[], Any], value_bytes: int = 0) -> Any:
         if self.lane is None and value_bytes < SHORT_BYTES:

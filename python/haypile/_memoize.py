@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from haypile import _haypile, _identity, _keys
@@ -47,6 +48,7 @@ class Options(NamedTuple):
     key: Callable[..., Key] | None
     stale: float | None
     name: str | None
+    groups: Iterable[Key] | Callable[..., Iterable[Key]]
 
 
 class Decorator:
@@ -93,8 +95,11 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
             # It has no name of its own, such as a functools.partial.
             self.__name__ = self.__qualname__ = options.name or ""
         self.__wrapped__ = function
-        self._objects, self._ttl, self._typed, self._key, self._stale, name = options
+        self._objects, self._ttl, self._typed, self._key, self._stale, name, groups = options
         _identity.decorate(self, name)
+        self._groups = groups if callable(groups) else tuple(groups)
+        # What cache_clear invalidates.
+        self._has_own_group = self._objects.cache._has_groups()
 
     if TYPE_CHECKING:
 
@@ -128,13 +133,29 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
             raise TypeError(f"key= returned {key!r}: a key is text or bytes, such as str(...) of it")
         return self._prefix.encode() + bytes(key)
 
+    def _groups_of(self, /, *args: Any, **named: Any) -> tuple[Key, ...]:
+        """Returns the groups of a call's result."""
+        groups = tuple(self._groups(*args, **named)) if callable(self._groups) else self._groups
+        return (*groups, self._own_group()) if self._has_own_group else groups
+
+    def _own_group(self) -> str:
+        """Returns the group of all results, whose name is not too long for one."""
+        return f"memoize:{hashlib.blake2b(self._prefix.encode(), digest_size=16).hexdigest()}"
+
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process."""
         hits, misses = self._counted()
         return CacheInfo(hits, misses, None, None)
 
     def cache_clear(self) -> None:
-        """Forgets all results, for all processes; it visits every key of the cache."""
+        """Forgets all results, for all processes, those of calls in progress too.
+
+        Where the cache has no groups, such as on a server, it visits every key, and calls in progress store their results.
+        """
+        if self._has_own_group:
+            self._objects.invalidate(self._own_group())
+            self._reset()
+            return
         prefix = self._prefix.encode()
         mine = []
         for key in self._objects.cache:
@@ -176,14 +197,14 @@ class _MemoizedCoroutine(Memoized[_P, _R]):
     async def __call__(self, /, *args: Any, **named: Any) -> Any:  # type: ignore[override]
         objects = self._objects
         key = self.cache_key(*args, **named)
-        started = None
+        started, groups = None, self._groups_of(*args, **named)
         if objects._lane is None:
-            value, started = start(objects, key, self._ttl, self._stale, None)
+            value, started = start(objects, key, self._ttl, self._stale, None, groups)
             if value is not MISSING:
                 self._count(False)
                 return value
         function = functools.partial(self.__wrapped__, *args, **named)
-        call = Call(objects, key, self._ttl, function, self._stale, None, objects._lane)
+        call = Call(objects, key, self._ttl, function, self._stale, None, objects._lane, groups)
         value, is_computed = await call.value(started)
         self._count(is_computed)
         return value

@@ -110,15 +110,25 @@ class Objects(Generic[_V]):
         keys = list(keys)
         return self._all_loaded(keys, self._cache.get_many(keys))
 
-    def set(self, key: Key, value: _V, ttl: Ttl = ...) -> None:
-        """Writes a value, whether or not the key has one."""
-        self._cache.set(key, self._dumped(key, value), ttl)
+    def set(self, key: Key, value: _V, ttl: Ttl = ..., *, groups: Iterable[Key] = ()) -> None:
+        """Writes a value, whether or not the key has one. The entry belongs to `groups`, which invalidate takes."""
+        self._cache.set(key, self._dumped(key, value), ttl, groups=groups)
 
-    def set_many(self, entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]], ttl: Ttl = ...) -> None:
-        """Writes each value under its key."""
+    def invalidate(self, group: Key) -> None:
+        """Makes every entry of a group a miss, for all processes; as Cache.invalidate."""
+        self._cache.invalidate(group)
+
+    def set_many(
+        self,
+        entries: Mapping[Key, _V] | Iterable[tuple[Key, _V]],
+        ttl: Ttl = ...,
+        *,
+        groups: Iterable[Key] = (),
+    ) -> None:
+        """Writes each value under its key. The entries belong to `groups`."""
         # A list: to serialise a value runs Python, and other threads may change the mapping.
         pairs = list(entries.items()) if isinstance(entries, Mapping) else entries
-        self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl)
+        self._cache.set_many([(key, self._dumped(key, value)) for key, value in pairs], ttl, groups=groups)
 
     def add(self, key: Key, value: _V, ttl: Ttl = ...) -> bool:
         """Writes a value if the key has none; returns whether it did.
@@ -158,13 +168,14 @@ class Objects(Generic[_V]):
         *,
         stale: float | None = None,
         early: float | None = None,
+        groups: Iterable[Key] = (),
     ) -> _Result:
         """Returns the value of a key; if there is none, calls `function()` and stores its result.
 
-        As Cache.get_or_compute: of all threads and processes, one computes. A value that cannot be loaded is deleted
+        As Cache.get_or_compute: of all threads and processes, one computes. The entry belongs to `groups`. A value that cannot be loaded is deleted
         first, so that this holds for it too. A value that the cache refuses is returned, and counted in its stats.
         """
-        value: _Result = _get_or_compute(self, key, ttl, function, stale, early)
+        value: _Result = _get_or_compute(self, key, ttl, function, stale, early, groups)
         return value
 
     @overload
@@ -220,6 +231,7 @@ class Objects(Generic[_V]):
         key: Callable[..., Key] | None = None,
         stale: float | None = None,
         name: str | None = None,
+        groups: Iterable[Key] | Callable[..., Iterable[Key]] = (),
     ) -> Decorator:
         """A decorator that remembers the results of a function, for all threads and processes.
 
@@ -239,10 +251,16 @@ class Objects(Generic[_V]):
         be found by their name: those made in functions are refused. `typed` tells 1, 1.0 and True apart. With
         `stale`, results are served for that many seconds after their TTL while one caller computes the next.
 
+        Results belong to `groups`, which are names or a function of the same arguments that returns them, and
+        `invalidate(group)` makes those of a group a miss:
+
+            @objects.memoize(ttl=60, groups=lambda user, page: [f"user:{user}", "pages"])
+            def render(user, page): ...
+
         The function has `cache_info()` (of this process), `cache_clear()`, `cache_key(*args)` and `__wrapped__`. Of a
         coroutine function the calls are awaited; the calls of one loop with the same arguments are one.
         """
-        return Decorator(Options(self, ttl, typed, key, stale, name))
+        return Decorator(Options(self, ttl, typed, key, stale, name, groups))
 
     def __contains__(self, key: Key) -> bool:
         # An entry that cannot be loaded is none.
@@ -314,7 +332,7 @@ class Objects(Generic[_V]):
 
     def _offer(self, key: Key, value: _V, ttl: Ttl) -> bool:
         """Writes a value if the cache takes it, and counts a refusal; the old value is gone then."""
-        return self._cache._offer(key, self._dumped(key, value), ttl)
+        return self._cache._offer(key, self._dumped(key, value), ttl, ())
 
     def _all_loaded(self, keys: list[Key], found: list[bytes | None]) -> dict[Key, _V]:
         loaded = {}

@@ -119,7 +119,7 @@ class HaypileBackend(BytesBackend):
 
     def set_serialized(self, key: KeyType, value: bytes) -> None:
         """Writes the bytes of a key. A refusal is counted in the cache's stats, and the previous value is gone."""
-        self.cache._offer(key, self._signed(key, value), self._ttl)
+        self.cache._offer(key, self._signed(key, value), self._ttl, ())
 
     def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
         """Writes the bytes of each key."""

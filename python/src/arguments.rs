@@ -113,6 +113,39 @@ impl<'py> FromPyObject<'_, 'py> for KeyArguments {
     }
 }
 
+/// Names of groups: any iterable of them.
+#[derive(Default)]
+pub(crate) struct Groups(pub(crate) Vec<KeyArgument>);
+
+impl Groups {
+    /// Returns the cache whose writes are in these groups.
+    pub(crate) fn of(&self, cache: &engine::Cache) -> engine::Result<engine::Cache> {
+        cache.in_groups(&self.0)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Groups {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+            let given = type_of(object);
+            return Err(PyTypeError::new_err(format!(
+                "groups are an iterable of names, such as [\"user:7\"], not {given}"
+            )));
+        }
+        let name = |name: Bound<'py, PyAny>| {
+            name.extract::<KeyArgument>().map_err(|error: PyErr| {
+                replaced(name.py(), error, || {
+                    let given = type_of(name.as_borrowed());
+                    PyTypeError::new_err(format!("the name of a group is bytes or str, not {given}"))
+                })
+            })
+        };
+        listed(&object)?.iter().map(name).collect::<PyResult<_>>().map(Self)
+    }
+}
+
 /// Keys with their values: a mapping, or any iterable of pairs.
 pub(crate) struct Entries(pub(crate) Vec<(KeyArgument, Value)>);
 

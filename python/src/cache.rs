@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 
-use crate::arguments::{Entries, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value};
+use crate::arguments::{Entries, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value};
 use crate::buffer;
 use crate::counter::count;
 use crate::errors::{Closed, not_opened, raised, raised_by_computing};
@@ -134,13 +134,31 @@ impl Cache {
         Ok(values.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
-    /// Writes a value, whether or not the key has one.
+    /// Writes a value, whether or not the key has one. The entry belongs to `groups`, at most 64 names of 1 to 250
+    /// bytes, each of which invalidate takes; what it belonged to before is forgotten.
+    ///
+    ///     cache.set("page:/ann", page, groups=["user:7", "pages"])
+    ///     cache.invalidate("user:7")
     #[pyo3(
-        signature = (key, value, ttl=Lifetime::OF_CACHE),
-        text_signature = "($self, key, value, ttl=...)"
+        signature = (key, value, ttl=Lifetime::OF_CACHE, *, groups=Groups::default()),
+        text_signature = "($self, key, value, ttl=..., *, groups=())"
     )]
-    fn set(&self, py: Python<'_>, key: KeyArgument, value: Value, ttl: Lifetime) -> PyResult<()> {
-        self.write(py, &key, &value, SetOptions::set().with_ttl(ttl.0)).map(drop)
+    fn set(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        ttl: Lifetime,
+        groups: Groups,
+    ) -> PyResult<()> {
+        self.write_in(py, &key, &value, SetOptions::set().with_ttl(ttl.0), &groups).map(drop)
+    }
+
+    /// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed
+    /// from what was read before. It takes the same time for one entry as for a million. Raises Unsupported
+    /// where the cache has no groups, such as on a server.
+    fn invalidate(&self, py: Python<'_>, group: KeyArgument) -> PyResult<()> {
+        self.operate(py, 0, |cache| cache.invalidate(&group))
     }
 
     fn __setitem__(&self, py: Python<'_>, key: KeyArgument, value: Value) -> PyResult<()> {
@@ -150,24 +168,37 @@ impl Cache {
     /// Writes each value of a mapping, or of an iterable of pairs, under its key. If one is refused, this
     /// writes the others and then raises the first error.
     #[pyo3(
-        signature = (entries, ttl=Lifetime::OF_CACHE),
-        text_signature = "($self, entries, ttl=...)"
+        signature = (entries, ttl=Lifetime::OF_CACHE, *, groups=Groups::default()),
+        text_signature = "($self, entries, ttl=..., *, groups=())"
     )]
-    fn set_many(&self, py: Python<'_>, entries: Entries, ttl: Lifetime) -> PyResult<()> {
+    fn set_many(
+        &self,
+        py: Python<'_>,
+        entries: Entries,
+        ttl: Lifetime,
+        groups: Groups,
+    ) -> PyResult<()> {
         let options = SetOptions::set().with_ttl(ttl.0);
         self.call(py, |cache| {
-            let written = cache.set_many(&entries.0, options);
+            let written = groups.of(cache)?.set_many(&entries.0, options);
             written.into_iter().try_for_each(|result| result.map(drop))
         })
     }
 
     /// Writes a value if the key has none; returns whether it did.
     #[pyo3(
-        signature = (key, value, ttl=Lifetime::OF_CACHE),
-        text_signature = "($self, key, value, ttl=...)"
+        signature = (key, value, ttl=Lifetime::OF_CACHE, *, groups=Groups::default()),
+        text_signature = "($self, key, value, ttl=..., *, groups=())"
     )]
-    fn add(&self, py: Python<'_>, key: KeyArgument, value: Value, ttl: Lifetime) -> PyResult<bool> {
-        self.write(py, &key, &value, SetOptions::add().with_ttl(ttl.0))
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: KeyArgument,
+        value: Value,
+        ttl: Lifetime,
+        groups: Groups,
+    ) -> PyResult<bool> {
+        self.write_in(py, &key, &value, SetOptions::add().with_ttl(ttl.0), &groups)
     }
 
     /// Writes a value if the key has one; returns whether it did.
@@ -218,10 +249,10 @@ impl Cache {
     }
 
     /// Writes a value under a lease; returns whether it did. It does not if the key was deleted or written since the
-    /// lease was granted, or may have been.
+    /// lease was granted, or one of `groups` was invalidated, or may have been.
     #[pyo3(
-        signature = (key, value, lease, ttl=Lifetime::OF_CACHE),
-        text_signature = "($self, key, value, lease, ttl=...)"
+        signature = (key, value, lease, ttl=Lifetime::OF_CACHE, *, groups=Groups::default()),
+        text_signature = "($self, key, value, lease, ttl=..., *, groups=())"
     )]
     fn set_leased(
         &self,
@@ -230,8 +261,10 @@ impl Cache {
         value: Value,
         lease: LeaseArgument,
         ttl: Lifetime,
+        groups: Groups,
     ) -> PyResult<bool> {
-        self.write(py, &key, &value, SetOptions::leased(lease.0).with_ttl(ttl.0))
+        let options = SetOptions::leased(lease.0).with_ttl(ttl.0);
+        self.write_in(py, &key, &value, options, &groups)
     }
 
     /// Returns the value of a key; writes `default` first if there is none. Of several callers, one
@@ -388,10 +421,14 @@ impl Cache {
     /// With `early`, one caller computes the next value in the last seconds of the TTL, while the others get
     /// the current one. With `stale`, that goes on for that many seconds after the TTL; a computation that
     /// raises then leaves the current value, which is returned.
+    ///
+    /// The entry belongs to `groups`. If one of them is invalidated during the computation, its value is returned to those who
+    /// waited before, and not stored.
     #[pyo3(
-        signature = (key, ttl, function, *, stale=None, early=None),
-        text_signature = "($self, key, ttl, function, *, stale=None, early=None)"
+        signature = (key, ttl, function, *, stale=None, early=None, groups=Groups::default()),
+        text_signature = "($self, key, ttl, function, *, stale=None, early=None, groups=())"
     )]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn get_or_compute<'py>(
         &self,
         py: Python<'py>,
@@ -400,9 +437,10 @@ impl Cache {
         function: Py<PyAny>,
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
+        groups: Groups,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let compute = |py: Python<'_>| function.bind(py).call0()?.extract();
-        self.compute(py, &key, Fresh::new(ttl, stale, early)?, compute)
+        self.compute(py, &key, Fresh::new(ttl, stale, early)?, &groups, compute)
     }
 
     /// Begins a call of get_or_compute and polls it. Returns the value if it is there, or else the call and what it has
@@ -414,8 +452,9 @@ impl Cache {
         ttl: Lifetime,
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
+        groups: Groups,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?)?;
+        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?, &groups)?;
         Pending::start(py, opened, pending)
     }
 
@@ -426,8 +465,9 @@ impl Cache {
         ttl: Lifetime,
         stale: Option<Lifetime>,
         early: Option<Lifetime>,
+        groups: Groups,
     ) -> PyResult<Pending> {
-        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?)?;
+        let (opened, pending) = self.begin(&key, Fresh::new(ttl, stale, early)?, &groups)?;
         Ok(Pending::new(opened, pending))
     }
 
@@ -439,9 +479,10 @@ impl Cache {
         key: KeyArgument,
         value: Value,
         ttl: Lifetime,
+        groups: Groups,
     ) -> PyResult<bool> {
         let bytes = value.as_ref().len();
-        self.operate(py, bytes, |cache| cache.offer(&key, &value, ttl.0))
+        self.operate(py, bytes, |cache| groups.of(cache)?.offer(&key, &value, ttl.0))
     }
 
     /// Deletes every entry.
@@ -525,6 +566,11 @@ impl Cache {
     /// Whether its operations are short: it has one level, and needs no server.
     fn _is_local(&self) -> PyResult<bool> {
         Ok(self.opened()?.is_local())
+    }
+
+    /// Whether its entries can be in groups.
+    fn _has_groups(&self) -> PyResult<bool> {
+        Ok(self.opened()?.has_groups())
     }
 
     /// The scheme of each level.
@@ -634,6 +680,22 @@ impl Cache {
         self.operate(py, bytes, |cache| Ok(cache.write(key, value, options)?.is_stored()))
     }
 
+    fn write_in(
+        &self,
+        py: Python<'_>,
+        key: &KeyArgument,
+        value: &Value,
+        options: SetOptions,
+        groups: &Groups,
+    ) -> PyResult<bool> {
+        if groups.0.is_empty() {
+            return self.write(py, key, value, options);
+        }
+        let bytes = value.as_ref().len();
+        let write = |cache: &engine::Cache| groups.of(cache)?.write(key, value, options);
+        self.operate(py, bytes, |cache| Ok(write(cache)?.is_stored()))
+    }
+
     fn count(
         &self,
         py: Python<'_>,
@@ -654,6 +716,7 @@ impl Cache {
         py: Python<'py>,
         key: &KeyArgument,
         fresh: Fresh,
+        groups: &Groups,
         compute: impl FnOnce(Python<'_>) -> PyResult<Value> + Send,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let compute = || fork::with_gil(|py| Ok(compute(py)?.as_ref().to_vec()));
@@ -670,9 +733,10 @@ impl Cache {
                 flights.call_method1(intern!(py, "raise_if_own"), (identity, key)).map(drop)
             })
         };
+        let grouped = groups.of(opened.cache()).map_err(|error| raised(&error))?;
         let value = fork::without_gil(py, || match fresh.0 {
-            Ok(freshness) => opened.cache().get_or_try_refresh_until(key, freshness, compute, poll),
-            Err(ttl) => opened.cache().get_or_try_compute_until(key, ttl, compute, poll),
+            Ok(freshness) => grouped.get_or_try_refresh_until(key, freshness, compute, poll),
+            Err(ttl) => grouped.get_or_try_compute_until(key, ttl, compute, poll),
         });
         Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
     }
@@ -681,12 +745,13 @@ impl Cache {
         &self,
         key: &KeyArgument,
         fresh: Fresh,
+        groups: &Groups,
     ) -> PyResult<(Arc<Opened>, engine::PendingCompute)> {
         let opened = self.opened()?;
-        let cache = opened.cache();
+        let cache = groups.of(opened.cache()).map_err(|error| raised(&error))?;
         let pending = match fresh.0 {
-            Ok(freshness) => engine::PendingCompute::begin_refresh(cache, key, freshness),
-            Err(ttl) => engine::PendingCompute::begin(cache, key, ttl),
+            Ok(freshness) => engine::PendingCompute::begin_refresh(&cache, key, freshness),
+            Err(ttl) => engine::PendingCompute::begin(&cache, key, ttl),
         };
         let pending = pending.map_err(|error| raised(&error))?;
         Ok((opened, pending))

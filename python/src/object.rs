@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::arguments::{KeyArgument, Lifetime, Value};
+use crate::arguments::{Groups, KeyArgument, Lifetime, Value};
 use crate::cache::Cache;
 use crate::fresh::Fresh;
 
@@ -37,6 +37,7 @@ fn get_or_compute<'py>(
     objects: &Bound<'py, PyAny>,
     key: &Bound<'py, PyAny>,
     fresh: Fresh,
+    groups: &Bound<'py, PyAny>,
     call: &Call,
 ) -> PyResult<(Py<PyAny>, bool)> {
     let py = objects.py();
@@ -56,7 +57,9 @@ fn get_or_compute<'py>(
             computed = Some(value);
             Ok(data)
         };
-        let data = cache.get().compute(py, &key.extract::<KeyArgument>(py)?, fresh, compute)?;
+        let groups = groups.extract::<Groups>()?;
+        let key_argument = key.extract::<KeyArgument>(py)?;
+        let data = cache.get().compute(py, &key_argument, fresh, &groups, compute)?;
         if let Some(value) = computed {
             return Ok((value, true));
         }
@@ -67,13 +70,14 @@ fn get_or_compute<'py>(
         objects.call_method1(py, intern!(py, "_delete_value"), (key, data))?;
     }
     let value = call.make(py)?;
-    cache.get().offer(py, key.extract(py)?, dump(py, &value)?, fresh.lifetime())?;
+    let data = dump(py, &value)?;
+    cache.get().offer(py, key.extract(py)?, data, fresh.lifetime(), groups.extract()?)?;
     Ok((value, true))
 }
 
 /// Returns the object of a key; if there is none, calls `function()` and stores its result.
 #[pyfunction]
-#[pyo3(name = "_get_or_compute", signature = (objects, key, ttl, function, stale, early))]
+#[pyo3(name = "_get_or_compute", signature = (objects, key, ttl, function, stale, early, groups))]
 pub(crate) fn get_or_compute_object(
     objects: &Bound<'_, PyAny>,
     key: &Bound<'_, PyAny>,
@@ -81,9 +85,10 @@ pub(crate) fn get_or_compute_object(
     function: Py<PyAny>,
     stale: Option<Lifetime>,
     early: Option<Lifetime>,
+    groups: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let call = Call { function, args: PyTuple::empty(objects.py()).unbind(), named: None };
-    Ok(get_or_compute(objects, key, Fresh::new(ttl, stale, early)?, &call)?.0)
+    Ok(get_or_compute(objects, key, Fresh::new(ttl, stale, early)?, groups, &call)?.0)
 }
 
 /// A function whose results are remembered: its calls and their counts. A subclass has the rest, and the attributes
@@ -120,7 +125,8 @@ impl Memoized {
         let ttl = slf.getattr(intern!(py, "_ttl"))?.extract()?;
         let fresh = Fresh::new(ttl, slf.getattr(intern!(py, "_stale"))?.extract()?, None)?;
         let objects = slf.getattr(intern!(py, "_objects"))?;
-        let (value, computed) = get_or_compute(&objects, &key, fresh, &call)?;
+        let groups = slf.call_method(intern!(py, "_groups_of"), args, named)?;
+        let (value, computed) = get_or_compute(&objects, &key, fresh, &groups, &call)?;
         slf.get().count(computed);
         Ok(value)
     }

@@ -22,6 +22,7 @@ pub(crate) struct Opened {
     generation: u64,
     /// Whether its operations are short: it has one level, and needs no server.
     is_local: bool,
+    has_groups: bool,
 }
 
 impl Opened {
@@ -31,11 +32,12 @@ impl Opened {
         haypile_remote::register(&mut registry);
         // What this logs is an error, or one of the cache's warnings.
         let cache = engine::Cache::new(logging::silently(|| registry.open(url))?);
-        let is_local = match cache.store().url().levels() {
-            [level] => ["memory", "file", "none"].contains(&level.scheme()),
-            _ => false,
-        };
-        Ok(Arc::new(Self { cache: Some(cache), generation, is_local }))
+        let url = cache.store().url();
+        let in_process = |scheme| ["memory", "file", "none"].contains(&scheme);
+        let is_local = matches!(url.levels(), [level] if in_process(level.scheme()));
+        // The last level has all entries. One that only reads a file writes none.
+        let has_groups = url.levels().last().is_some_and(|level| in_process(level.scheme()));
+        Ok(Arc::new(Self { cache: Some(cache), generation, is_local, has_groups }))
     }
 
     pub(crate) fn cache(&self) -> &engine::Cache {
@@ -50,6 +52,11 @@ impl Opened {
     /// Whether its operations are short, as long as they do not compute.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    /// Whether its entries can be in groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.has_groups
     }
 
     /// Whether it was opened in another process.

@@ -102,6 +102,8 @@ Examples:
     Add(cache::Add),
     /// Delete entries
     Delete(cache::Delete),
+    /// Make all entries of a group a miss
+    Invalidate(cache::Invalidate),
     /// Add to a counter, or subtract from it
     Incr(cache::Incr),
     /// List the keys of a cache

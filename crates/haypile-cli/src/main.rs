@@ -92,6 +92,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Set(arguments) => return command::cache::set::run(&arguments),
         Command::Add(arguments) => return command::cache::set::add(&arguments),
         Command::Delete(arguments) => return command::cache::delete::run(&arguments),
+        Command::Invalidate(arguments) => command::cache::invalidate::run(&arguments),
         Command::Incr(arguments) => return command::cache::incr::run(&arguments),
         Command::Keys(arguments) => command::cache::keys::run(&arguments),
         Command::Dump(arguments) => command::cache::dump::run(&arguments),

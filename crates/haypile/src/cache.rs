@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::compute::Computations;
 use crate::error::{Error, Result};
+use crate::groups;
 use crate::lease::Lease;
 use crate::mutant;
 use crate::open::OpenError;
@@ -29,12 +30,14 @@ pub struct Cache {
     // Dropped before the store, because it is found by the store's address.
     pub(crate) computations: Arc<Computations>,
     pub(crate) store: Arc<dyn Store>,
+    /// Those of all entries that are written through it.
+    groups: Option<Arc<[Box<[u8]>]>>,
 }
 
 impl Cache {
     /// Wraps a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { computations: Computations::of(&store), store }
+        Self { computations: Computations::of(&store), store, groups: None }
     }
 
     /// Opens a cache of one of this crate's schemes. For other schemes, open the store by a
@@ -77,6 +80,61 @@ impl Cache {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the same cache, which puts all entries that are written through it into these groups: by each write, and by computing on a
+    /// miss. [`invalidate`](Self::invalidate) then makes all entries of a group a miss, whoever wrote them, in the same time for one as
+    /// for a million.
+    ///
+    /// ```
+    /// # use haypile::Cache;
+    /// # let cache = Cache::open("memory:size=1MiB")?;
+    /// let pages_of_ann = cache.in_groups(["user:7", "pages"])?;
+    /// pages_of_ann.set("page:/ann", "<html>")?;
+    /// pages_of_ann.get_or_compute("page:/ann/friends", None, || b"<html>".to_vec())?;
+    /// // She has another name now.
+    /// cache.invalidate("user:7")?;
+    /// assert_eq!(cache.get("page:/ann")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// What a computation stores has the groups as they were when it began: if one was invalidated since, by whatever process, its value is
+    /// not stored. Caches that are in no group write entries without any. Reservations of the [`store`](Self::store) are in no group.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Group`] for more than 64 groups, or a name that has not 1 to 250 bytes. Whether the store has groups is seen when
+    /// something is written.
+    pub fn in_groups(&self, groups: impl IntoIterator<Item: AsRef<[u8]>>) -> Result<Self> {
+        let groups: Arc<[Box<[u8]>]> =
+            groups.into_iter().map(|group| group.as_ref().into()).collect();
+        let cache =
+            Self { groups: Some(groups).filter(|groups| !groups.is_empty()), ..self.clone() };
+        groups::check(&*self.store, &cache.groups())?;
+        Ok(cache)
+    }
+
+    /// Makes each entry of a group a miss; see [`Store::invalidate`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::invalidate`].
+    pub fn invalidate(&self, group: impl AsRef<[u8]>) -> Result<()> {
+        self.store.invalidate(group.as_ref())
+    }
+
+    /// Returns the groups of what is written.
+    pub(crate) fn groups(&self) -> Vec<&[u8]> {
+        self.groups.iter().flat_map(|groups| groups.iter()).map(AsRef::as_ref).collect()
+    }
+
+    /// Writes a value, in the groups of this cache.
+    #[inline]
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+        if self.groups.is_none() {
+            return self.store.set(key, value, options);
+        }
+        self.store.set_in_groups(key, value, options, &self.groups())
     }
 
     /// Returns the store under this cache.
@@ -199,7 +257,7 @@ impl Cache {
         options: SetOptions,
     ) -> Result<Written> {
         let (key, flights) = (key.as_ref(), self.computations.flights());
-        let set = || self.store.set(key, value.as_ref(), &options);
+        let set = || self.put(key, value.as_ref(), &options);
         if matches!(options.mode, WriteMode::Leased(_)) {
             return flights.change_if(key, set, |written| written.is_stored());
         }
@@ -248,7 +306,10 @@ impl Cache {
         for (key, ..) in entries {
             self.computations.flights().note_change(key);
         }
-        self.store.set_many(entries)
+        if self.groups.is_none() {
+            return self.store.set_many(entries);
+        }
+        entries.iter().map(|(key, value, options)| self.put(key, value, options)).collect()
     }
 
     /// Deletes an entry; returns whether there was one.

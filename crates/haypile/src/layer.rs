@@ -107,6 +107,22 @@ pub trait Layer: fmt::Debug + Send + Sync {
         self.inner().reserve(key, value_bytes, options)
     }
 
+    /// Implements [`Store::set_in_groups`]. A layer that overrides [`set`](Self::set) overrides this as well.
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        self.inner().set_in_groups(key, value, options, groups)
+    }
+
+    /// Implements [`Store::invalidate`].
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        self.inner().invalidate(group)
+    }
+
     /// Implements [`Store::set_many`].
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         self.inner().set_many(entries)
@@ -118,8 +134,8 @@ pub trait Layer: fmt::Debug + Send + Sync {
     }
 
     /// Implements [`Store::check_lease`].
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        self.inner().check_lease(key, lease)
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+        self.inner().check_lease(key, lease, groups)
     }
 
     /// Implements [`Store::delete`].
@@ -267,12 +283,26 @@ impl<L: Layer> Store for L {
         Layer::reserve(self, key, value_bytes, options)
     }
 
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        Layer::set_in_groups(self, key, value, options, groups)
+    }
+
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        Layer::invalidate(self, group)
+    }
+
     fn lease(&self, key: &[u8]) -> Result<Lease> {
         Layer::lease(self, key)
     }
 
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        Layer::check_lease(self, key, lease)
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+        Layer::check_lease(self, key, lease, groups)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

@@ -42,6 +42,11 @@ impl Lease {
         Self(bytes)
     }
 
+    /// Returns what each store has as the third word: its clock of groups when the lease was granted.
+    pub(crate) fn clock(self) -> u64 {
+        self.words()[2]
+    }
+
     pub(crate) fn words(self) -> [u64; 4] {
         let (words, _) = self.0.as_chunks::<8>();
         std::array::from_fn(|number| u64::from_le_bytes(words[number]))

@@ -47,6 +47,7 @@ mod error;
 pub mod file;
 mod flight;
 mod fork;
+mod groups;
 mod layer;
 mod lease;
 pub mod memory;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::groups;
 use crate::lease::Lease;
 use crate::open::{OpenError, Opener};
 use crate::stats::{Event, EventCounters, Stats};
@@ -84,6 +85,21 @@ impl Store for NoneStore {
                 Ok(Written::Absent)
             }
         }
+    }
+
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        groups::check(self, groups)?;
+        self.set(key, value, options)
+    }
+
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        groups::check(self, &[group])
     }
 
     fn reserve(

@@ -107,6 +107,45 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// stays.
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
 
+    /// Writes a value as [`set`](Self::set) does, of an entry that belongs to these groups: each of them is a way to
+    /// [`invalidate`](Self::invalidate) it. An entry has at most 64 groups, whose names have 1 to 250 bytes; no groups are none,
+    /// whatever groups the entry had before.
+    ///
+    /// Of a value under a [`Lease`], the groups count as they were when the lease was granted: if one of them was
+    /// invalidated since, the write is [`Revoked`](Written::Revoked). [`touch`](Self::touch), [`incr`](Self::incr) and
+    /// [`decr`](Self::decr) keep the groups of an entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`set`](Self::set); [`Error::Group`]; [`Error::Unsupported`] if the store has no groups.
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        if groups.is_empty() {
+            return self.set(key, value, options);
+        }
+        Err(Error::Unsupported { operation: "groups", store: self.describe() })
+    }
+
+    /// Invalidates a group: from now on no reader of any process gets an entry that was written into it before, nor one
+    /// that was computed from what was read before. It takes the same time for one entry as for a million, and needs no
+    /// list of them: they are misses, count as expired, and leave the store when it needs their room; until then
+    /// [`len`](Self::len) counts them.
+    ///
+    /// Groups are told apart by a hash: now and then, an invalidation makes entries of another group a miss as well.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Group`] for a name that no group can have; [`Error::Unsupported`] if the store has no groups.
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        let _ = group;
+        Err(Error::Unsupported { operation: "groups", store: self.describe() })
+    }
+
     /// Prepares a write of exactly `value_bytes`. It is invisible until [`Reservation::commit`],
     /// which checks the condition in `options` and starts the TTL; dropping a reservation changes
     /// nothing.
@@ -133,14 +172,14 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { operation: "lease", store: self.describe() })
     }
 
-    /// Returns whether a write under this lease would be accepted now. By default, a store that has leases does not tell, and
-    /// the answer is yes.
+    /// Returns whether a write under this lease would be accepted now, of an entry in these groups. By default, a store that has
+    /// leases does not tell, and the answer is yes.
     ///
     /// # Errors
     ///
     /// Those of [`lease`](Self::lease).
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        let _ = lease;
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+        let _ = (lease, groups);
         self.lease(key).map(|_| true)
     }
 
@@ -410,12 +449,20 @@ pub struct Hit {
     /// The level that had the entry, counted from zero at the fastest: of `A -> B`, 0 is A. A store
     /// of one level always returns zero.
     pub level: u8,
+    /// Whether the entry is in groups, which can [invalidate](Store::invalidate) it.
+    pub has_groups: bool,
 }
 
 impl Hit {
     /// Returns a hit with these fields, in the first level.
     pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
-        Self { version, expires_in, level: 0 }
+        Self { version, expires_in, level: 0, has_groups: false }
+    }
+
+    /// Says whether the entry is in groups.
+    #[must_use]
+    pub fn with_groups(self, has_groups: bool) -> Self {
+        Self { has_groups, ..self }
     }
 
     /// Returns the same hit, one level further down.

@@ -65,9 +65,11 @@ noted! {
     fn get_in_place(key: &[u8]) -> Result<Option<Pinned<'_>>>;
     fn get_in_place_verified(key: &[u8]) -> Result<Option<Pinned<'_>>>;
     fn set(key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written>;
+    fn set_in_groups(key: &[u8], value: &[u8], options: &SetOptions, groups: &[&[u8]]) -> Result<Written>;
+    fn invalidate(group: &[u8]) -> Result<()>;
     fn reserve(key: &[u8], value_bytes: usize, options: &SetOptions) -> Result<Box<dyn Reservation + '_>>;
     fn lease(key: &[u8]) -> Result<Lease>;
-    fn check_lease(key: &[u8], lease: Lease) -> Result<bool>;
+    fn check_lease(key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool>;
     fn delete(key: &[u8]) -> Result<bool>;
     fn delete_version(key: &[u8], version: Version) -> Result<bool>;
     fn compare_and_delete(key: &[u8], expected: &[u8]) -> Result<bool>;
@@ -122,9 +124,11 @@ fn call(store: &dyn Store, method: &str) {
         "get_in_place" => drop(store.get_in_place(key)),
         "get_in_place_verified" => drop(store.get_in_place_verified(key)),
         "set" => _ = store.set(key, value, &options),
+        "set_in_groups" => _ = store.set_in_groups(key, value, &options, &[b"group"]),
+        "invalidate" => _ = store.invalidate(b"group"),
         "reserve" => drop(store.reserve(key, value.len(), &options)),
         "lease" => _ = store.lease(key),
-        "check_lease" => _ = store.check_lease(key, Lease::from_bytes([0; Lease::BYTES])),
+        "check_lease" => _ = store.check_lease(key, Lease::from_bytes([0; Lease::BYTES]), &[]),
         "delete" => _ = store.delete(key),
         "delete_version" => _ = store.delete_version(key, Version::from_raw(1)),
         "compare_and_delete" => _ = store.compare_and_delete(key, value),

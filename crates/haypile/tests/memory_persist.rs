@@ -47,7 +47,9 @@ impl Place {
         let mut writer = SnapshotWriter::create(&self.path(), write).unwrap();
         for key in keys {
             let (key, value) = (key.as_bytes(), b"value".as_slice());
-            writer.push(EntryRef { key, value, expires: None, written: now, uses: 1 }).unwrap();
+            writer
+                .push(EntryRef { key, value, marks: &[], expires: None, written: now, uses: 1 })
+                .unwrap();
         }
         writer.finish().unwrap();
         let (stopped, is_stopped) = mpsc::channel();

@@ -102,6 +102,9 @@ pub(crate) struct WriteArguments {
     /// Lifetime of the entry, such as 500ms, 30s, 24h or never [default: ttl= of the URL, or never]
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,
+    /// Group of the entry, which `haypile invalidate` makes a miss; give it several times for several groups
+    #[arg(long = "group", value_name = "GROUP")]
+    pub(crate) groups: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -113,7 +116,8 @@ have changed since (--lease); 2 wrong arguments, the cache failed, or the value 
 
 Examples:
   haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
-  haypile set file:/tmp/app.haypile logo - < logo.png")]
+  haypile set file:/tmp/app.haypile logo - < logo.png
+  haypile set file:/tmp/app.haypile page:/ann - --group user:7 --group pages < page.html")]
 pub(crate) struct Set {
     #[command(flatten)]
     pub(crate) write: WriteArguments,
@@ -156,6 +160,26 @@ pub(crate) struct Delete {
     pub(crate) keys: Vec<OsString>,
     #[command(flatten)]
     pub(crate) form: KeyForm,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It takes the same time for one entry as for a million. What is computed from what was read before is
+refused as well: `haypile set --lease FILE --group GROUP`. If the URL has a namespace=, its groups are
+its own.
+
+Exit status: 0 done, whether or not the groups have entries; 2 wrong arguments, the cache failed, or
+it has no groups.
+
+Example:
+  haypile set file:/tmp/app.haypile page:/ann - --group user:7 --group pages < page.html
+  haypile invalidate file:/tmp/app.haypile user:7")]
+pub(crate) struct Invalidate {
+    #[command(flatten)]
+    pub(crate) cache: Url,
+    /// Groups whose entries become a miss
+    #[arg(required = true, value_name = "GROUP")]
+    pub(crate) groups: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -216,7 +240,8 @@ pub(crate) struct Keys {
 #[command(after_help = "\
 Each line is a JSON object. The first contains the version of the format, each of the others an
 entry with key, value and ttl_ms, its remaining TTL. Binary keys and values are in key_base64 and
-value_base64. docs/format-dump.md describes the format.
+value_base64. docs/format-dump.md describes the format. Entries in groups are left out, and counted
+at the end: a cache knows its groups by hashes alone, and a copy in no group could not be invalidated.
 
 Examples:
   haypile dump file:/tmp/app.haypile > app.jsonl

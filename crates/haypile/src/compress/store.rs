@@ -209,6 +209,17 @@ impl Layer for CompressedStore {
         self.encoded(value, |stored| self.inner.set(key, stored, options))
     }
 
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        self.check_value(value.len())?;
+        self.encoded(value, |stored| self.inner.set_in_groups(key, stored, options, groups))
+    }
+
     fn reserve(
         &self,
         key: &[u8],

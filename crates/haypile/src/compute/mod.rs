@@ -230,7 +230,7 @@ impl Cache {
     /// Returns whether nothing is seen that revokes the lease of a flight.
     fn holds(&self, key: &[u8], stage: Stage) -> bool {
         let Stage::Leased(lease) = stage else { return true };
-        !matches!(self.store.check_lease(key, lease), Ok(false))
+        !matches!(self.store.check_lease(key, lease, &self.groups()), Ok(false))
             || mutant::is_on("newcomers-join-what-is-revoked")
     }
 
@@ -265,7 +265,7 @@ impl Cache {
             if let Ok(WriteMode::Leased(_)) = terms {
                 flight.set_stage(Stage::Storing);
             }
-            let set = |mode| self.store.set(key, value, &SetOptions { mode, ..options });
+            let set = |mode| self.put(key, value, &SetOptions { mode, ..options });
             // The caller gets the value even if it cannot be stored.
             if let Err(error) = terms.and_then(set) {
                 self.computations.counters().add_refused_value(&error);

@@ -311,6 +311,25 @@ impl Computation {
         }
     }
 
+    /// Stores the value as [`store`](Self::store) does, in groups that may have come of the computation, in the place of those of the
+    /// cache.
+    ///
+    /// A caller of this process that came after a group was invalidated, and waited for this computation, gets its value all
+    /// the same unless the group is one of [its own cache](Cache::in_groups): nobody knew before that the value belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Cache::in_groups`]. The computation then counts as failed.
+    pub fn store_in_groups(
+        mut self,
+        value: &[u8],
+        groups: impl IntoIterator<Item: AsRef<[u8]>>,
+    ) -> Result<()> {
+        self.call.cache = self.call.cache.in_groups(groups)?;
+        self.store(value);
+        Ok(())
+    }
+
     /// Ends a computation that has failed. Returns the value that was to be refreshed, if the cache still has one: it
     /// is served instead of the failure.
     pub fn fail(self) -> Option<Vec<u8>> {

@@ -189,6 +189,7 @@ fn open(path: &Path) -> Result<OpenedFile, OpenError> {
     let wanted = Wanted {
         size_bytes: 0,
         entry_bytes: 0,
+        groups: None,
         compression: Compressed::AsItIs,
         is_writable: false,
         prefaults: false,

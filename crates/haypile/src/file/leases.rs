@@ -12,12 +12,17 @@ use crate::write::WriteMode;
 impl FileStore {
     /// Implements [`Store::lease`](crate::Store::lease).
     pub(in crate::file) fn grant_lease(&self, key: &[u8]) -> Result<Lease> {
-        self.with_leased(key, |leased| leased.grant())
+        self.with_leased(key, &[], |leased| leased.grant())
     }
 
     /// Implements [`Store::check_lease`](crate::Store::check_lease).
-    pub(in crate::file) fn holds_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        self.with_leased(key, |leased| Ok(leased.look(lease)? == Since::Nothing))
+    pub(in crate::file) fn holds_lease(
+        &self,
+        key: &[u8],
+        lease: Lease,
+        groups: &[&[u8]],
+    ) -> Result<bool> {
+        self.with_leased(key, groups, |leased| Ok(leased.look(lease)? == Since::Nothing))
     }
 
     /// Returns the hash of the namespace for a write under a lease. Others do not need it.
@@ -34,6 +39,7 @@ impl FileStore {
     fn with_leased<T>(
         &self,
         key: &[u8],
+        groups: &[&[u8]],
         look: impl FnOnce(LeasedKey<'_, Mapped>) -> std::result::Result<T, OpError>,
     ) -> Result<T> {
         const OPERATION: &str = "lease";
@@ -45,7 +51,9 @@ impl FileStore {
             return Err(self.reads_only(OPERATION, session));
         }
         let key = key.hashed(area);
-        let leased = LeasedKey { area, key, namespace: self.reader.namespace_hash(area) };
+        let namespace = self.reader.namespace_hash(area);
+        let groups = self.group_hashes(area, groups)?;
+        let leased = LeasedKey { area, key, namespace, groups: groups.as_ref() };
         look(leased).map_err(|stop| self.reader.stopped(stop))
     }
 }

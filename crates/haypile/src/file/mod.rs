@@ -13,7 +13,7 @@
 //! | `log` | appending, and making room |
 //! | `operations` | operations on one key, on all of them, and single flight |
 //! | `process` | files, a process and its threads, and children |
-//! | `reader`, `store`, `copied_store`, `inspect`, `opener`, `builder` | the [`Store`](crate::Store), and a file seen from outside |
+//! | `reader`, `store`, `leases`, `groups`, `counting`, `reservation`, `copied_store`, `inspect`, `opener`, `builder` | the [`Store`](crate::Store), and a file seen from outside |
 //!
 //! The model checker runs the protocol in `tests/model`, which is a module of this one, so that it
 //! sees what is private.
@@ -21,8 +21,10 @@
 mod area;
 mod builder;
 mod copied_store;
+mod counting;
 mod crash;
 mod format;
+mod groups;
 #[cfg(feature = "test-hooks")]
 #[doc(hidden)]
 pub mod hooks;

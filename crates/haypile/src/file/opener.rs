@@ -15,6 +15,7 @@ use crate::file::process::error::FileError;
 use crate::file::process::sessions::Sessions;
 use crate::file::reader::Reader;
 use crate::file::store::FileStore;
+use crate::groups;
 use crate::open::{OpenError, Opener};
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
 use crate::url::{OptionSpec, Place, ResolvedLevel, Scheme, ValueKind};
@@ -29,6 +30,7 @@ const IDLE: &[(&str, &str, &str)] = &[
     ("ttl", "mode", "ro"),
     ("size", "mode", "copy"),
     ("entry_size", "mode", "copy"),
+    ("groups", "mode", "copy"),
     ("recreate", "mode", "copy"),
     ("ttl", "mode", "copy"),
     ("verify", "mode", "copy"),
@@ -53,6 +55,12 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
             kind: ValueKind::Size { min_bytes: MIN_ENTRY_BYTES, max_bytes: MAX_ENTRY_BYTES },
             help: "approximate size of an entry, key and value, for which the index of a new file \
                    is made; 256 by default",
+        },
+        OptionSpec {
+            name: "groups",
+            kind: ValueKind::Count { min: *groups::WORDS.start(), max: *groups::WORDS.end() },
+            help: "numbers that a new file has for groups, at most one per 64 bytes: groups that share one are \
+                   invalidated together; one per 4096 bytes by default",
         },
         OptionSpec {
             name: "mode",
@@ -126,6 +134,7 @@ impl Opener for FileOpener {
         let wanted = Wanted {
             size_bytes: level.size("size").unwrap_or(DEFAULT_SIZE_BYTES),
             entry_bytes: level.size("entry_size").unwrap_or(DEFAULT_ENTRY_BYTES),
+            groups: level.count("groups"),
             compression: match level.compression("compress") {
                 Some(compression) => Compressed::As(Some(compression.method())),
                 None => Compressed::AsItIs,

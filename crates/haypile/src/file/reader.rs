@@ -124,15 +124,29 @@ impl Reader {
         })
     }
 
+    /// Finds an entry, and returns its value with the marks of its groups.
+    pub(in crate::file) fn find_marked<G: Ground>(
+        &self,
+        area: &Area<G>,
+        key: &Key<'_>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<Seen>> {
+        let search = Lookup::new(area, key).with_marks().search(Some(value));
+        Ok(match search.map_err(|stop| self.stopped(stop))? {
+            Search::Found(seen) => self.hit(&seen).map(|_| seen),
+            Search::Nothing | Search::Damaged | Search::Contended => None,
+        })
+    }
+
     /// The answer of a store about an entry; `None` if it has expired.
     #[inline]
     pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
         if seen.expires_ms == u64::MAX {
-            return Some(Hit::new(version, None));
+            return Some(Hit::new(version, None).with_groups(seen.has_groups));
         }
         let left = seen.expires_ms.checked_sub(self.now_ms()).filter(|left| *left > 0)?;
-        Some(Hit::new(version, Some(Duration::from_millis(left))))
+        Some(Hit::new(version, Some(Duration::from_millis(left))).with_groups(seen.has_groups))
     }
 
     /// The keys of a bucket that are of this namespace.

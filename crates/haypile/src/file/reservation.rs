@@ -30,6 +30,6 @@ impl Reservation for FileReservation<'_> {
     }
 
     fn commit(self: Box<Self>) -> Result<Written> {
-        self.store.write(&self.key, &self.buffer, &self.options)
+        self.store.write(&self.key, &self.buffer, &self.options, &[])
     }
 }

@@ -10,6 +10,7 @@ use crate::file::area::wait::Wait;
 use crate::file::area::{Area, Holder, Key};
 use crate::file::format::record::{Head, MAX_VALUE_BYTES};
 use crate::file::format::slot::Token;
+use crate::file::groups::marked;
 use crate::file::log::append::Appender;
 use crate::file::log::recycler::Recycler;
 use crate::file::operations::census::Census;
@@ -114,7 +115,7 @@ impl FileStore {
     /// The session and an owner slot in it to write from.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
-    fn writing<'a>(
+    pub(in crate::file) fn writing<'a>(
         &'a self,
         using: &'a OperationGuard<'_>,
         operation: &'static str,
@@ -158,7 +159,7 @@ impl FileStore {
 
     /// Pauses before another attempt, where others have changed the same words concurrently.
     #[cold]
-    fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
+    pub(in crate::file) fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
         wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))
     }
 
@@ -189,69 +190,28 @@ impl FileStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    /// Changes a counter.
-    fn count(
-        &self,
-        operation: &'static str,
-        key: &[u8],
-        change: impl Fn(u64) -> u64,
-    ) -> Result<Option<u64>> {
-        let key = self.reader.key(key)?;
-        let using = self.sessions.begin();
-        let (area, mut taken) = self.writing(&using, operation)?;
-        let key = key.hashed(area);
-        let (mut value, mut wait) = (Vec::new(), Wait::default());
-        loop {
-            let Some((seen, _)) = self.reader.find(area, &key, Some(&mut value))? else {
-                area.count(taken.owner.counting(), Event::CountMiss, 1);
-                return Ok(None);
-            };
-            let Some(number) = haypile_policy::rules::counter::parse(&value) else {
-                return Err(Error::NotACounter { operation, store: self.describe() });
-            };
-            let number = change(number);
-            let text = number.to_string();
-            let mut write = Write {
-                key,
-                value: text.as_bytes(),
-                mode: WriteMode::Cas(Version::from_raw(seen.version)),
-                namespace: None,
-                expiry: Expiry::Kept,
-                version: taken.version(area),
-                now: &self.reader.now(),
-            };
-            match self.put(area, &mut taken, &mut write)? {
-                Written::Stored => {
-                    area.count(taken.owner.counting(), Event::Count, 1);
-                    area.count(taken.owner.counting(), Event::Set, 1);
-                    return Ok(Some(number));
-                }
-                Written::Absent => {
-                    area.count(taken.owner.counting(), Event::CountMiss, 1);
-                    return Ok(None);
-                }
-                Written::Exists | Written::Changed | Written::Revoked => {
-                    self.again(&mut wait, area)?;
-                }
-            }
-        }
-    }
-
+    /// Writes an entry in these groups, if there are any.
     pub(in crate::file) fn write(
         &self,
         key: &[u8],
         value: &[u8],
         options: &SetOptions,
+        groups: &[&[u8]],
     ) -> Result<Written> {
         let expires_ms = self.expires_ms(options.ttl)?;
         let key = self.reader.key(key)?;
         let using = self.sessions.begin();
         let (area, mut taken) = self.writing(&using, "set")?;
         let key = key.hashed(area);
+        let groups = self.group_hashes(area, groups)?;
+        let marked = groups.as_ref().map(|groups| marked(area, value, options.mode, groups));
+        let value = marked.as_deref().unwrap_or(value);
         self.check_value(area, &key, value.len())?;
         let mut write = Write {
             key,
             value,
+            has_groups: groups.is_some(),
+            groups: groups.as_ref(),
             mode: options.mode,
             namespace: self.leased_namespace(options.mode, area),
             expiry: Expiry::At(expires_ms),
@@ -328,7 +288,7 @@ impl FileStore {
 
     /// Writes an entry, with a version above that of the one it replaces.
     #[inline]
-    fn put(
+    pub(in crate::file) fn put(
         &self,
         area: &Area<Mapped>,
         taken: &mut Taken<'_>,
@@ -366,6 +326,8 @@ impl FileStore {
             let mut write = Write {
                 key: *key,
                 value: &value,
+                has_groups: false,
+                groups: None,
                 mode: WriteMode::Cas(Version::from_raw(seen.version)),
                 namespace: None,
                 expiry: Expiry::At(expires_ms),
@@ -466,7 +428,7 @@ impl Store for FileStore {
         for entries in entries.chunks(TOGETHER) {
             self.prefetch(entries.iter().map(|(key, ..)| *key));
             let set = |(key, value, options): &(&[u8], &[u8], SetOptions)| {
-                self.write(key, value, options)
+                self.write(key, value, options, &[])
             };
             written.extend(entries.iter().map(set));
         }
@@ -496,7 +458,21 @@ impl Store for FileStore {
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
-        self.write(key, value, options)
+        self.write(key, value, options, &[])
+    }
+
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        self.write(key, value, options, groups)
+    }
+
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        self.invalidate_group(group)
     }
 
     fn reserve(
@@ -520,8 +496,8 @@ impl Store for FileStore {
         self.grant_lease(key)
     }
 
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        self.holds_lease(key, lease)
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+        self.holds_lease(key, lease, groups)
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

@@ -19,6 +19,7 @@ use super::shortage::Reserve;
 use super::{Fingerprint, MemoryStore, Shard};
 use crate::cache::Cache;
 use crate::clock::{Clock, SystemClock, nanos};
+use crate::groups::Words;
 use crate::open::OpenError;
 use crate::size::ByteSize;
 use crate::store::{DEFAULT_COMPUTE_WAIT, Store};
@@ -214,8 +215,9 @@ impl MemoryBuilder {
         };
         let share = self.size_bytes / shards as u64;
         let lines = ReaderLine::for_store();
+        let groups = Arc::new(Words::for_bytes(self.size_bytes));
         let empty = |number| {
-            let contents = Contents::new(make(share), share, options);
+            let contents = Contents::new(make(share), share, options, Arc::clone(&groups));
             Shard(BiasedLock::new(contents, number, Arc::clone(&lines)))
         };
         let numbers = 0..u32::try_from(shards).expect("at most MAX_SHARDS");
@@ -231,6 +233,7 @@ impl MemoryBuilder {
             compute_wait: self.compute_wait,
             name,
             persistence,
+            groups,
             reserve: Reserve::new(),
         })
     }

@@ -70,6 +70,7 @@ use haypile_policy::rules::memory::{longest_value, shard_of};
 
 use crate::clock::Clock;
 use crate::error::{Error, MAX_KEY_BYTES, Result};
+use crate::groups::Words;
 use crate::store::{Store, check_key};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -108,6 +109,7 @@ pub(crate) struct MemoryStore<P: Policy> {
     compute_wait: Duration,
     name: Name,
     persistence: Option<Persistence>,
+    groups: Arc<Words>,
     reserve: Reserve,
 }
 

@@ -9,6 +9,7 @@ use super::lock::{ReaderLine, WriteGuard};
 use super::record::{Draft, Record};
 use super::{MAX_KEY_BYTES, MemoryStore, Persistence, Policy};
 use crate::error::{Error, Result};
+use crate::groups::{self, Hashes};
 use crate::lease::Lease;
 use crate::mutant;
 use crate::pinned::Pinned;
@@ -16,8 +17,11 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
-use crate::write::{Reservation, SetOptions, Version, Written};
+use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 use crate::writers::Writers;
+
+/// The same in each process, for snapshots keep the hashes of groups.
+const GROUP_SEED: u64 = 0;
 
 impl<P: Policy> MemoryStore<P> {
     /// Writes a draft that [`check_sizes`](Self::check_sizes) has accepted.
@@ -38,7 +42,10 @@ impl<P: Policy> MemoryStore<P> {
                     // would then be evicted for one that still does not fit.
                     let record = again.draft.record();
                     if !mutant::is_on("write-that-no-longer-fits-evicts-all") {
-                        self.check_sizes(record.key(), record.value().len())?;
+                        self.check_sizes(
+                            record.key(),
+                            record.value().len() + record.marks().len(),
+                        )?;
                     }
                     write = again;
                     contents = self.room(contents, shard, bytes)?;
@@ -51,6 +58,31 @@ impl<P: Policy> MemoryStore<P> {
     #[inline]
     fn check_memory(&self, value_bytes: usize) -> Result<()> {
         if self.reserve.is_there() { Ok(()) } else { Err(self.out_of_memory(value_bytes)) }
+    }
+
+    /// Writes an entry in these groups, if there are any.
+    fn set_marked(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        let groups = Hashes::of(self, groups, GROUP_SEED)?;
+        self.groups.begin().map_err(|bytes| self.out_of_memory(bytes))?;
+        let number = match options.mode {
+            // That of a lease that was made up is of no use: the write is refused.
+            WriteMode::Leased(lease) => lease.clock(),
+            _ => self.groups.clock(),
+        };
+        let mut marks = Vec::new();
+        groups.mark(&mut marks, number);
+        let key = self.key(key)?;
+        self.check_sizes(key.bytes, value.len() + marks.len())?;
+        self.check_memory(value.len())?;
+        let draft = Draft::marked(key.fingerprint, key.bytes, value, &marks);
+        let draft = draft.ok_or_else(|| self.out_of_memory(value.len()))?;
+        self.place(draft, options)
     }
 
     pub(super) fn set_hashed(
@@ -172,6 +204,27 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.set_hashed(HashedKey { bytes: key, fingerprint }, value, options)
     }
 
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        if groups.is_empty() {
+            return self.set(key, value, options);
+        }
+        self.set_marked(key, value, options, groups)
+    }
+
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        groups::check(self, &[group])?;
+        drop(self.read(0)?);
+        self.groups.begin().map_err(|bytes| self.out_of_memory(bytes))?;
+        self.groups.invalidate(groups::hash(group, GROUP_SEED));
+        Ok(())
+    }
+
     fn reserve(
         &self,
         key: &[u8],
@@ -196,9 +249,10 @@ impl<P: Policy> Store for MemoryStore<P> {
         lease.map_err(|bytes| self.out_of_memory(bytes))
     }
 
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
         let key = self.key(key)?;
-        Ok(self.read(self.shard_of(key.fingerprint))?.is_kept(lease, key))
+        let groups = Hashes::of(self, groups, GROUP_SEED)?;
+        Ok(self.read(self.shard_of(key.fingerprint))?.is_kept(lease, key, Some(&groups)))
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {

@@ -22,6 +22,7 @@ use super::{MemoryStore, Policy};
 use crate::clock::nanos;
 use crate::error::{Error, Result};
 use crate::fork;
+use crate::groups;
 use crate::mutant;
 use crate::process;
 use crate::stats::Loading;
@@ -255,7 +256,12 @@ impl<P: Policy> MemoryStore<P> {
 
     fn load_entry(&self, entry: EntryRef<'_>, now: SystemTime, now_ns: u64) -> Result<()> {
         let fingerprint = self.hasher.fingerprint(entry.key);
-        let draft = Draft::copied(fingerprint, entry.key, entry.value);
+        let mut marks = Vec::new();
+        if !entry.marks.is_empty() {
+            self.groups.begin().map_err(|bytes| self.out_of_memory(bytes))?;
+            groups::renew(entry.marks, &mut marks);
+        }
+        let draft = Draft::marked(fingerprint, entry.key, entry.value, &marks);
         let draft = draft.ok_or_else(|| self.out_of_memory(entry.value.len()))?;
         let expires_ns = entry.expires.map_or(u64::MAX, |expires| {
             now_ns.saturating_add(expires.duration_since(now).map_or(0, nanos))
@@ -270,7 +276,7 @@ impl<P: Policy> MemoryStore<P> {
         }
         while let Some((again, bytes)) = contents.load(load, &self.pool) {
             drop(contents);
-            if self.check_sizes(entry.key, entry.value.len()).is_err() {
+            if self.check_sizes(entry.key, entry.value.len() + marks.len()).is_err() {
                 // The store has shrunk since loading began.
                 return Ok(());
             }
@@ -345,7 +351,14 @@ impl<P: Policy> MemoryStore<P> {
                 0 => now,
                 written_s => SystemTime::UNIX_EPOCH + Duration::from_secs(written_s.into()),
             };
-            let entry = EntryRef { key: pin.key(), value: pin.value(), expires, written, uses };
+            let entry = EntryRef {
+                key: pin.key(),
+                value: pin.value(),
+                marks: pin.marks(),
+                expires,
+                written,
+                uses,
+            };
             if writer.push(entry)? == Pushed::Full {
                 break;
             }

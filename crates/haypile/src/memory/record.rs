@@ -16,14 +16,14 @@ use haypile_policy::prefetch::{CACHE_LINE_BYTES, prefetch, prefetch_to_write};
 use crate::mutant;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The bytes of the key and then of the value follow directly.
+/// The bytes of the key, of the value and of the marks of its groups follow directly.
 #[repr(C)]
 struct RecordHeader {
     /// Number of holders of the allocation: the record, and pins.
     holders: AtomicU32,
     /// Seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
-    /// The lower 16 bits are the length of the key, the others that of the value.
+    /// The lower 16 bits are the length of the key, the next 6 that of the marks in words, the others that of the value.
     lengths: u64,
     fingerprint: u64,
     version: AtomicU64,
@@ -40,6 +40,12 @@ const MAX_HOLDERS: u32 = u32::MAX / 2;
 
 /// Cache lines of a record that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
+
+/// Where the lengths after the key's begin.
+const MARK_WORDS_AT: u32 = 16;
+const VALUE_BYTES_AT: u32 = 22;
+const MOST_MARK_WORDS: u64 = (1 << (VALUE_BYTES_AT - MARK_WORDS_AT)) - 1;
+const MARK_WORD_BYTES: u64 = 8;
 
 /// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
 #[derive(Debug)]
@@ -58,7 +64,7 @@ impl Hold {
     }
 
     fn layout(&self) -> Layout {
-        let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes();
+        let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes() + self.mark_bytes();
         Layout::from_size_align(bytes, align_of::<RecordHeader>())
             .expect("the layout that it was allocated with")
     }
@@ -68,12 +74,32 @@ impl Hold {
     }
 
     fn value_bytes(&self) -> usize {
-        usize::try_from(self.header().lengths >> 16).expect("an allocation's length fits usize")
+        let bytes = self.header().lengths >> VALUE_BYTES_AT;
+        usize::try_from(bytes).expect("an allocation's length fits usize")
     }
 
-    /// Returns the key and the value.
+    fn mark_bytes(&self) -> usize {
+        let words = self.header().lengths >> MARK_WORDS_AT & MOST_MARK_WORDS;
+        usize::try_from(words * MARK_WORD_BYTES).expect("at most 63 words")
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        &self.bytes()[..self.key_bytes()]
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        &self.bytes()[self.key_bytes()..][..self.value_bytes()]
+    }
+
+    fn marks(&self) -> &[u8] {
+        &self.bytes()[self.key_bytes() + self.value_bytes()..]
+    }
+
+    /// Returns the key, the value and the marks.
     fn bytes(&self) -> &[u8] {
-        let bytes = self.key_bytes() + self.value_bytes();
+        let bytes = self.key_bytes() + self.value_bytes() + self.mark_bytes();
         // SAFETY: this number of initialised bytes follows the header in the same allocation, and
         // nobody writes to them after the draft is inserted.
         unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), bytes) }
@@ -115,8 +141,21 @@ impl Draft {
     ///
     /// If the key is longer than 65,535 bytes.
     pub(super) fn copied(fingerprint: u64, key: &[u8], value: &[u8]) -> Option<Self> {
-        let mut draft = Self::allocate(fingerprint, key, value.len(), false)?;
-        draft.spare().write_copy_of_slice(value);
+        Self::marked(fingerprint, key, value, &[])
+    }
+
+    /// Copies a key, its value and the marks of its groups, which are whole words, into a new record; `None` if there is no
+    /// memory.
+    ///
+    /// # Panics
+    ///
+    /// If the key is longer than 65,535 bytes.
+    #[inline]
+    pub(super) fn marked(fingerprint: u64, key: &[u8], value: &[u8], marks: &[u8]) -> Option<Self> {
+        let mut draft = Self::allocate(fingerprint, key, value.len(), marks.len(), false)?;
+        let (value_part, marks_part) = draft.spare().split_at_mut(value.len());
+        value_part.write_copy_of_slice(value);
+        marks_part.write_copy_of_slice(marks);
         Some(draft)
     }
 
@@ -127,13 +166,24 @@ impl Draft {
     ///
     /// If the key is longer than 65,535 bytes.
     pub(super) fn zeroed(fingerprint: u64, key: &[u8], value_bytes: usize) -> Option<Self> {
-        Self::allocate(fingerprint, key, value_bytes, true)
+        Self::allocate(fingerprint, key, value_bytes, 0, true)
     }
 
-    fn allocate(fingerprint: u64, key: &[u8], value_bytes: usize, is_zeroed: bool) -> Option<Self> {
+    fn allocate(
+        fingerprint: u64,
+        key: &[u8],
+        value_bytes: usize,
+        mark_bytes: usize,
+        is_zeroed: bool,
+    ) -> Option<Self> {
         let key_bytes = u16::try_from(key.len()).expect("callers check the key's length");
-        let value_length = u64::try_from(value_bytes).ok().filter(|bytes| bytes >> 48 == 0)?;
+        let value_length = u64::try_from(value_bytes)
+            .ok()
+            .filter(|bytes| bytes << VALUE_BYTES_AT >> VALUE_BYTES_AT == *bytes)?;
+        let mark_words = mark_bytes as u64 / MARK_WORD_BYTES;
+        debug_assert!(mark_words <= MOST_MARK_WORDS, "an entry has few groups");
         let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(value_bytes)?;
+        let bytes = bytes.checked_add(mark_bytes)?;
         let layout = Layout::from_size_align(bytes, align_of::<RecordHeader>()).ok()?;
         // SAFETY: the layout is not empty, because it contains a header.
         let pointer = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
@@ -144,7 +194,9 @@ impl Draft {
             header.write(RecordHeader {
                 holders: AtomicU32::new(1),
                 written_s: AtomicU32::new(0),
-                lengths: value_length << 16 | u64::from(key_bytes),
+                lengths: value_length << VALUE_BYTES_AT
+                    | mark_words << MARK_WORDS_AT
+                    | u64::from(key_bytes),
                 fingerprint,
                 version: AtomicU64::new(0),
                 expires_ns: AtomicU64::new(u64::MAX),
@@ -157,19 +209,22 @@ impl Draft {
         Some(Self(Record(Hold(header))))
     }
 
-    /// Returns the bytes of the value, which may be uninitialised: the caller must write all of
+    /// Returns the bytes of the value and the marks, which may be uninitialised: the caller must write all of
     /// them.
     fn spare(&mut self) -> &mut [std::mem::MaybeUninit<u8>] {
         let hold = &self.0.0;
-        // SAFETY: the value follows the header and the key in the same allocation. This draft is
+        // SAFETY: value and marks follow the header and the key in the same allocation. This draft is
         // its only holder and is borrowed mutably.
         unsafe {
             let value = hold.0.as_ptr().add(1).cast::<std::mem::MaybeUninit<u8>>();
-            slice::from_raw_parts_mut(value.add(hold.key_bytes()), hold.value_bytes())
+            slice::from_raw_parts_mut(
+                value.add(hold.key_bytes()),
+                hold.value_bytes() + hold.mark_bytes(),
+            )
         }
     }
 
-    /// Returns the bytes of the value.
+    /// Returns the bytes of the value of a draft without marks.
     pub(super) fn value_mut(&mut self) -> &mut [u8] {
         let spare = self.spare();
         // SAFETY: both constructors of a draft initialise its value.
@@ -203,12 +258,23 @@ impl Record {
 
     #[inline]
     pub(super) fn key(&self) -> &[u8] {
-        &self.0.bytes()[..self.0.key_bytes()]
+        self.0.key()
     }
 
     #[inline]
     pub(super) fn value(&self) -> &[u8] {
-        &self.0.bytes()[self.0.key_bytes()..]
+        self.0.value()
+    }
+
+    /// Returns the marks of its groups; nothing where it has none.
+    #[inline]
+    pub(super) fn marks(&self) -> &[u8] {
+        self.0.marks()
+    }
+
+    #[inline]
+    pub(super) fn has_groups(&self) -> bool {
+        self.0.mark_bytes() > 0
     }
 
     pub(super) fn version(&self) -> u64 {
@@ -277,11 +343,15 @@ pub(super) struct Pin(Hold);
 
 impl Pin {
     pub(super) fn key(&self) -> &[u8] {
-        &self.0.bytes()[..self.0.key_bytes()]
+        self.0.key()
     }
 
     pub(super) fn value(&self) -> &[u8] {
-        &self.0.bytes()[self.0.key_bytes()..]
+        self.0.value()
+    }
+
+    pub(super) fn marks(&self) -> &[u8] {
+        self.0.marks()
     }
 
     pub(super) fn expires_ns(&self) -> u64 {
@@ -325,6 +395,18 @@ mod tests {
             assert_eq!((record.key(), record.value()), (key, value));
             assert_eq!((record.fingerprint(), record.version()), (7, 1));
             assert_eq!((record.expires_ns(), record.pin().written_s()), (2, 3));
+        }
+    }
+
+    #[test]
+    fn marks_are_no_part_of_the_value() {
+        for words in [0, 1, 63] {
+            let marks = vec![7; 8 * words];
+            let draft = Draft::marked(7, b"key", b"value", &marks).unwrap();
+            let record = draft.place(1, 2, 3);
+            assert_eq!((record.key(), record.value()), (&b"key"[..], &b"value"[..]));
+            assert_eq!((record.marks(), record.has_groups()), (&marks[..], words > 0));
+            assert_eq!((record.pin().value(), record.pin().marks()), (&b"value"[..], &marks[..]));
         }
     }
 

@@ -1,6 +1,8 @@
 //! Properties that cannot be observed from outside: the memory that a store takes in addition to
 //! its records.
 
+use std::sync::Arc;
+
 use haypile_policy::ghost::ByFingerprint;
 use haypile_policy::rules::memory::{HEADER_BYTES, OVERHEAD_BYTES, charge, longest_value};
 use haypile_policy::{Policy, PolicySpec, PolicyVisitor};
@@ -10,6 +12,7 @@ use super::pool::Pool;
 use super::record;
 use super::record::Draft;
 use crate::clock::ManualClock;
+use crate::groups::Words;
 use crate::write::WriteMode;
 
 #[test]
@@ -38,7 +41,8 @@ struct Shard<P> {
 impl<P: Policy> Shard<P> {
     fn new(policy: P, capacity_bytes: u64) -> Self {
         let options = Options { is_alone: true, notes_time_from_s: None, version: 0 };
-        let contents = Contents::new(policy, capacity_bytes, options);
+        let contents =
+            Contents::new(policy, capacity_bytes, options, Arc::new(Words::for_bytes(0)));
         Self { contents, pool: Pool::new(capacity_bytes), clock: ManualClock::new() }
     }
 

@@ -179,6 +179,18 @@ impl Layer for RecordingStore {
         result
     }
 
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        let result = self.inner.set_in_groups(key, value, options, groups);
+        self.wrote(key, value.len(), options, &result);
+        result
+    }
+
     fn reserve(
         &self,
         key: &[u8],

@@ -164,6 +164,22 @@ impl Levels {
         Ok(written)
     }
 
+    /// Writes a value in groups, below and now: the upper level has no copy, so that an invalidation by any process is seen at once.
+    pub(super) fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        if groups.is_empty() {
+            return self.set(key, value, options);
+        }
+        let change = self.change(key);
+        self.settle(key, &change)?;
+        self.lower.set_in_groups(key, value, options, groups)
+    }
+
     pub(super) fn delete(&self, key: &[u8]) -> Result<bool> {
         let change = self.change(key);
         let deleted = self.lower.delete(key)?;

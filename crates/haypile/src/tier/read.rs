@@ -142,13 +142,15 @@ impl Levels {
             None if is_versioned => Known::HasNone,
             None => Known::Nothing,
         };
-        if let Some(held) = self.stripes.hold_unchanged(asked.note) {
+        // What is in groups can be invalidated by other processes at any time, and is read below.
+        let is_promoted = !hit.has_groups || mutant::is_on("entries-in-groups-are-promoted");
+        if is_promoted && let Some(held) = self.stripes.hold_unchanged(asked.note) {
             self.put(&held, key, value, version, hit.expires_in, asked.at_ns);
             return;
         }
         let _copies = self.stripes.pass(asked.note);
         if !mutant::is_on("read-that-is-not-promoted-leaves-an-older-copy")
-            && !self.has_copy_of(key, value)
+            && (!is_promoted || !self.has_copy_of(key, value))
         {
             self.remove_copy(key);
         }

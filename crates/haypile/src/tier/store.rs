@@ -151,6 +151,21 @@ impl Store for TieredStore {
         self.levels.set(key, value, options)
     }
 
+    /// Writes into the last level alone.
+    fn set_in_groups(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        groups: &[&[u8]],
+    ) -> Result<Written> {
+        self.levels.set_in_groups(key, value, options, groups)
+    }
+
+    fn invalidate(&self, group: &[u8]) -> Result<()> {
+        self.levels.lower.invalidate(group)
+    }
+
     /// Reserves in the last level, and never defers.
     fn reserve(
         &self,
@@ -176,8 +191,8 @@ impl Store for TieredStore {
         self.levels.lower.lease(key)
     }
 
-    fn check_lease(&self, key: &[u8], lease: Lease) -> Result<bool> {
-        self.levels.lower.check_lease(key, lease)
+    fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+        self.levels.lower.check_lease(key, lease, groups)
     }
 
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {

@@ -7,20 +7,20 @@ use crate::removals::Since;
 
 /// A word that stands for a data base: processes read and change it by plain loads and stores.
 const DATA_BASE: u64 = header::ATTACHER;
-const OLD: u64 = 0;
+pub(super) const OLD: u64 = 0;
 const NEW: u64 = 1;
 
-fn ask(area: &Area<Model>) -> u64 {
+pub(super) fn ask(area: &Area<Model>) -> u64 {
     area.ground.load(DATA_BASE, Ordering::Relaxed)
 }
 
-fn change(area: &Area<Model>) {
+pub(super) fn change(area: &Area<Model>) {
     area.ground.store(DATA_BASE, NEW, Ordering::Relaxed);
 }
 
 /// Takes a lease, asks the data base and stores its answer.
 fn compute(area: &Area<Model>, slot: u32, key: &[u8]) -> Written {
-    let leased = LeasedKey { area, key: area.key(key, false), namespace: None };
+    let leased = LeasedKey { area, key: area.key(key, false), namespace: None, groups: None };
     let lease = leased.grant().expect("it does not change all the time");
     let answer = ask(area);
     let written = set(area, slot, key, &answer.to_le_bytes(), WriteMode::Leased(lease));
@@ -125,7 +125,12 @@ fn removals_of_several_keys_at_once_are_all_noted() {
     check(
         || {
             let area = area();
-            let before = LeasedKey { area: &area, key: area.key(b"key", false), namespace: None };
+            let before = LeasedKey {
+                area: &area,
+                key: area.key(b"key", false),
+                namespace: None,
+                groups: None,
+            };
             let lease = before.grant().expect("a lease");
             let removers = [0, 1, 2].map(|slot: u8| {
                 spawn(&area, move |area| {
@@ -155,12 +160,14 @@ fn the_clearing_of_a_namespace_is_not_undone() {
     const NAMESPACE: u64 = 7;
     let compute = |area: &Area<Model>, slot: u32| {
         let key = area.key(b"key", false);
-        let leased = LeasedKey { area, key, namespace: Some(NAMESPACE) };
+        let leased = LeasedKey { area, key, namespace: Some(NAMESPACE), groups: None };
         let lease = leased.grant().expect("it does not change all the time");
         let value = ask(area).to_le_bytes();
         let write = Write {
             key,
             value: &value,
+            has_groups: false,
+            groups: None,
             mode: WriteMode::Leased(lease),
             namespace: leased.namespace,
             expiry: Expiry::At(FOREVER),
@@ -224,7 +231,7 @@ fn a_removal_that_is_cut_short_is_done_or_not() {
             for stores in 0..14 {
                 let area = area();
                 let key = area.key(b"key", false);
-                let leased = LeasedKey { area: &area, key, namespace: None };
+                let leased = LeasedKey { area: &area, key, namespace: None, groups: None };
                 let lease = leased.grant().expect("a lease");
                 let stored = set(&area, 0, b"key", &NEW.to_le_bytes(), WriteMode::Set);
                 assert_eq!(stored, Ok(Written::Stored));

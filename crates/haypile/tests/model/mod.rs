@@ -5,6 +5,7 @@
 //! processes; one that is dead stays where it is, with what it holds.
 
 mod doubt;
+mod groups;
 mod lanes;
 mod leases;
 mod memory;
@@ -223,6 +224,7 @@ fn numbers() -> Numbers {
         lanes: 2,
         claims: 1,
         removals: 1,
+        groups: 8,
         buckets: 1,
         overflows: 2,
         ghosts: 1,
@@ -372,7 +374,8 @@ fn write_alone(
         let key = area.key(key, false);
         let expiry = Expiry::At(expires_ms);
         let now = &Now::at(1);
-        let write = Write { key, value, mode, namespace: None, expiry, version, now };
+        let (has_groups, groups, namespace) = (false, None, None);
+        let write = Write { key, value, has_groups, groups, mode, namespace, expiry, version, now };
         if let WriteOutcome::Written(written) = Writer::new(area, owner).write(&write)? {
             return Ok(written);
         }

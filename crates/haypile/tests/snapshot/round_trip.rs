@@ -25,7 +25,10 @@ proptest! {
         prop_assert_eq!(summary.entries, alive.len() as u64);
         prop_assert_eq!(summary.left_out, (entries.len() - alive.len()) as u64);
         prop_assert_eq!(summary.file_bytes, std::fs::metadata(&path).unwrap().len());
-        let payload: usize = alive.iter().map(|entry| entry.key.len() + entry.value.len()).sum();
+        let payload: usize = alive
+            .iter()
+            .map(|entry| entry.key.len() + entry.value.len() + entry.marks.len())
+            .sum();
         prop_assert_eq!(summary.payload_bytes, payload as u64);
 
         let mut back = read(&path, u64::MAX).unwrap();
@@ -119,15 +122,16 @@ fn the_bytes_are_those_that_were_published() {
     second.expires = Some(now() + Duration::from_nanos(1));
     second.written = now() - Duration::from_secs(7);
     second.uses = 0;
+    second.marks = b"8 bytes.".to_vec();
     let image = image(&[Entry::new("a", "1"), second]);
-    assert_eq!(image.len(), 64 + 19 + 2 * 24 + 5 + 32 + 56);
-    assert_eq!(&image[..16], b"\x89HPS\r\n\x1a\n\x01\0\0\0\x13\0\0\0");
+    assert_eq!(image.len(), 64 + 19 + 2 * 24 + 13 + 32 + 56);
+    assert_eq!(&image[..16], b"\x89HPS\r\n\x1a\n\x02\0\0\0\x13\0\0\0");
     assert_eq!(image[16..24], 1_800_000_000_000_000_000u64.to_le_bytes());
     let block = &image[83..];
     assert_eq!(block[..8], [1, 0, 1, 0, 0, 0, 0, 0]);
     assert_eq!(block[8..24], [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(block[24..32], [1, 0, 0, 0, 7, 0, 0, 0]);
+    assert_eq!(block[24..32], [1, 0, 0, 1, 7, 0, 0, 0]);
     assert_eq!(block[32..40], 1_800_000_000_000_000_001u64.to_le_bytes());
-    assert_eq!(&block[48..53], b"a1b22");
-    assert_eq!(xxhash_rust::xxh3::xxh3_64(&image), 0x174e_a0ab_5300_c257);
+    assert_eq!(&block[48..61], b"a1b228 bytes.");
+    assert_eq!(xxhash_rust::xxh3::xxh3_64(&image), 0x2318_d70b_1251_4d53);
 }

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 pub(crate) struct Entry {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    pub(crate) marks: Vec<u8>,
     pub(crate) expires: Option<SystemTime>,
     pub(crate) written: SystemTime,
     pub(crate) uses: u8,
@@ -23,23 +24,25 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns an entry that never expires.
     pub(crate) fn new(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
-        Self { key: key.into(), value: value.into(), expires: None, written: now(), uses: 1 }
+        let (key, value, marks) = (key.into(), value.into(), Vec::new());
+        Self { key, value, marks, expires: None, written: now(), uses: 1 }
     }
 
     pub(crate) fn lent(&self) -> EntryRef<'_> {
-        let Self { key, value, expires, written, uses } = self;
-        EntryRef { key, value, expires: *expires, written: *written, uses: *uses }
+        let Self { key, value, marks, expires, written, uses } = self;
+        EntryRef { key, value, marks, expires: *expires, written: *written, uses: *uses }
     }
 
     pub(crate) fn charge(&self) -> u64 {
-        charge(self.key.len() as u64, self.value.len() as u64)
+        charge(self.key.len() as u64, (self.value.len() + self.marks.len()) as u64)
     }
 }
 
 impl From<EntryRef<'_>> for Entry {
     fn from(entry: EntryRef<'_>) -> Self {
-        let EntryRef { key, value, expires, written, uses } = entry;
-        Self { key: key.to_vec(), value: value.to_vec(), expires, written, uses }
+        let EntryRef { key, value, marks, expires, written, uses } = entry;
+        let (key, value, marks) = (key.to_vec(), value.to_vec(), marks.to_vec());
+        Self { key, value, marks, expires, written, uses }
     }
 }
 
@@ -126,6 +129,7 @@ pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let entry = (key_bytes, value_bytes, any::<(u8, u8)>(), 0..200u64, -2..20i64);
     prop::collection::vec(entry, 0..40).prop_map(|entries| {
         let entry = |(at, (key_bytes, value_bytes, (byte, uses), age_s, ttl))| Entry {
+            marks: pattern(at, 8 * (at % 3)),
             key: pattern(at, key_bytes),
             value: pattern(usize::from(byte), value_bytes),
             expires: (ttl < 10).then(|| shifted(ttl)),

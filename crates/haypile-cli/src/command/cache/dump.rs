@@ -20,10 +20,14 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     };
     let mut out = BufWriter::new(out);
     writeln!(out, "{}", dump::head(store.describe())?)?;
-    let mut value = Vec::new();
+    let (mut value, mut in_groups) = (Vec::new(), 0_u64);
     let dumped = walk(store, &arguments.selection, |key| {
         // The entry may have been removed since it was listed.
         let Some(hit) = store.get_into(key, &mut value)? else { return Ok(false) };
+        if hit.has_groups {
+            in_groups += 1;
+            return Ok(false);
+        }
         writeln!(out, "{}", dump::entry(key, &value, hit)?)?;
         progress.advance(1);
         Ok(true)
@@ -32,5 +36,10 @@ pub(crate) fn run(arguments: &Dump) -> anyhow::Result<()> {
     // The lines before an error are whole.
     out.flush()?;
     dumped?;
+    if in_groups > 0 {
+        eprintln!(
+            "haypile: entries left out because they are in groups, which a dump cannot name: {in_groups}"
+        );
+    }
     cache.end(false)
 }

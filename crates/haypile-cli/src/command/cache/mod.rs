@@ -5,6 +5,7 @@ pub(crate) mod delete;
 pub(crate) mod dump;
 pub(crate) mod get;
 pub(crate) mod incr;
+pub(crate) mod invalidate;
 pub(crate) mod keys;
 mod lease;
 pub(crate) mod load;

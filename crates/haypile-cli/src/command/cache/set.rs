@@ -34,7 +34,10 @@ fn write(arguments: &WriteArguments, options: SetOptions) -> anyhow::Result<Exit
     let cache = OpenCache::open(&arguments.cache)?;
     let value = value(&arguments.value, &**cache.store())?;
     let options = options.with_ttl(arguments.ttl.unwrap_or_default());
-    let is_stored = cache.store().set(&key, &value, &options)?.is_stored();
+    let groups: Vec<&[u8]> =
+        arguments.groups.iter().map(|group| group.as_encoded_bytes()).collect();
+    let written = cache.store().set_in_groups(&key, &value, &options, &groups)?;
+    let is_stored = written.is_stored();
     cache.end(is_stored)?;
     Ok(if is_stored { ExitCode::SUCCESS } else { ExitCode::from(NEGATIVE) })
 }

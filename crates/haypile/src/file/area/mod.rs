@@ -1,6 +1,7 @@
 //! The file as the protocol sees it: its words.
 
 pub(in crate::file) mod entry;
+pub(in crate::file) mod groups;
 pub(in crate::file) mod live;
 pub(in crate::file) mod lock;
 pub(in crate::file) mod now;
@@ -21,7 +22,6 @@ use crate::file::format::record::{self, Head};
 use crate::file::format::segment::Live;
 use crate::file::format::slot::Token;
 use crate::file::platform::ground::Ground;
-use crate::mutant;
 use crate::stats::{Event, Stats};
 use crate::sync::Mutex;
 use entry::Entry;
@@ -40,6 +40,8 @@ pub(in crate::file) struct Area<G> {
     /// That of all processes that use the file now: what a segment with another one holds has to
     /// be verified.
     pub(in crate::file) stamp: u64,
+    /// The highest number of the clock of groups that was known when the stamp was installed.
+    pub(in crate::file) group_base: u64,
     /// Verify the checksum of every value that is read.
     pub(in crate::file) verifies_all: bool,
     pub(in crate::file) sweep: Mutex<SweepState>,
@@ -127,6 +129,7 @@ impl<G: Ground> Area<G> {
             geometry,
             hash_seed,
             stamp,
+            group_base: u64::MAX,
             verifies_all: false,
             sweep: Mutex::default(),
             upkeep: Upkeep::default(),
@@ -141,18 +144,6 @@ impl<G: Ground> Area<G> {
     #[inline]
     pub(in crate::file) fn epoch(&self) -> u64 {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
-    }
-
-    /// Returns the number of clearings of a namespace. What was done before one of them is seen after an acquire fence.
-    pub(in crate::file) fn clearings(&self, namespace: u64) -> u64 {
-        self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed)
-    }
-
-    /// Notes that a namespace is about to be cleared: before any of its buckets is locked for that, so that who stores a
-    /// value there later sees it.
-    pub(in crate::file) fn note_clearing(&self, namespace: u64) {
-        self.ground.fence(mutant::order("fence-before-a-clearing", Ordering::Release));
-        self.ground.add(self.geometry.clearings_of(namespace), 1);
     }
 
     /// Returns whether another file has the path, or this process has let go of this one: its words are zero

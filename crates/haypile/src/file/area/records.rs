@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Area, Key, OpError, Record};
 use crate::file::format::header;
-use crate::file::format::record::{self, Head, MAX_VERSION};
+use crate::file::format::record::{Expiration, Head, MAX_VERSION};
 use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::platform::ground::Ground;
@@ -57,14 +57,31 @@ impl<G: Ground> Area<G> {
             && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
-    /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged.
+    /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged, or a group of it was invalidated.
     #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
+        self.validity(record).ms
+    }
+
+    /// Returns when a record expires, as [`expires_ms`](Self::expires_ms), and whether it has groups.
+    #[inline]
+    pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
+        let expiration = self.expiration(record);
+        if expiration.has_groups && self.is_invalid(record) {
+            return Expiration { ms: 0, ..expiration };
+        }
+        expiration
+    }
+
+    /// Returns what the word of a record says, if it has one.
+    #[inline]
+    pub(in crate::file) fn expiration(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
-            return u64::MAX;
+            return Expiration { ms: u64::MAX, has_groups: false };
         }
         let word = self.ground.load(record.at + Head::EXPIRY_AT, Ordering::Relaxed);
-        record::decode_expiry(word, record.head.version()).unwrap_or(0)
+        let damaged = Expiration { ms: 0, has_groups: false };
+        Expiration::decode(word, record.head.version()).unwrap_or(damaged)
     }
 
     /// Replaces what is in `key` by the key of a record.

@@ -8,10 +8,11 @@ use crate::file::format::layout::{Geometry, Numbers};
 /// The length of the header.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const ENDIAN_MARK: u32 = 0x0A0B_0C0D;
 const LANES_AT: usize = 88;
 const REMOVALS_AT: usize = 92;
+const GROUPS_AT: usize = 96;
 const CHECKSUM_AT: usize = 120;
 
 /// Offsets of the words that change.
@@ -33,6 +34,10 @@ pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
 /// No version up to this one is given to an entry any more. In a line that is only read.
 pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
+/// Counts invalidations of groups and clearings of namespaces.
+pub(in crate::file) const GROUP_CLOCK: u64 = 1024;
+/// The highest number of the clock that was known when the stamp was installed.
+pub(in crate::file) const GROUP_BASE: u64 = 1032;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
 /// Segments that are free beyond the reserve, each plus 1.
 pub(in crate::file) const READY_AT: u64 = 512;
@@ -90,6 +95,7 @@ impl Header {
             lanes,
             claims,
             removals,
+            groups,
             buckets,
             overflows,
             ghosts,
@@ -113,6 +119,7 @@ impl Header {
         put(80, &self.created_ms.to_le_bytes());
         put(LANES_AT, &lanes.to_le_bytes());
         put(REMOVALS_AT, &removals.to_le_bytes());
+        put(GROUPS_AT, &groups.to_le_bytes());
         put(word(STATE), &READY.to_le_bytes());
         // An epoch, a sequence number or a version of zero is of what was never written.
         for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
@@ -155,6 +162,7 @@ impl Header {
             owner_slots: number(0),
             lanes: u32_at(LANES_AT),
             removals: u32_at(REMOVALS_AT),
+            groups: u32_at(GROUPS_AT),
             claims: number(1),
             buckets: number(2),
             overflows: number(3),
@@ -186,7 +194,7 @@ mod tests {
     use crate::file::format::layout::DEFAULT_ENTRY_BYTES;
 
     fn header() -> Header {
-        let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES);
+        let geometry = Geometry::plan(1 << 20, DEFAULT_ENTRY_BYTES, None);
         let compression = Some(Method::Zstd);
         Header { geometry, identity: 1 << 100, hash_seed: 7, created_ms: 9, compression }
     }
@@ -212,7 +220,7 @@ mod tests {
         assert_eq!(Header::decode(&page[..100], 100), Err(HeaderError::Foreign));
         let size = HeaderError::Size { expected: 1 << 20, found: 4096 };
         assert_eq!(Header::decode(&page, 4096), Err(size));
-        for (version, error) in [(4, HeaderError::Older(4)), (6, HeaderError::Newer(6))] {
+        for (version, error) in [(5, HeaderError::Older(5)), (7, HeaderError::Newer(7))] {
             let mut other = page.clone();
             other[8] = version;
             assert!(error.to_string().contains("recreate=yes"), "{error}");

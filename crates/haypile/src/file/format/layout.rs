@@ -2,6 +2,7 @@
 
 use crate::file::format::header;
 use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
+use crate::groups;
 use crate::removals;
 
 /// A line of the processor's cache, which regions are made of.
@@ -37,7 +38,13 @@ const SEGMENTS_PER_LANE: u64 = 16;
 const BYTES_PER_REMOVALS: u64 = 16_384;
 /// More lines of removals than this serve nobody.
 const MOST_REMOVALS: u64 = 1 << 20;
-/// The words that count clearings of namespaces.
+/// A word for groups for each part of a file of this length: 0.2 % of the file, unless an option says otherwise.
+const BYTES_PER_GROUP_WORD: u64 = 4096;
+/// More words than this are made only for who asks for them.
+const MOST_GROUP_WORDS: u64 = 1 << 20;
+/// However many are asked for, most of the file is for entries.
+const LEAST_BYTES_PER_GROUP_WORD: u64 = 64;
+/// The words of the last clearings of namespaces.
 const CLEARINGS: u64 = 256;
 /// The tables of live counts.
 pub(in crate::file) const LIVE_TABLES: u32 = 8;
@@ -57,6 +64,8 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) removals: u32,
+    /// Words of groups.
+    pub(in crate::file) groups: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
     pub(in crate::file) ghosts: u32,
@@ -74,6 +83,7 @@ pub(in crate::file) struct Geometry {
     pub(in crate::file) claims: u64,
     pub(in crate::file) removals: u64,
     pub(in crate::file) clearings: u64,
+    pub(in crate::file) groups: u64,
     pub(in crate::file) index: u64,
     pub(in crate::file) overflow: u64,
     pub(in crate::file) ghosts: u64,
@@ -84,8 +94,12 @@ pub(in crate::file) struct Geometry {
 }
 
 impl Geometry {
-    /// For a new file of a size within the limits, where entries are of about `entry_bytes`.
-    pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64) -> Self {
+    /// For a new file of a size within the limits, where entries are of about `entry_bytes`, with this number of words for
+    /// groups or as many as there can be.
+    pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64, groups: Option<u64>) -> Self {
+        let groups =
+            groups.unwrap_or_else(|| (file_bytes / BYTES_PER_GROUP_WORD).min(MOST_GROUP_WORDS));
+        let groups = groups.min(file_bytes / LEAST_BYTES_PER_GROUP_WORD).next_multiple_of(8);
         let count = |number: u64| u32::try_from(number).expect("limits of size and entry size");
         let owner_slots: u64 = match file_bytes >> 20 {
             0..4 => 32,
@@ -106,6 +120,7 @@ impl Geometry {
             lanes: count(lanes_for(file_bytes >> segment_log2)),
             claims: count(owner_slots / 4),
             removals: count((file_bytes / BYTES_PER_REMOVALS).min(MOST_REMOVALS)),
+            groups: count(groups),
             buckets: count(buckets),
             overflows: count((buckets * 7 / 16).max(4)),
             ghosts: count((buckets / 3).max(2)),
@@ -130,7 +145,8 @@ impl Geometry {
         let claims = after(lanes, numbers.lanes, LINE_BYTES);
         let removals = after(claims, numbers.claims, LINE_BYTES);
         let clearings = after(removals, numbers.removals, LINE_BYTES);
-        let index = clearings + CLEARINGS * 8;
+        let groups = clearings + CLEARINGS * 8;
+        let index = after(groups, numbers.groups, 8);
         let overflow = after(index, numbers.buckets, LINE_BYTES);
         let ghosts = after(overflow, numbers.overflows, LINE_BYTES);
         let table = after(ghosts, numbers.ghosts, LINE_BYTES);
@@ -145,6 +161,7 @@ impl Geometry {
             claims,
             removals,
             clearings,
+            groups,
             index,
             overflow,
             ghosts,
@@ -161,6 +178,8 @@ impl Geometry {
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
             && numbers.claims > 0
             && numbers.removals > 0
+            && numbers.groups > 0
+            && numbers.groups.is_multiple_of(8)
             && numbers.buckets > 0
             && numbers.overflows < u32::MAX
             && numbers.ghosts > 0
@@ -237,9 +256,15 @@ impl Geometry {
         self.removals + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the word that counts clearings of the namespace with this hash, and perhaps of others.
+    /// Returns the word of the last clearing of the namespace with this hash, and perhaps of others.
     pub(in crate::file) fn clearings_of(&self, namespace: u64) -> u64 {
         self.clearings + 8 * (namespace % CLEARINGS)
+    }
+
+    /// Returns the word of the group with this hash, and perhaps of others.
+    #[inline]
+    pub(in crate::file) fn group_word(&self, hash: u32) -> u64 {
+        self.groups + 8 * u64::from(groups::word_of(hash, self.numbers.groups))
     }
 
     #[inline]
@@ -305,11 +330,13 @@ mod tests {
                 if file_bytes > MAX_FILE_BYTES {
                     continue;
                 }
-                for entry_bytes in [MIN_ENTRY_BYTES, MAX_ENTRY_BYTES] {
-                    let geometry = Geometry::plan(file_bytes, entry_bytes);
+                for (entry_bytes, groups) in
+                    [(MIN_ENTRY_BYTES, Some(1 << 24)), (MAX_ENTRY_BYTES, Some(8))]
+                {
+                    let geometry = Geometry::plan(file_bytes, entry_bytes, groups);
                     assert_eq!(Geometry::checked(geometry.numbers, file_bytes), Some(geometry));
                 }
-                let geometry = Geometry::plan(file_bytes, DEFAULT_ENTRY_BYTES);
+                let geometry = Geometry::plan(file_bytes, DEFAULT_ENTRY_BYTES, None);
                 let left = file_bytes - geometry.segments_end();
                 assert!(left <= geometry.segment_bytes(), "{file_bytes} leaves {left}");
             }
@@ -318,7 +345,7 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_the_file_are_refused() {
-        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES);
+        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES, None);
         let numbers = geometry.numbers;
         for wrong in [
             Numbers { segments: numbers.segments + 1, ..numbers },
@@ -333,6 +360,7 @@ mod tests {
                 lanes: 2,
                 claims: u32::MAX,
                 removals: u32::MAX,
+                groups: u32::MAX - 7,
                 buckets: u32::MAX,
                 overflows: u32::MAX - 1,
                 ghosts: u32::MAX,
@@ -346,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_hash_has_a_bucket_within_the_index() {
-        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES);
+        let geometry = Geometry::plan(MIN_FILE_BYTES, DEFAULT_ENTRY_BYTES, None);
         assert_eq!(geometry.bucket_of(0), 0);
         assert_eq!(geometry.bucket_of(u64::MAX), geometry.numbers.buckets - 1);
     }

@@ -10,7 +10,8 @@ pub(in crate::file) const MAX_VALUE_BYTES: u64 = (1 << 30) - 1;
 pub(in crate::file) const MAX_VERSION: u64 = (1 << 48) - 1;
 const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
-const NEVER: u64 = (1 << 48) - 1;
+/// The expiry of what never expires, in the bits that a word has for it.
+const NEVER: u64 = (1 << 47) - 1;
 
 /// The words before a key and a value, the second without its checksum: two registers, for it is passed on
 /// by every step of an operation.
@@ -122,26 +123,37 @@ impl Head {
     }
 }
 
-/// Returns the word of an expiry, in ms since 1970, `None` for never. It is bound to the record by its
-/// version, for it changes in place.
-pub(in crate::file) fn encode_expiry(expires_ms: Option<u64>, version: u64) -> u64 {
-    let expires_ms = expires_ms.map_or(NEVER, |ms| ms.min(NEVER));
-    expires_ms << 16 | expiry_check(expires_ms, version)
+/// The word of a record that may expire. It is bound to the record by its version, for it changes in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::file) struct Expiration {
+    /// In ms since 1970, `u64::MAX` for never.
+    pub(in crate::file) ms: u64,
+    /// Whether marks of groups follow the value, as the end of what the record's length counts as its value.
+    pub(in crate::file) has_groups: bool,
 }
 
-/// When the word says that a record expires, `u64::MAX` for never; `None` where it is damaged.
-pub(in crate::file) fn decode_expiry(word: u64, version: u64) -> Option<u64> {
-    let expires_ms = word >> 16;
-    let is_damaged = word & 0xFFFF != expiry_check(expires_ms, version);
-    if is_damaged && !mutant::is_on("expiry-not-checked") {
-        return None;
+impl Expiration {
+    pub(in crate::file) fn encode(self, version: u64) -> u64 {
+        let bits = self.ms.min(NEVER) << 1 | u64::from(self.has_groups);
+        bits << 16 | expiry_check(bits, version)
     }
-    Some(if expires_ms == NEVER { u64::MAX } else { expires_ms })
+
+    /// Returns the meaning of a word; `None` where it is damaged.
+    #[inline]
+    pub(in crate::file) fn decode(word: u64, version: u64) -> Option<Self> {
+        let bits = word >> 16;
+        let is_damaged = word & 0xFFFF != expiry_check(bits, version);
+        if is_damaged && !mutant::is_on("expiry-not-checked") {
+            return None;
+        }
+        let ms = bits >> 1;
+        Some(Self { ms: if ms == NEVER { u64::MAX } else { ms }, has_groups: bits & 1 != 0 })
+    }
 }
 
-fn expiry_check(expires_ms: u64, version: u64) -> u64 {
+fn expiry_check(bits: u64, version: u64) -> u64 {
     // A multiplication spreads every bit into the upper ones.
-    (expires_ms ^ version.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
+    (bits ^ version.rotate_left(17)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48
 }
 
 /// Returns the hash of a key, which the file's seed makes unpredictable.
@@ -156,6 +168,11 @@ pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
 /// Returns the hash of a namespace, which is none of a key.
 pub(in crate::file) fn namespace_hash(namespace: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(namespace.as_bytes(), seed.rotate_left(32) ^ 0x9E37_79B9_7F4A_7C15)
+}
+
+/// Returns the seed of the hashes of groups in a namespace with this hash.
+pub(in crate::file) fn group_seed(namespace: u64) -> u64 {
+    namespace ^ 0x67F0_3A5C_91D2_8B4E
 }
 
 #[cfg(test)]
@@ -189,14 +206,17 @@ mod tests {
 
     #[test]
     fn an_expiry_belongs_to_one_version() {
-        for expires_ms in [Some(0), Some(1_700_000_000_000), None] {
-            let word = encode_expiry(expires_ms, 7);
-            assert_eq!(decode_expiry(word, 7), Some(expires_ms.unwrap_or(u64::MAX)));
-            assert_eq!(decode_expiry(word, 8), None);
+        for (ms, has_groups) in
+            [(0, false), (1_700_000_000_000, true), (u64::MAX, false), (u64::MAX, true)]
+        {
+            let expiration = Expiration { ms, has_groups };
+            let word = expiration.encode(7);
+            assert_eq!(Expiration::decode(word, 7), Some(expiration));
+            assert_eq!(Expiration::decode(word, 8), None);
         }
-        let word = encode_expiry(Some(5), 7);
+        let word = Expiration { ms: 5, has_groups: true }.encode(7);
         for bit in 0..64 {
-            assert_eq!(decode_expiry(word ^ 1 << bit, 7), None, "bit {bit}");
+            assert_eq!(Expiration::decode(word ^ 1 << bit, 7), None, "bit {bit}");
         }
     }
 }

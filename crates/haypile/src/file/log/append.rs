@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::file::area::now::Now;
 use crate::file::area::{Area, Key, OpError, Owner};
 use crate::file::crash;
-use crate::file::format::record::{Head, encode_expiry};
+use crate::file::format::record::{Expiration, Head};
 use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::Bucket;
@@ -19,9 +19,11 @@ const PREFETCHED_BYTES: u64 = 512;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
+    /// With the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
     /// In ms since 1970, `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
+    pub(in crate::file) has_groups: bool,
     pub(in crate::file) head: Head,
     /// Computed before others have to wait. That of a copy is its original's: a value that is damaged must
     /// not become a sound one.
@@ -87,7 +89,7 @@ impl<G: Ground> Appended<'_, G> {
         let Self { area, head, .. } = self;
         let at = area.geometry.segments + self.offset;
         if head.has_expiry() {
-            let word = expiry_word(draft.expires_ms, head.version());
+            let word = draft.expiration().encode(head.version());
             area.ground.store(at + Head::EXPIRY_AT, word, Ordering::Relaxed);
         }
         area.ground.copy_in(at + head.key_at(), draft.key.bytes);
@@ -97,19 +99,14 @@ impl<G: Ground> Appended<'_, G> {
     }
 
     /// Changes the expiry, where there is a word for it.
-    pub(in crate::file) fn set_expiry(&self, expires_ms: u64) {
+    pub(in crate::file) fn set_expiration(&self, expiration: Expiration) {
         if self.head.has_expiry() {
-            self.area.entry(self.segment).raise_expiry(expires_ms);
+            self.area.entry(self.segment).raise_expiry(expiration.ms);
             let at = self.area.geometry.segments + self.offset + Head::EXPIRY_AT;
-            let word = expiry_word(expires_ms, self.head.version());
+            let word = expiration.encode(self.head.version());
             self.area.ground.store(at, word, IN_ORDER);
         }
     }
-}
-
-/// Returns the word for an expiry, `u64::MAX` standing for never.
-pub(in crate::file) fn expiry_word(expires_ms: u64, version: u64) -> u64 {
-    encode_expiry((expires_ms != u64::MAX).then_some(expires_ms), version)
 }
 
 impl<'a> Draft<'a> {
@@ -129,7 +126,18 @@ impl<'a> Draft<'a> {
             has_expiry || expires_ms != u64::MAX,
             key.has_namespace,
         );
-        Self { key, value, expires_ms, head, checksum: head.checksum(key.hash, value) }
+        let checksum = head.checksum(key.hash, value);
+        Self { key, value, expires_ms, has_groups: false, head, checksum }
+    }
+
+    /// Says whether marks of groups are at the end of the value of a record that has a word for an expiry.
+    #[inline]
+    pub(in crate::file) fn with_groups(self, has_groups: bool) -> Self {
+        Self { has_groups, ..self }
+    }
+
+    fn expiration(&self) -> Expiration {
+        Expiration { ms: self.expires_ms, has_groups: self.has_groups }
     }
 }
 

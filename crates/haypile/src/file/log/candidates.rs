@@ -5,6 +5,7 @@ use haypile_policy::rules::file::MAX_FREQUENCY;
 use crate::file::area::{Key, OpError, Record};
 use crate::file::crash;
 use crate::file::format::layout::LINE_BYTES;
+use crate::file::format::record::Expiration;
 use crate::file::format::segment::{Live, Origin, State};
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::Bucket;
@@ -178,7 +179,8 @@ impl<G: Ground> Recycler<'_, G> {
             return Ok(Kept::No);
         }
         let checksum = self.checksum_of(record);
-        let draft = Draft { key, value, expires_ms: candidate.expires_ms, head, checksum };
+        let Expiration { ms, has_groups } = self.validity(record);
+        let draft = Draft { key, value, expires_ms: ms, has_groups, head, checksum };
         let Some(appended) = self.append_copy(reserve, queue, &draft, now_ms)? else {
             return Ok(Kept::NoRoom);
         };
@@ -212,7 +214,7 @@ impl<G: Ground> Recycler<'_, G> {
         bucket.free_of_others(at, candidate.slot)?;
         if !mutant::is_on("copy-misses-a-touch") {
             // It may have been touched since it was copied.
-            appended.set_expiry(self.expires_ms(record));
+            appended.set_expiration(self.validity(record));
         }
         let copy = appended.publishable(candidate.hash, frequency);
         self.add_live(self.owner.slot, appended.segment, record.head.bytes());

@@ -8,6 +8,7 @@ use crate::file::area::{Area, Holder, Key, OpError};
 use crate::file::index::removals::Removals;
 use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::Ground;
+use crate::groups::Hashes;
 use crate::lease::Lease;
 use crate::mutant;
 use crate::removals::Since;
@@ -19,6 +20,8 @@ pub(in crate::file) struct LeasedKey<'a, G> {
     pub(in crate::file) key: Key<'a>,
     /// The hash of its namespace, whose clearing revokes the lease.
     pub(in crate::file) namespace: Option<u64>,
+    /// The groups that its value is to be in.
+    pub(in crate::file) groups: Option<&'a Hashes>,
 }
 
 /// The knowledge of a lease's holder.
@@ -28,8 +31,8 @@ struct Known {
     entry: u64,
     /// Removals in the line of the key.
     removals: u64,
-    /// Clearings of its namespace.
-    clearings: u64,
+    /// The clock of groups, which namespaces are cleared by as well.
+    clock: u64,
 }
 
 /// The entry of a key, expired or not.
@@ -67,24 +70,25 @@ impl<G: Ground> LeasedKey<'_, G> {
     pub(in crate::file) fn grant(&self) -> Result<Lease, OpError> {
         let Self { area, key, .. } = self;
         let epoch = area.epoch();
-        let clearings = self.clearings();
+        let clock = area.group_clock();
         let removals = Removals::of(area, key.hash).count();
         let search = Lookup::new(area, key).search(None)?;
         let entry = KnownEntry::of(&search).ok_or(OpError::Busy(Holder::Running))?.number();
         // What its holder asks for from now on is no older than what was read here.
         area.ground.fence(mutant::order("fence-after-a-lease", Ordering::Acquire));
-        let known = Known { entry, removals, clearings };
-        Ok(Lease::from_words([entry, removals, clearings, self.check(&known, epoch)]))
+        let known = Known { entry, removals, clock };
+        Ok(Lease::from_words([entry, removals, clock, self.check(&known, epoch)]))
     }
 
     /// Returns what came of the key since the lease was granted, in this epoch, with this entry. Under the lock of the key's
     /// bucket that holds until the lock is given back.
     pub(in crate::file) fn since(&self, lease: Lease, epoch: u64, entry: KnownEntry) -> Since {
-        let [number, removals, clearings, check] = lease.words();
-        let known = Known { entry: number, removals, clearings };
+        let [number, removals, clock, check] = lease.words();
+        let known = Known { entry: number, removals, clock };
         if check != self.check(&known, epoch)
             || entry.number() != number
-            || self.clearings() != clearings
+            || self.namespace.is_some_and(|hash| self.area.is_cleared_since(hash, clock))
+            || self.groups.is_some_and(|groups| self.area.are_invalid_since(groups, clock))
         {
             return Since::Removed;
         }
@@ -99,15 +103,11 @@ impl<G: Ground> LeasedKey<'_, G> {
         Ok(entry.map_or(Since::Nothing, |entry| self.since(lease, self.area.epoch(), entry)))
     }
 
-    fn clearings(&self) -> u64 {
-        self.namespace.map_or(0, |hash| self.area.clearings(hash))
-    }
-
     /// Binds what is known to the key, the file, the stamp and the epoch. The seed is the file's own, and random.
     fn check(&self, known: &Known, epoch: u64) -> u64 {
         let epoch = if mutant::is_on("lease-outlives-a-clearing") { 0 } else { epoch };
         let words =
-            [known.entry, known.removals, known.clearings, self.area.stamp, epoch, self.key.hash];
+            [known.entry, known.removals, known.clock, self.area.stamp, epoch, self.key.hash];
         xxh3_64_with_seed(words.map(u64::to_le_bytes).as_flattened(), self.area.hash_seed)
     }
 }

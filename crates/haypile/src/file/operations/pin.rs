@@ -297,6 +297,9 @@ impl<'a> Lookup<'a, '_, Mapped> {
 impl<'a> InPlace<'a> {
     fn new(area: &'a Area<Mapped>, record: &Record, pin: Arc<SegmentPin>) -> Self {
         let bytes = usize::try_from(record.head.value_bytes()).expect("64-bit platforms only");
+        let has_groups = area.expiration(record).has_groups;
+        let marks = if has_groups { area.marks(record).map_or(0, |marks| marks.bytes) } else { 0 };
+        let bytes = bytes - marks;
         Self { area, at: record.at + record.head.value_at(), bytes, pin: Some(pin) }
     }
 }

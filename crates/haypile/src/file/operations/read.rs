@@ -1,9 +1,11 @@
 //! Reading, which takes no lock and waits for nobody.
 
 use crate::file::area::{Area, Key, OpError};
+use crate::file::format::record::Expiration;
 use crate::file::format::slot::{MAX_FREQUENCY, Slot};
 use crate::file::index::chain::{MOST_LINES, link_in, slot_in, slots_of_line};
 use crate::file::platform::ground::Ground;
+use crate::groups::Marks;
 use crate::mutant;
 
 /// The number of times that a read begins again before it is a miss.
@@ -16,6 +18,8 @@ pub(in crate::file) struct Seen {
     pub(in crate::file) expires_ms: u64,
     /// Whether it has room for an expiry.
     pub(in crate::file) has_expiry: bool,
+    /// Whether it is in groups.
+    pub(in crate::file) has_groups: bool,
     pub(in crate::file) segment: u32,
     pub(in crate::file) slot: Slot,
     pub(in crate::file) slot_at: u64,
@@ -28,6 +32,13 @@ impl Seen {
             let _ = ground.exchange(self.slot_at, self.slot.0, self.slot.used().0);
         }
     }
+}
+
+/// Takes the marks of groups from the end of what was read.
+#[cold]
+fn cut_marks(value: &mut Vec<u8>) {
+    let marks = Marks::at_end_of(value).map_or(0, |marks| marks.bytes);
+    value.truncate(value.len() - marks);
 }
 
 /// The outcome of reading one slot.
@@ -56,6 +67,8 @@ pub(in crate::file) enum Search {
 pub(in crate::file) struct Lookup<'a, 'k, G> {
     pub(in crate::file) area: &'a Area<G>,
     pub(in crate::file) key: &'k Key<'k>,
+    /// Whether values are returned with the marks of their groups.
+    keeps_marks: bool,
 }
 
 impl<G> Clone for Lookup<'_, '_, G> {
@@ -69,7 +82,12 @@ impl<G> Copy for Lookup<'_, '_, G> {}
 impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
     #[inline]
     pub(in crate::file) fn new(area: &'a Area<G>, key: &'k Key<'k>) -> Self {
-        Self { area, key }
+        Self { area, key, keeps_marks: false }
+    }
+
+    /// Has values returned with the marks of their groups.
+    pub(in crate::file) fn with_marks(self) -> Self {
+        Self { keeps_marks: true, ..self }
     }
 
     /// As [`search`](Self::search), in line; with `verifies`, the checksum is compared even if the record is
@@ -81,7 +99,7 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         mut value: Option<&mut Vec<u8>>,
         verifies: bool,
     ) -> Result<Search, OpError> {
-        let Self { area, key } = self;
+        let Self { area, key, .. } = self;
         let bucket = area.geometry.bucket_of(key.hash);
         let first = area.geometry.bucket(bucket);
         let tag = Slot::tag_of(key.hash);
@@ -140,7 +158,7 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         value: Option<&mut Vec<u8>>,
         verifies: bool,
     ) -> Result<Look, OpError> {
-        let Self { area, key } = self;
+        let Self { area, key, keeps_marks } = self;
         let Some(segment) = area.segment_of(slot) else {
             return Ok(Look::Other);
         };
@@ -164,11 +182,15 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
             }
             return Ok(if is_astray { Look::Damaged } else { Look::Other });
         };
-        let expires_ms = area.expires_ms(&record);
+        let Expiration { ms: expires_ms, has_groups } = area.validity(&record);
         let is_right = match value {
             Some(value) => {
                 area.copy_value(&record, value)?;
-                !is_in_doubt || area.is_right(key.hash, &record, value)
+                let is_right = !is_in_doubt || area.is_right(key.hash, &record, value);
+                if has_groups && !keeps_marks {
+                    cut_marks(value);
+                }
+                is_right
             }
             None => !is_in_doubt || area.is_whole(key.hash, &record)?,
         };
@@ -184,6 +206,7 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
             version: record.head.version(),
             expires_ms,
             has_expiry: record.head.has_expiry(),
+            has_groups,
             segment,
             slot,
             slot_at: at,

@@ -8,18 +8,19 @@ use crate::file::area::{Area, Holder, Key, OpError, Owner, Record};
 use crate::file::crash;
 use crate::file::format::counter::Counter;
 use crate::file::format::layout::Geometry;
-use crate::file::format::record::Head;
+use crate::file::format::record::{Expiration, Head};
 use crate::file::format::segment::{MAIN, Origin, SMALL};
 use crate::file::format::slot::Slot;
 use crate::file::index::bucket::{Bucket, Matches};
 use crate::file::index::doubt::Meaning;
-use crate::file::log::append::{Appended, Appender, Draft, expiry_word};
+use crate::file::log::append::{Appended, Appender, Draft};
 use crate::file::log::ghosts::Ghosts;
 use crate::file::log::survey::queue_of;
 use crate::file::operations::leases::{KnownEntry, LeasedKey};
 use crate::file::operations::prefetch::{guess, prefetch_write};
 use crate::file::operations::read::{Lookup, Search};
 use crate::file::platform::ground::{Ground, IN_ORDER};
+use crate::groups::Hashes;
 use crate::mutant;
 use crate::removals::Since;
 use crate::stats::Event;
@@ -38,7 +39,11 @@ pub(in crate::file) enum Expiry {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Write<'a> {
     pub(in crate::file) key: Key<'a>,
+    /// With the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
+    pub(in crate::file) has_groups: bool,
+    /// The groups, where a lease is to be refused that is of before an invalidation of one.
+    pub(in crate::file) groups: Option<&'a Hashes>,
     pub(in crate::file) mode: WriteMode,
     /// The hash of the key's namespace. Only leases need it.
     pub(in crate::file) namespace: Option<u64>,
@@ -109,7 +114,9 @@ impl<'a, G: Ground> Writer<'a, G> {
             (expires_ms, has_expiry) = (at, false);
         }
         let (key, value, version) = (write.key, write.value, write.version);
-        let draft = Draft::new(key, value, version, expires_ms, has_expiry);
+        let has_expiry = has_expiry || write.has_groups;
+        let draft =
+            Draft::new(key, value, version, expires_ms, has_expiry).with_groups(write.has_groups);
         // After the checksum was computed, which takes as long as the bucket takes to come.
         let old = if is_plain { guess(area, key.hash) } else { found };
         let queue = self.queue_for(&key, old, expires_ms, now);
@@ -149,7 +156,7 @@ impl<'a, G: Ground> Writer<'a, G> {
                 // before.
                 return Ok(WriteOutcome::Written(Written::Changed));
             }
-            appended.set_expiry(kept);
+            appended.set_expiration(Expiration { ms: kept, has_groups: write.has_groups });
         }
         let frequency = valid.map_or(0, |found| found.slot.frequency());
         let at = if let Some(simple) = simple {
@@ -187,7 +194,8 @@ impl<'a, G: Ground> Writer<'a, G> {
     }
 
     fn leased(&self, write: &Write<'a>) -> LeasedKey<'a, G> {
-        LeasedKey { area: self.area(), key: write.key, namespace: write.namespace }
+        let Write { key, namespace, groups, .. } = *write;
+        LeasedKey { area: self.area(), key, namespace, groups }
     }
 
     /// Returns whether a version is not above that of a record which was written under an earlier stamp, or
@@ -380,7 +388,8 @@ impl<'a, G: Ground> Writer<'a, G> {
             area.entry(found.record.segment).raise_expiry(expires_ms);
         }
         crash::point("touch.raised");
-        let word = expiry_word(expires_ms, found.record.head.version());
+        let has_groups = area.expiration(&found.record).has_groups;
+        let word = Expiration { ms: expires_ms, has_groups }.encode(found.record.head.version());
         let at = found.record.at + Head::EXPIRY_AT;
         area.ground.store(at, word, IN_ORDER);
         Ok(Some(true))

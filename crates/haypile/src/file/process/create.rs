@@ -46,6 +46,8 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) size_bytes: u64,
     /// Of a new one.
     pub(in crate::file) entry_bytes: u64,
+    /// Words for groups of a new one, if that was said.
+    pub(in crate::file) groups: Option<u64>,
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,
     /// Whether all of the file is mapped when it is opened.

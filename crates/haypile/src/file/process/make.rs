@@ -109,7 +109,7 @@ pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileEr
     drop(map);
     room::reserve(path, file, bytes)?;
     let header = Header {
-        geometry: Geometry::plan(bytes, wanted.entry_bytes),
+        geometry: Geometry::plan(bytes, wanted.entry_bytes, wanted.groups),
         identity: u128::from(random()) << 64 | u128::from(random()),
         hash_seed: hash_seed(),
         created_ms: wanted.now_ms,

@@ -286,7 +286,7 @@ impl Area<Mapped> {
         self.ground.store(header::ATTACHER, process.number, Ordering::Relaxed);
         self.ground.store(header::ATTACHER_NAMESPACE, process.namespace, Ordering::Relaxed);
         crash::point("attach.begun");
-        self.agree_on_stamp().map_err(io_error)?;
+        self.agree_on_stamp(now_ms).map_err(io_error)?;
         Owners::attach(self, now_ms).map_err(io_error)
     }
 
@@ -296,24 +296,26 @@ impl Area<Mapped> {
         is_writer.then(|| self.ground.load(header::ATTACHER, Ordering::Relaxed))
     }
 
-    fn agree_on_stamp(&mut self) -> io::Result<()> {
+    fn agree_on_stamp(&mut self, now_ms: u64) -> io::Result<()> {
         let installed = self.ground.load(header::STAMP, Ordering::Relaxed);
         let slots = self.geometry.numbers.owner_slots;
         let is_used = self.ground.kernel.is_any_slot_taken(slots)?;
         if is_used && !mutant::is_on("each-process-has-its-own-stamp") {
             self.stamp = installed;
         } else if installed != self.stamp {
-            self.install_stamp();
+            self.install_stamp(now_ms);
         }
+        self.group_base = self.ground.load(header::GROUP_BASE, Ordering::Relaxed);
         Ok(())
     }
 
     /// The file may have been put together by a loss of power since it was last used.
-    fn install_stamp(&self) {
+    fn install_stamp(&self, now_ms: u64) {
         // In this order: a process that dies in between leaves it to the next.
         self.ground.store(header::SWEPT, 0, IN_ORDER);
         crash::point("attach.unswept");
         self.skip_versions();
+        self.renew_group_clock(now_ms);
         self.invalidate_counts();
         crash::point("attach.skipped");
         self.ground.store(header::STAMP, self.stamp, IN_ORDER);
@@ -339,6 +341,7 @@ impl Area<Mapped> {
         let slots = self.geometry.numbers.owner_slots;
         if self.ground.kernel.is_any_slot_taken(slots).unwrap_or(false) {
             self.stamp = installed;
+            self.group_base = self.ground.load(header::GROUP_BASE, Ordering::Relaxed);
         } else if installed != self.stamp {
             self.verifies_all = true;
         }

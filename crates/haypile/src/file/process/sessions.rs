@@ -445,6 +445,7 @@ mod tests {
         Wanted {
             size_bytes: 1 << 20,
             entry_bytes: 256,
+            groups: None,
             compression: Compressed::AsItIs,
             is_writable: true,
             prefaults: false,

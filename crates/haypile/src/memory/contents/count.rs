@@ -44,13 +44,13 @@ impl<P: Policy> Contents<P> {
         let record = self.slab.get(slot);
         let number = count(counter::parse(record.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
-        let weight = charge_of_lengths(key.bytes, digits.as_bytes());
+        let weight = charge_of_lengths(key.bytes, digits.as_bytes(), record.marks());
         let before = self.freed_by_update(slot);
         if weight > limit_bytes {
             return Err(Uncounted::TooLarge(digits.len() as u64));
         }
         let expires_ns = record.expires_ns();
-        let draft = Draft::copied(key.fingerprint, key.bytes, digits.as_bytes())
+        let draft = Draft::marked(key.fingerprint, key.bytes, digits.as_bytes(), record.marks())
             .ok_or(Uncounted::OutOfMemory(digits.len()))?;
         if let Some(bytes) = self.claim(weight.saturating_sub(before), weight, now_ns, pool)
             && !has_room

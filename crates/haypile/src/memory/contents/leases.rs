@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::super::pool::Pool;
 use super::{Contents, HashedKey};
 use crate::clock::Clock;
+use crate::groups::Hashes;
 use crate::lease::Lease;
 use crate::mutant;
 use crate::removals::{Line, Since, line_of};
@@ -81,20 +82,25 @@ impl<P: Policy> Contents<P> {
     /// Grants a lease in a shard that has granted one before.
     pub(super) fn lease_again(&self, key: HashedKey<'_>) -> Lease {
         let line = self.removals.line(key.fingerprint);
-        let words =
-            [self.version_of(key), self.removals.lines[line].count, self.removals.clearings];
-        let [version, count, clearings] = words;
-        Lease::from_words([version, count, clearings, check(words, key)])
+        let (version, count) = (self.version_of(key), self.removals.lines[line].count);
+        let words = [version, count, self.groups.clock()];
+        let [version, count, clock] = words;
+        Lease::from_words([version, count, clock, self.check(words, key)])
     }
 
-    /// Returns whether the key is as it was when the lease was granted.
-    pub(in crate::memory) fn is_kept(&self, lease: Lease, key: HashedKey<'_>) -> bool {
-        let [version, count, clearings, sum] = lease.words();
+    /// Returns whether the key is as it was when the lease was granted, and these groups.
+    pub(in crate::memory) fn is_kept(
+        &self,
+        lease: Lease,
+        key: HashedKey<'_>,
+        groups: Option<&Hashes>,
+    ) -> bool {
+        let [version, count, clock, sum] = lease.words();
         // Without lines, no lease was granted here.
         !self.removals.lines.is_empty()
-            && sum == check([version, count, clearings], key)
+            && sum == self.check([version, count, clock], key)
             && version == self.version_of(key)
-            && clearings == self.removals.clearings
+            && !groups.is_some_and(|groups| self.groups.are_invalid_since(groups, clock))
             && self.removals.lines[self.removals.line(key.fingerprint)]
                 .since(count, key.fingerprint)
                 == Since::Nothing
@@ -104,9 +110,11 @@ impl<P: Policy> Contents<P> {
     fn version_of(&self, key: HashedKey<'_>) -> u64 {
         self.find(key).map_or(0, |slot| self.slab.get(slot).version())
     }
-}
 
-/// Binds a lease to its key and its store: fingerprints of another store have another seed.
-fn check(words: [u64; 3], key: HashedKey<'_>) -> u64 {
-    xxh3_64_with_seed(words.map(u64::to_le_bytes).as_flattened(), key.fingerprint)
+    /// Binds a lease to its key, to its store, since fingerprints of another one have another seed, and to the time before the shard is
+    /// cleared again.
+    fn check(&self, [version, count, clock]: [u64; 3], key: HashedKey<'_>) -> u64 {
+        let words = [version, count, clock, self.removals.clearings];
+        xxh3_64_with_seed(words.map(u64::to_le_bytes).as_flattened(), key.fingerprint)
+    }
 }

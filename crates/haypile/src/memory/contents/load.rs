@@ -39,7 +39,7 @@ impl<P: Policy> Contents<P> {
         let kept = |slot: Slot, uses: u8| {
             let record = self.slab.get(slot);
             let (fingerprint, version) = (record.fingerprint(), record.version());
-            (record.expires_ns() > now_ns).then_some(Kept { fingerprint, version, uses })
+            self.is_valid(record, now_ns).then_some(Kept { fingerprint, version, uses })
         };
         let ranking = self.policy.ranking();
         if ranking.is_empty() {

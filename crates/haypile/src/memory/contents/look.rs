@@ -30,6 +30,12 @@ impl<P: Policy> Contents<P> {
         let record = self.slab.get(slot);
         let expires_ns = record.expires_ns();
         let mut hit = Hit::new(Some(Version::from_raw(record.version())), None);
+        if record.has_groups() {
+            if self.is_invalid(record) {
+                return Look::Expired;
+            }
+            hit.has_groups = true;
+        }
         if expires_ns != u64::MAX {
             // Read under the lock: an entry must not expire while the caller waits for the lock.
             let now_ns = clock.now_ns();
@@ -145,7 +151,8 @@ impl<P: Policy> Contents<P> {
     /// Returns the slot of a live entry; removes an expired one.
     pub(super) fn live(&mut self, key: HashedKey<'_>, now_ns: u64, pool: &Pool) -> Option<Slot> {
         let slot = self.find(key)?;
-        if self.slab.get(slot).expires_ns() > now_ns || mutant::is_on("write-finds-expired-entries")
+        if self.is_valid(self.slab.get(slot), now_ns)
+            || mutant::is_on("write-finds-expired-entries")
         {
             return Some(slot);
         }

@@ -9,6 +9,7 @@ mod look;
 mod write;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use haypile_policy::Policy;
 use haypile_policy::rules::memory::charge;
@@ -18,6 +19,8 @@ use haypile_policy::table::Table;
 use super::expiry::Expiries;
 use super::record::Record;
 use crate::clock::Clock;
+use crate::groups::Words;
+use crate::mutant;
 use crate::stats::{EventCounters, Stats};
 use crate::store::{Cursor, Page};
 
@@ -72,6 +75,8 @@ pub(super) struct Contents<P> {
     /// As in [`Options`].
     notes_time_from_s: Option<u64>,
     removals: Removals,
+    /// Those of the store.
+    groups: Arc<Words>,
     /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
     /// an older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
@@ -82,7 +87,7 @@ pub(super) struct Contents<P> {
 
 impl<P: Policy> Contents<P> {
     /// Returns an empty shard, whose policy was made for `fair_share` bytes.
-    pub(super) fn new(policy: P, fair_share: u64, options: Options) -> Self {
+    pub(super) fn new(policy: P, fair_share: u64, options: Options, groups: Arc<Words>) -> Self {
         let Options { is_alone, notes_time_from_s, version } = options;
         Self {
             policy,
@@ -100,6 +105,7 @@ impl<P: Policy> Contents<P> {
             is_alone,
             notes_time_from_s,
             removals: Removals::default(),
+            groups,
             changed: None,
             loaded_in: 0,
             is_closed: false,
@@ -142,9 +148,21 @@ impl<P: Policy> Contents<P> {
         let end = end.min(self.slab.slots());
         let start = end.saturating_sub(limit.max(1));
         let now_ns = self.now_ns(clock);
-        let records = self.slab.range(start..end).filter(|record| record.expires_ns() > now_ns);
+        let records = self.slab.range(start..end).filter(|record| self.is_valid(record, now_ns));
         let keys = records.map(|record| record.key().to_vec()).collect();
         Page { keys, next: (start > 0).then(|| Cursor::new(0, start as u64)) }
+    }
+
+    /// Returns whether an entry has neither expired nor been invalidated by a group.
+    #[inline]
+    fn is_valid(&self, record: &Record, now_ns: u64) -> bool {
+        record.expires_ns() > now_ns && !(record.has_groups() && self.is_invalid(record))
+    }
+
+    #[cold]
+    fn is_invalid(&self, record: &Record) -> bool {
+        self.groups.are_invalid(record.marks())
+            && !mutant::is_on("memory-invalidations-are-not-seen")
     }
 
     /// Returns the bytes allocated in addition to the records.
@@ -161,9 +179,9 @@ fn key_of(record: &Record) -> HashedKey<'_> {
 }
 
 fn charge_of(record: &Record) -> u64 {
-    charge_of_lengths(record.key(), record.value())
+    charge_of_lengths(record.key(), record.value(), record.marks())
 }
 
-pub(super) fn charge_of_lengths(key: &[u8], value: &[u8]) -> u64 {
-    charge(key.len() as u64, value.len() as u64)
+pub(super) fn charge_of_lengths(key: &[u8], value: &[u8], marks: &[u8]) -> u64 {
+    charge(key.len() as u64, (value.len() + marks.len()) as u64)
 }

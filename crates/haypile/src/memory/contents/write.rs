@@ -11,6 +11,7 @@ use super::super::record::{Draft, Record};
 use super::super::shortage::has_memory;
 use super::{Contents, HashedKey, charge_of, key_of};
 use crate::clock::Clock;
+use crate::lease::Lease;
 use crate::mutant;
 use crate::stats::Event;
 use crate::ttl::expiry_ns;
@@ -79,7 +80,7 @@ impl<P: Policy> Contents<P> {
         let now_ns = if write.ttl.is_some() { clock.now_ns() } else { self.now_ns(clock) };
         // Before an entry that has expired is removed: it may be what the lease knows.
         if let WriteMode::Leased(lease) = write.mode
-            && !self.is_kept(lease, key_of(write.draft.record()))
+            && !self.is_kept_for(lease, write.draft.record())
             && !mutant::is_on("memory-takes-any-lease")
         {
             self.counters.add_exclusive(Event::Revoked);
@@ -148,6 +149,12 @@ impl<P: Policy> Contents<P> {
         }
         self.settle(pool);
         Outcome::Written(Written::Stored)
+    }
+
+    /// Returns whether the key is as it was when the lease was granted, and so are the groups of what is to be written.
+    fn is_kept_for(&self, lease: Lease, record: &Record) -> bool {
+        let is_valid = !record.has_groups() || !self.is_invalid(record);
+        is_valid && self.is_kept(lease, key_of(record), None)
     }
 
     /// Returns a write that is tried again: a lease that was good knows that an entry which had expired was removed.

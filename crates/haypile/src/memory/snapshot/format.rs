@@ -11,8 +11,12 @@ use crate::clock::nanos;
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89HPS\r\n\x1a\n";
 pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
-pub(super) const MAJOR: u16 = 1;
+pub(super) const MAJOR: u16 = 2;
+/// The oldest that can be read: no entry has groups there.
+pub(super) const OLDEST_MAJOR: u16 = 1;
 pub(super) const MINOR: u16 = 0;
+
+const MARK_WORD_BYTES: usize = 8;
 
 /// The largest sum of heads and payload of a block with several entries.
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
@@ -72,7 +76,8 @@ impl SnapshotHeader {
 pub(super) struct Head {
     key_bytes: U16,
     uses: u8,
-    reserved: u8,
+    /// The length of the marks of groups, in words.
+    mark_words: u8,
     age_s: U32,
     /// 0 means never.
     expires_ns: U64,
@@ -87,7 +92,8 @@ impl Head {
         Self {
             key_bytes: key_bytes.into(),
             uses: entry.uses,
-            reserved: 0,
+            mark_words: u8::try_from(entry.marks.len() / MARK_WORD_BYTES)
+                .expect("an entry has few groups"),
             age_s: u32::try_from(age.as_secs()).unwrap_or(u32::MAX).into(),
             expires_ns: entry.expires.map_or(0, |expires| since_epoch_ns(expires).max(1)).into(),
             value_bytes: (entry.value.len() as u64).into(),
@@ -104,7 +110,11 @@ impl Head {
 
     /// Returns the bytes of key and value, which are impossibly many if the head is damaged.
     pub(super) fn payload_bytes(&self) -> u64 {
-        self.key_bytes().saturating_add(self.value_bytes())
+        self.key_bytes().saturating_add(self.value_bytes()).saturating_add(self.mark_bytes())
+    }
+
+    pub(super) fn mark_bytes(&self) -> u64 {
+        u64::from(self.mark_words) * MARK_WORD_BYTES as u64
     }
 
     pub(super) fn is_expired(&self, now_ns: u64) -> bool {
@@ -114,14 +124,16 @@ impl Head {
 
     /// Returns the entry that consists of this head and the bytes of key and value.
     pub(super) fn entry<'a>(&self, payload: &'a [u8], created: SystemTime) -> EntryRef<'a> {
-        let (key, value) = payload.split_at(usize::from(self.key_bytes.get()));
+        let (key, marked) = payload.split_at(usize::from(self.key_bytes.get()));
+        let marks = usize::try_from(self.mark_bytes()).expect("255 words at most");
+        let (value, marks) = marked.split_at(marked.len() - marks);
         let expires = match self.expires_ns.get() {
             0 => None,
             ns => Some(from_epoch_ns(ns)),
         };
         let age = Duration::from_secs(u64::from(self.age_s.get()));
         let written = created.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-        EntryRef { key, value, expires, written, uses: self.uses }
+        EntryRef { key, value, marks, expires, written, uses: self.uses }
     }
 }
 

@@ -18,7 +18,7 @@
 //! let mut writer = SnapshotWriter::create(&path, WriteOptions::new(now, "memory://"))?;
 //! for (key, uses) in [("often", 3), ("once", 1)] {
 //!     let entry =
-//!         EntryRef { key: key.as_bytes(), value: b"value", expires: None, written: now, uses };
+//!         EntryRef { key: key.as_bytes(), value: b"value", marks: &[], expires: None, written: now, uses };
 //!     writer.push(entry)?;
 //! }
 //! writer.finish()?;
@@ -52,6 +52,8 @@ pub struct EntryRef<'a> {
     pub key: &'a [u8],
     /// The value, as the cache has it.
     pub value: &'a [u8],
+    /// The marks of the entry's groups, in whole words; empty where it has none.
+    pub marks: &'a [u8],
     /// The expiry, by the time of day and to the nanosecond; `None` means never. Times after the
     /// year 2554 are stored as that year.
     pub expires: Option<SystemTime>,

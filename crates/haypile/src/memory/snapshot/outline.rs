@@ -10,7 +10,7 @@ use super::SnapshotError;
 use super::error::Damage;
 use super::format::{
     BLOCK_INFO_BYTES, BlockInfo, END_MAGIC, FOOTER_BYTES, Footer, HEADER_BYTES, MAGIC, MAJOR,
-    MAX_STORE_BYTES, SnapshotHeader, max_blocks,
+    MAX_STORE_BYTES, OLDEST_MAJOR, SnapshotHeader, max_blocks,
 };
 
 /// A snapshot without its blocks.
@@ -70,7 +70,7 @@ fn read(source: &mut (impl Read + Seek)) -> Result<Outline, Refusal> {
     }
     let header =
         SnapshotHeader::read_from_bytes(&start).map_err(|_| Refusal::Damaged(Damage::End))?;
-    if header.major.get() != MAJOR {
+    if !(OLDEST_MAJOR..=MAJOR).contains(&header.major.get()) {
         return Err(Refusal::UnknownVersion(header.major.get(), header.minor.get()));
     }
     let store = read_store(source, &header)?;

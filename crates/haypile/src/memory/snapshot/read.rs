@@ -166,7 +166,7 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
     }
 
     fn charge(&self, head: &Head) -> u64 {
-        (self.options.charge)(head.key_bytes(), head.value_bytes())
+        (self.options.charge)(head.key_bytes(), head.value_bytes() + head.mark_bytes())
     }
 
     /// Finds the first entry that does not fit, and drops everything after it.

@@ -155,6 +155,7 @@ impl SnapshotWriter {
             self.heads.push(head);
             self.payload.extend_from_slice(entry.key);
             self.payload.extend_from_slice(entry.value);
+            self.payload.extend_from_slice(entry.marks);
         }
         Ok(Pushed::Written)
     }
@@ -235,8 +236,9 @@ impl SnapshotWriter {
         let mut hash = Xxh3Default::new();
         hash.update(entry.key);
         hash.update(entry.value);
+        hash.update(entry.marks);
         let info = BlockInfo::new(&[head], head.payload_bytes(), hash.digest());
-        self.write(&[head.as_bytes(), entry.key, entry.value])?;
+        self.write(&[head.as_bytes(), entry.key, entry.value, entry.marks])?;
         self.count(info);
         Ok(())
     }

@@ -1,0 +1,88 @@
+//! Groups: entries that are invalidated together.
+
+use std::ffi::c_void;
+
+use engine::SetOptions;
+
+use crate::cache::Cache;
+use crate::call::{Status, call};
+use crate::lease::Lease;
+use crate::pointer::{array, bytes, object};
+use crate::ttl::ttl_of;
+use crate::write::status_of;
+
+/// The name of a group: 1 to 250 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Group {
+    /// The bytes of the name.
+    pub name: *const c_void,
+    /// Their number.
+    pub name_bytes: usize,
+}
+
+/// Writes a value as haypile_set() does, into `group_count` groups, at most 64. haypile_invalidate() then makes all
+/// entries of a group a miss:
+///
+///     haypile_group groups[] = {{"user:7", 6}, {"pages", 5}};
+///     haypile_set_in_groups(cache, "page:/ann", 9, page, page_bytes, HAYPILE_TTL_OF_CACHE, groups, 2, &lease);
+///     haypile_invalidate(cache, "user:7", 6);
+///
+/// `lease` is NULL, or a lease on the key: then HAYPILE_NOT_STORED if the key has changed since it was granted, or one
+/// of these groups was invalidated. Later haypile_touch(), haypile_incr() and haypile_decr() keep the groups; any
+/// other write of the key has those that it names, or none. HAYPILE_ERROR_UNSUPPORTED if the cache has no groups.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_set_in_groups(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    value: *const c_void,
+    value_bytes: usize,
+    ttl_ms: i64,
+    groups: *const Group,
+    group_count: usize,
+    lease: *const Lease,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, key, value, groups) = unsafe {
+            (
+                object("cache", cache)?,
+                bytes("key", key, key_bytes)?,
+                bytes("value", value, value_bytes)?,
+                array("groups", groups, group_count)?,
+            )
+        };
+        // SAFETY: what the header says of pointers.
+        let names =
+            groups.iter().map(|group| unsafe { bytes("name", group.name, group.name_bytes) });
+        let names = names.collect::<Result<Vec<&[u8]>, _>>()?;
+        let options = if lease.is_null() {
+            SetOptions::set()
+        } else {
+            // SAFETY: what the header says of pointers.
+            let lease = unsafe { object("lease", lease) }?;
+            SetOptions::leased(engine::Lease::from_bytes(lease.bytes))
+        };
+        let options = options.with_ttl(ttl_of(ttl_ms)?);
+        let written = cache.enter()?.in_groups(names)?.write(key, value, options)?;
+        Ok(status_of(written, options))
+    })
+}
+
+/// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what
+/// was read before. It takes the same time for one entry as for a million.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_invalidate(
+    cache: *const Cache,
+    group: *const c_void,
+    group_bytes: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (cache, group) =
+            unsafe { (object("cache", cache)?, bytes("group", group, group_bytes)?) };
+        cache.enter()?.invalidate(group)?;
+        Ok(Status::HaypileOk)
+    })
+}

@@ -1,0 +1,13 @@
+//! `haypile invalidate`
+
+use crate::args::cache::Invalidate;
+use crate::cache::OpenCache;
+
+/// Makes the entries of groups a miss.
+pub(crate) fn run(arguments: &Invalidate) -> anyhow::Result<()> {
+    let cache = OpenCache::open(&arguments.cache)?;
+    for group in &arguments.groups {
+        cache.store().invalidate(group.as_encoded_bytes())?;
+    }
+    cache.end(true)
+}

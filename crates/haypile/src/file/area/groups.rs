@@ -1,0 +1,98 @@
+//! Groups of entries: the clock of invalidations, and a word for each group.
+
+use std::sync::atomic::Ordering;
+
+use super::{Area, Record};
+use crate::file::crash;
+use crate::file::format::header;
+use crate::file::format::segment::Origin;
+use crate::file::platform::ground::Ground;
+use crate::groups::{Hashes, Marks};
+use crate::mutant;
+
+/// The clock stays behind the wall clock with fewer invalidations than this in each millisecond.
+const NUMBERS_PER_MS_LOG2: u32 = 20;
+/// More numbers than are lost with the power.
+const SKIPPED_NUMBERS: u64 = 1 << 32;
+
+impl<G: Ground> Area<G> {
+    /// Returns the number of the last invalidation. What was done before that one is seen after an acquire fence.
+    #[inline]
+    pub(in crate::file) fn group_clock(&self) -> u64 {
+        self.ground.load(header::GROUP_CLOCK, Ordering::Relaxed)
+    }
+
+    /// Invalidates what has a lower number than the next one of the clock, for the group with this hash.
+    pub(in crate::file) fn invalidate(&self, hash: u32) {
+        self.invalidate_at(self.geometry.group_word(hash));
+    }
+
+    /// Lets a word have the next number of the clock. Who has that number, or a higher one, sees what this caller changed
+    /// elsewhere before.
+    fn invalidate_at(&self, word: u64) {
+        self.ground.fence(mutant::order("fence-before-an-invalidation", Ordering::Release));
+        let number = self.ground.add(header::GROUP_CLOCK, 1).wrapping_add(1);
+        crash::point("invalidate.drawn");
+        // Another invalidation of the group may have a higher number by now.
+        self.ground.raise(word, number);
+        crash::point("invalidate.raised");
+    }
+
+    /// Notes that a namespace is about to be cleared: before any of its buckets is locked for that, so that who stores a
+    /// value there later sees it.
+    pub(in crate::file) fn note_clearing(&self, namespace: u64) {
+        self.invalidate_at(self.geometry.clearings_of(namespace));
+    }
+
+    /// Returns whether a namespace was cleared after the clock had this number.
+    pub(in crate::file) fn is_cleared_since(&self, namespace: u64, number: u64) -> bool {
+        self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed) > number
+    }
+
+    /// Returns whether a group was invalidated after the clock had this number.
+    pub(in crate::file) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
+        groups.iter().any(|hash| self.number_of(hash) > number)
+    }
+
+    /// Returns the number of the last invalidation of a group, or of another with the same word.
+    fn number_of(&self, hash: u32) -> u64 {
+        self.ground.load(self.geometry.group_word(hash), Ordering::Relaxed)
+    }
+
+    /// Returns the marks of a record whose expiry says that it has them; `None` of garbage.
+    pub(in crate::file) fn marks(&self, record: &Record) -> Option<Marks> {
+        Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
+    }
+
+    /// Returns whether a record in groups is of before an invalidation of one of them. One of an earlier boot has a number that was
+    /// known at the beginning of this one, or nobody can tell whether it is: numbers may have been lost with the power.
+    #[cold]
+    pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {
+        let Some(marks) = self.marks(record) else { return true };
+        if self.origin(record.segment) == Origin::Earlier
+            && marks.number > self.group_base
+            && !mutant::is_on("numbers-of-another-boot-are-believed")
+        {
+            return true;
+        }
+        marks.are_invalid(|back| self.word_from_end(record, back), |hash| self.number_of(hash))
+            && !mutant::is_on("invalidations-are-not-seen")
+    }
+
+    fn word_from_end(&self, record: &Record, back: usize) -> u64 {
+        let end = record.at + record.head.bytes();
+        self.ground.load(end - 8 * back as u64, Ordering::Relaxed)
+    }
+
+    /// Lets the clock be above every number that was ever drawn: under a new stamp, before it is installed. It goes by the wall
+    /// clock as well, since words may have been lost with the power.
+    pub(in crate::file) fn renew_group_clock(&self, now_ms: u64) {
+        let words = (0..u64::from(self.geometry.numbers.groups))
+            .map(|word| self.geometry.groups + 8 * word);
+        let known = words.map(|at| self.ground.load(at, Ordering::Relaxed)).max().unwrap_or(0);
+        let known = known.max(self.group_clock()).min(u64::MAX / 2);
+        self.ground.store(header::GROUP_BASE, known, Ordering::Relaxed);
+        let next = (known + SKIPPED_NUMBERS).max(now_ms << NUMBERS_PER_MS_LOG2);
+        self.ground.store(header::GROUP_CLOCK, next, Ordering::Relaxed);
+    }
+}

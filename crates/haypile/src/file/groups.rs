@@ -1,0 +1,73 @@
+//! Groups of a file's store.
+
+use crate::error::Result;
+use crate::file::area::Area;
+use crate::file::format::record;
+use crate::file::platform::ground::Ground;
+use crate::file::platform::mapped::Mapped;
+use crate::file::store::FileStore;
+use crate::groups::{self, Hashes, Marks};
+use crate::write::WriteMode;
+
+impl FileStore {
+    /// Implements [`Store::invalidate`](crate::Store::invalidate).
+    pub(in crate::file) fn invalidate_group(&self, group: &[u8]) -> Result<()> {
+        groups::check(self, &[group])?;
+        let using = self.sessions.begin();
+        let (area, _) = self.writing(&using, "invalidate")?;
+        area.invalidate(groups::hash(group, self.group_seed(area)));
+        Ok(())
+    }
+
+    /// Returns the hashes of groups, if there are any. Groups of one name in two namespaces are two.
+    pub(in crate::file) fn group_hashes(
+        &self,
+        area: &Area<Mapped>,
+        groups: &[&[u8]],
+    ) -> Result<Option<Hashes>> {
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        Hashes::of(self, groups, self.group_seed(area)).map(Some)
+    }
+
+    fn group_seed(&self, area: &Area<Mapped>) -> u64 {
+        let namespace = self.reader.namespace_hash(area).unwrap_or(area.hash_seed);
+        record::group_seed(namespace)
+    }
+}
+
+/// Returns a value with the marks of its groups: with the clock of when its lease was granted, or of now.
+pub(in crate::file) fn marked<G: Ground>(
+    area: &Area<G>,
+    value: &[u8],
+    mode: WriteMode,
+    groups: &Hashes,
+) -> Vec<u8> {
+    let number = match mode {
+        // That of a lease that was made up is of no use: the write is refused.
+        WriteMode::Leased(lease) => lease.clock(),
+        _ => area.group_clock(),
+    };
+    let mut marked = Vec::with_capacity(value.len() + groups.most_bytes());
+    marked.extend_from_slice(value);
+    groups.mark(&mut marked, number);
+    marked
+}
+
+/// Takes the marks from the end of a value, if it has any; returns its groups and number.
+pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(Hashes, u64)> {
+    let marks = Marks::at_end_of(value).filter(|_| has_groups)?;
+    let groups = marks.groups_of(value);
+    value.truncate(value.len() - marks.bytes);
+    Some((groups, marks.number))
+}
+
+/// Returns a value with the groups and the number of another.
+pub(in crate::file) fn joined(value: String, groups: Option<(Hashes, u64)>) -> Vec<u8> {
+    let mut value = value.into_bytes();
+    if let Some((groups, number)) = groups {
+        groups.mark(&mut value, number);
+    }
+    value
+}

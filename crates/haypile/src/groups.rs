@@ -1,0 +1,298 @@
+//! Groups of entries, which are invalidated together: one number per group, and one in each entry.
+//!
+//! A store has a clock that counts invalidations, and a word for each group, which groups share by their hashes. To invalidate a
+//! group is to store the clock's next number in its word. An entry keeps the clock of when what it was computed from was
+//! read, and the hashes of its groups, in *marks* after its value: it is valid as long as none of their words is above its
+//! number. So an invalidation takes the same time however many entries there are, and each reader sees it at once.
+//!
+//! Where two groups have one word, the invalidation of one invalidates the other: a miss that need not have been. Words of
+//! groups are never those of removals: in one array, each deletion of a key would invalidate the groups of its word.
+//!
+//! Symfony's cache component (*tags*), RFC 9875 (*HTTP Cache Groups*) and the surrogate keys of content networks are this
+//! idea; with one number per group that is read with the entry, the first of these does it with two round trips.
+
+use std::sync::OnceLock;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// The most groups of an entry.
+pub(crate) const MAX_GROUPS: usize = 64;
+/// The longest name of a group, in bytes.
+pub(crate) const MAX_GROUP_BYTES: usize = 250;
+/// The fewest and the most words that a store can be told to have for its groups.
+pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
+
+const WORD_BYTES: usize = 8;
+/// The number and the lengths of marks.
+const FIXED_WORDS: usize = 2;
+
+/// Groups of an entry, as their hashes in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hashes(Vec<u32>);
+
+impl Hashes {
+    /// Returns the hashes of these names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Group`] if there are too many, or one has a length that it cannot have.
+    pub(crate) fn of(store: &dyn Store, groups: &[&[u8]], seed: u64) -> Result<Self> {
+        check(store, groups)?;
+        let mut hashes: Vec<u32> = groups.iter().map(|group| hash(group, seed)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        Ok(Self(hashes))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().copied()
+    }
+
+    /// Appends marks to a value, and returns their length. All together is then a multiple of a word's length.
+    pub(crate) fn mark(&self, value: &mut Vec<u8>, number: u64) -> usize {
+        let before = value.len();
+        value.resize(before.next_multiple_of(WORD_BYTES), 0);
+        for hash in &self.0 {
+            value.extend(hash.to_le_bytes());
+        }
+        value.resize(value.len().next_multiple_of(WORD_BYTES), 0);
+        value.extend(number.to_le_bytes());
+        let bytes = value.len() + WORD_BYTES - before;
+        let lengths = (bytes as u64) << 8 | self.0.len() as u64;
+        value.extend(lengths.to_le_bytes());
+        bytes
+    }
+
+    /// Returns the most bytes that marks take after a value.
+    pub(crate) fn most_bytes(&self) -> usize {
+        WORD_BYTES * (1 + FIXED_WORDS + self.0.len().div_ceil(2))
+    }
+}
+
+/// Refuses more groups than an entry can have, and names that none can have.
+pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
+    let longest = groups.iter().map(|group| group.len()).max().unwrap_or(1);
+    let shortest = groups.iter().map(|group| group.len()).min().unwrap_or(1);
+    if groups.len() <= MAX_GROUPS && shortest > 0 && longest <= MAX_GROUP_BYTES {
+        return Ok(());
+    }
+    let group_bytes = if shortest == 0 { 0 } else { longest };
+    Err(Error::Group { groups: groups.len(), group_bytes, store: store.describe() })
+}
+
+/// Returns the hash of a group, by which it has its word.
+pub(crate) fn hash(group: &[u8], seed: u64) -> u32 {
+    let hash = xxh3_64_with_seed(group, seed) >> 32;
+    u32::try_from(hash).expect("the upper half")
+}
+
+/// Returns the number of the word of a hash.
+#[inline]
+pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
+    let wide = u64::from(hash) * u64::from(words);
+    u32::try_from(wide >> 32).expect("less than the number of words")
+}
+
+/// The clock and the words of a store that belongs to one process. There are none until the first group is named: who has no
+/// groups pays nothing.
+#[derive(Debug)]
+pub(crate) struct Words {
+    clock: AtomicU64,
+    /// One per group, by its hash.
+    numbers: OnceLock<Box<[AtomicU64]>>,
+    count: usize,
+}
+
+impl Words {
+    /// Returns those of a store of this size.
+    pub(crate) fn for_bytes(capacity_bytes: u64) -> Self {
+        let count = (capacity_bytes / BYTES_PER_WORD).clamp(FEWEST_WORDS, MOST_WORDS);
+        let count = usize::try_from(count).expect("at most MOST_WORDS");
+        Self { clock: AtomicU64::new(0), numbers: OnceLock::new(), count }
+    }
+
+    /// Makes the words, or returns the bytes for which there is no memory.
+    pub(crate) fn begin(&self) -> Result<(), usize> {
+        if self.numbers.get().is_none() {
+            let mut numbers = Vec::new();
+            let reserved = numbers.try_reserve_exact(self.count);
+            reserved.map_err(|_| self.count * size_of::<AtomicU64>())?;
+            numbers.resize_with(self.count, || AtomicU64::new(0));
+            // Another thread may have made them.
+            let _ = self.numbers.set(numbers.into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clock(&self) -> u64 {
+        self.clock.load(Ordering::Acquire)
+    }
+
+    /// Invalidates what has a lower number than the next one of the clock, for the group with this hash.
+    pub(crate) fn invalidate(&self, hash: u32) {
+        let number = self.clock.fetch_add(1, Ordering::AcqRel) + 1;
+        if let Some(word) = self.word(hash) {
+            word.fetch_max(number, Ordering::AcqRel);
+        }
+    }
+
+    /// Returns whether a group was invalidated after the clock had this number.
+    pub(crate) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
+        groups.iter().any(|hash| self.number_of(hash) > number)
+    }
+
+    /// Returns whether a group of an entry with these marks was invalidated since. Garbage is taken for that.
+    pub(crate) fn are_invalid(&self, marks: &[u8]) -> bool {
+        let read = Marks::at_end_of(marks);
+        let word = |back| word_from_end(marks, back);
+        read.is_none_or(|read| read.are_invalid(word, |hash| self.number_of(hash)))
+    }
+
+    fn number_of(&self, hash: u32) -> u64 {
+        self.word(hash).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    fn word(&self, hash: u32) -> Option<&AtomicU64> {
+        let words = self.numbers.get()?;
+        let count = u32::try_from(words.len()).expect("at most MOST_WORDS");
+        words.get(word_of(hash, count) as usize)
+    }
+}
+
+/// A word for each part of a store in memory of this length.
+const BYTES_PER_WORD: u64 = 4096;
+const FEWEST_WORDS: u64 = 1 << 12;
+const MOST_WORDS: u64 = 1 << 20;
+
+/// The marks of an entry, after its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The clock of the entry.
+    pub(crate) number: u64,
+    groups: usize,
+    /// Their length.
+    pub(crate) bytes: usize,
+}
+
+impl Marks {
+    /// Reads the marks at the end of this many bytes, a value and they. `word` returns a word by its distance from the end, one for
+    /// the last, and is not asked for one before the first. `None` of garbage.
+    #[inline]
+    pub(crate) fn read(bytes: u64, word: impl Fn(usize) -> u64) -> Option<Self> {
+        if bytes < (FIXED_WORDS * WORD_BYTES) as u64 || !bytes.is_multiple_of(WORD_BYTES as u64) {
+            return None;
+        }
+        let lengths = word(1);
+        let groups = usize::from(lengths.to_le_bytes()[0]);
+        let marks = Self { number: word(2), groups, bytes: usize::try_from(lengths >> 8).ok()? };
+        let least = (FIXED_WORDS + groups.div_ceil(2)) * WORD_BYTES;
+        let is_possible = groups <= MAX_GROUPS
+            && marks.bytes as u64 <= bytes
+            && (least..least + WORD_BYTES).contains(&marks.bytes);
+        is_possible.then_some(marks)
+    }
+
+    /// Reads the marks at the end of a value.
+    pub(crate) fn at_end_of(bytes: &[u8]) -> Option<Self> {
+        Self::read(bytes.len() as u64, |back| word_from_end(bytes, back))
+    }
+
+    /// Returns whether a group was invalidated after the number of the entry, by the words of the groups' hashes.
+    #[inline]
+    pub(crate) fn are_invalid(
+        &self,
+        word: impl Fn(usize) -> u64,
+        word_of_group: impl Fn(u32) -> u64,
+    ) -> bool {
+        self.hashes(word).any(|hash| word_of_group(hash) > self.number)
+    }
+
+    #[inline]
+    fn hashes(&self, word: impl Fn(usize) -> u64) -> impl Iterator<Item = u32> {
+        let words = self.groups.div_ceil(2);
+        (0..self.groups).map(move |number| {
+            let pair = word(FIXED_WORDS + words - number / 2);
+            let half = if number % 2 == 0 { pair } else { pair >> 32 };
+            u32::try_from(half & u64::from(u32::MAX)).expect("the lower half")
+        })
+    }
+
+    /// Returns the hashes of the groups of the entry with this value and marks.
+    pub(crate) fn groups_of(&self, bytes: &[u8]) -> Hashes {
+        Hashes(self.hashes(|back| word_from_end(bytes, back)).collect())
+    }
+}
+
+/// Appends marks of the groups that other marks have, for a clock that begins: any invalidation is after them.
+pub(crate) fn renew(marks: &[u8], renewed: &mut Vec<u8>) {
+    if let Some(read) = Marks::at_end_of(marks) {
+        read.groups_of(marks).mark(renewed, 0);
+    }
+}
+
+/// Returns a word of bytes by its distance from their end.
+pub(crate) fn word_from_end(bytes: &[u8], back: usize) -> u64 {
+    let at = bytes.len() - back * WORD_BYTES;
+    u64::from_le_bytes(bytes[at..at + WORD_BYTES].try_into().expect("a word"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::NoneStore;
+
+    #[test]
+    fn words_are_chosen_within_their_number() {
+        assert_eq!((word_of(0, 8), word_of(u32::MAX, 8), word_of(1 << 31, 8)), (0, 7, 4));
+    }
+
+    #[test]
+    fn names_have_a_length_and_entries_a_number_of_groups() {
+        let long = vec![b'x'; MAX_GROUP_BYTES + 1];
+        for groups in [vec![&b""[..]], vec![&long[..]], vec![&b"a"[..]; MAX_GROUPS + 1]] {
+            let error = Hashes::of(&NoneStore::new(), &groups, 0).unwrap_err();
+            assert!(matches!(error, Error::Group { .. }), "{error}");
+        }
+        let most = vec![&long[1..]; MAX_GROUPS];
+        assert_eq!(Hashes::of(&NoneStore::new(), &most, 0).unwrap().0.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_read_as_they_were_written(
+            value in prop::collection::vec(any::<u8>(), 0..40),
+            names in prop::collection::vec("[a-z]{1,9}", 0..64),
+            number in any::<u64>(),
+        ) {
+            let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+            let hashes = Hashes::of(&NoneStore::new(), &names, 7).unwrap();
+            let mut bytes = value.clone();
+            let length = hashes.mark(&mut bytes, number);
+            prop_assert!(length <= hashes.most_bytes());
+            let marks = Marks::at_end_of(&bytes).unwrap();
+            prop_assert_eq!((marks.number, marks.bytes), (number, length));
+            prop_assert_eq!(&bytes[..bytes.len() - length], &value[..]);
+            prop_assert_eq!(marks.groups_of(&bytes), hashes.clone());
+            let word = |back| word_from_end(&bytes, back);
+            prop_assert!(!marks.are_invalid(word, |_| number));
+            for hash in hashes.iter() {
+                let above = |of| if of == hash { number.saturating_add(1) } else { 0 };
+                prop_assert_eq!(marks.are_invalid(word, above), number < u64::MAX);
+            }
+        }
+
+        #[test]
+        fn garbage_is_no_marks_or_marks_within_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(marks) = Marks::at_end_of(&bytes) {
+                prop_assert!(marks.bytes <= bytes.len());
+                marks.groups_of(&bytes);
+            }
+        }
+    }
+}
