@@ -187,6 +187,14 @@ typedef struct haypile_limits {
     uint64_t capacity_bytes;
 } haypile_limits;
 
+// The name of a group: 1 to 250 bytes.
+typedef struct Group {
+    // The bytes of the name.
+    const void *name;
+    // Their number.
+    size_t name_bytes;
+} Group;
+
 // A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
 // shares the cache.
 typedef struct haypile_lease {
@@ -425,6 +433,32 @@ haypile_status haypile_warnings(const struct haypile_cache *cache,
 // Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and
 // the caller frees it with haypile_free().
 haypile_status haypile_prometheus(const struct haypile_cache *cache, char **out_text);
+
+// Writes a value as haypile_set() does, into `group_count` groups, at most 64. haypile_invalidate() then makes all
+// entries of a group a miss:
+//
+//     haypile_group groups[] = {{"user:7", 6}, {"pages", 5}};
+//     haypile_set_in_groups(cache, "page:/ann", 9, page, page_bytes, HAYPILE_TTL_OF_CACHE, groups, 2, &lease);
+//     haypile_invalidate(cache, "user:7", 6);
+//
+// `lease` is NULL, or a lease on the key: then HAYPILE_NOT_STORED if the key has changed since it was granted, or one
+// of these groups was invalidated. Later haypile_touch(), haypile_incr() and haypile_decr() keep the groups; any
+// other write of the key has those that it names, or none. HAYPILE_ERROR_UNSUPPORTED if the cache has no groups.
+haypile_status haypile_set_in_groups(const struct haypile_cache *cache,
+                                     const void *key,
+                                     size_t key_bytes,
+                                     const void *value,
+                                     size_t value_bytes,
+                                     int64_t ttl_ms,
+                                     const struct Group *groups,
+                                     size_t group_count,
+                                     const struct haypile_lease *lease);
+
+// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what
+// was read before. It takes the same time for one entry as for a million.
+haypile_status haypile_invalidate(const struct haypile_cache *cache,
+                                  const void *group,
+                                  size_t group_bytes);
 
 // Begins an iteration over the keys of a cache, in no particular order. It holds no lock between two
 // calls. A key that has an entry from the beginning to the end is returned at least once; one that

@@ -78,7 +78,8 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn status(&self) -> Status {
         match self {
-            Self::Argument(_) | Self::Cache(Error::ZeroTtl | Error::SizeOutOfRange { .. }) => {
+            Self::Argument(_)
+            | Self::Cache(Error::ZeroTtl | Error::Group { .. } | Error::SizeOutOfRange { .. }) => {
                 Status::HaypileErrorArgument
             }
             Self::Item(_, failure) => failure.status(),

@@ -330,6 +330,7 @@ int main(int argc, char **argv)
     test_what_is_refused(cache, url);
     test_computing(cache);
     test_statistics(cache);
+    test_groups(cache);
     test_leases(cache);
     test_versions(cache);
     test_many(cache);

@@ -117,13 +117,6 @@ impl<'py> FromPyObject<'_, 'py> for KeyArguments {
 #[derive(Default)]
 pub(crate) struct Groups(pub(crate) Vec<KeyArgument>);
 
-impl Groups {
-    /// Returns the cache whose writes are in these groups.
-    pub(crate) fn of(&self, cache: &engine::Cache) -> engine::Result<engine::Cache> {
-        cache.in_groups(&self.0)
-    }
-}
-
 impl<'py> FromPyObject<'_, 'py> for Groups {
     type Error = PyErr;
 
@@ -138,7 +131,9 @@ impl<'py> FromPyObject<'_, 'py> for Groups {
             name.extract::<KeyArgument>().map_err(|error: PyErr| {
                 replaced(name.py(), error, || {
                     let given = type_of(name.as_borrowed());
-                    PyTypeError::new_err(format!("the name of a group is bytes or str, not {given}"))
+                    PyTypeError::new_err(format!(
+                        "the name of a group is bytes or str, not {given}"
+                    ))
                 })
             })
         };

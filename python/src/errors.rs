@@ -69,7 +69,7 @@ create_exception!(haypile, BackendError, Error, "The file or server under the ca
 pub(crate) fn raised(error: &EngineError) -> PyErr {
     let text = error.to_string();
     match error {
-        EngineError::ZeroTtl => PyValueError::new_err(text),
+        EngineError::ZeroTtl | EngineError::Group { .. } => PyValueError::new_err(text),
         EngineError::KeyTooLong { .. } => KeyTooLong::new_err(text),
         EngineError::ValueTooLarge { .. } => ValueTooLarge::new_err(text),
         EngineError::NotACounter { .. } => NotACounter::new_err(text),

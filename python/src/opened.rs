@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::{OpenError, Registry};
 use pyo3::Python;
 
+use crate::arguments::Groups;
 use crate::{fork, logging};
 
 /// Values from this length on are copied without the GIL.
@@ -52,6 +53,16 @@ impl Opened {
     /// Whether its operations are short, as long as they do not compute.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    /// Returns the cache whose writes are in these groups. What is computed would else never be stored, and
+    /// nobody would say why.
+    pub(crate) fn in_groups(&self, groups: &Groups) -> engine::Result<engine::Cache> {
+        if !groups.0.is_empty() && !self.has_groups {
+            let store = self.cache().store().describe();
+            return Err(engine::Error::Unsupported { operation: "groups", store });
+        }
+        self.cache().in_groups(&groups.0)
     }
 
     /// Whether its entries can be in groups.

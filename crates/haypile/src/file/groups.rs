@@ -7,6 +7,7 @@ use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
 use crate::file::store::FileStore;
 use crate::groups::{self, Hashes, Marks};
+use crate::mutant;
 use crate::write::WriteMode;
 
 impl FileStore {
@@ -46,7 +47,7 @@ pub(in crate::file) fn marked<G: Ground>(
 ) -> Vec<u8> {
     let number = match mode {
         // That of a lease that was made up is of no use: the write is refused.
-        WriteMode::Leased(lease) => lease.clock(),
+        WriteMode::Leased(lease) if !mutant::is_on("computed-values-are-of-now") => lease.clock(),
         _ => area.group_clock(),
     };
     let mut marked = Vec::with_capacity(value.len() + groups.most_bytes());

@@ -72,7 +72,9 @@ impl<P: Policy> MemoryStore<P> {
         self.groups.begin().map_err(|bytes| self.out_of_memory(bytes))?;
         let number = match options.mode {
             // That of a lease that was made up is of no use: the write is refused.
-            WriteMode::Leased(lease) => lease.clock(),
+            WriteMode::Leased(lease) if !mutant::is_on("memory-computed-values-are-of-now") => {
+                lease.clock()
+            }
             _ => self.groups.clock(),
         };
         let mut marks = Vec::new();

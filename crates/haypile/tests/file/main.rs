@@ -21,6 +21,7 @@ mod counts;
 mod crash;
 mod damage;
 mod failing;
+mod groups;
 #[cfg(feature = "crash-points")]
 mod idle;
 mod leases;

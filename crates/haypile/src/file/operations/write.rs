@@ -388,7 +388,8 @@ impl<'a, G: Ground> Writer<'a, G> {
             area.entry(found.record.segment).raise_expiry(expires_ms);
         }
         crash::point("touch.raised");
-        let has_groups = area.expiration(&found.record).has_groups;
+        let has_groups =
+            area.expiration(&found.record).has_groups && !mutant::is_on("touch-forgets-the-groups");
         let word = Expiration { ms: expires_ms, has_groups }.encode(found.record.head.version());
         let at = found.record.at + Head::EXPIRY_AT;
         area.ground.store(at, word, IN_ORDER);

@@ -3,18 +3,19 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 makes values of arguments")]
 #![expect(clippy::doc_markdown, reason = "docstrings are read in Python, as plain text")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod steps;
 
-use engine::{Durability, Hit, OwnedPinned, SetOptions, Version, Writers};
-use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError};
-use pyo3::intern;
+use std::sync::{Arc, Mutex};
+
+use engine::{Durability, SetOptions, Version, Writers};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 
-use crate::arguments::{Entries, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value};
-use crate::buffer;
-use crate::counter::count;
-use crate::errors::{Closed, not_opened, raised, raised_by_computing};
+use crate::arguments::{
+    Entries, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value,
+};
+use crate::errors::{not_opened, raised};
 use crate::fork;
 use crate::fresh::Fresh;
 use crate::keys::Keys;
@@ -24,8 +25,7 @@ use crate::stats::Stats;
 use crate::url::url_of;
 use crate::view::View;
 
-/// Writes and removals by others between two attempts that are tolerated.
-const ATTEMPTS: usize = 1000;
+use steps::{ATTEMPTS, missing, pop};
 
 /// Users and programs that can have written the values of a store: the path of a file with its owner and mode, or the name
 /// of a store that is open to whoever reaches it.
@@ -179,8 +179,9 @@ impl Cache {
         groups: Groups,
     ) -> PyResult<()> {
         let options = SetOptions::set().with_ttl(ttl.0);
-        self.call(py, |cache| {
-            let written = groups.of(cache)?.set_many(&entries.0, options);
+        let opened = self.opened()?;
+        self.call(py, |_| {
+            let written = opened.in_groups(&groups)?.set_many(&entries.0, options);
             written.into_iter().try_for_each(|result| result.map(drop))
         })
     }
@@ -482,7 +483,8 @@ impl Cache {
         groups: Groups,
     ) -> PyResult<bool> {
         let bytes = value.as_ref().len();
-        self.operate(py, bytes, |cache| groups.of(cache)?.offer(&key, &value, ttl.0))
+        let opened = self.opened()?;
+        self.operate(py, bytes, |_| opened.in_groups(&groups)?.offer(&key, &value, ttl.0))
     }
 
     /// Deletes every entry.
@@ -629,210 +631,5 @@ impl Cache {
     /// Pickles the cache as its URL, which another process opens.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
         Ok((py.import("haypile")?.getattr("open")?, (&self.given,)))
-    }
-}
-
-impl Cache {
-    fn read<'py>(
-        &self,
-        py: Python<'py>,
-        key: &KeyArgument,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let look =
-            |cache: &engine::Cache, into: &mut Vec<u8>| cache.store().get_into(key.as_ref(), into);
-        self.look(py, look, |_, value| PyBytes::new(py, value))
-    }
-
-    /// Returns a value in place, and the cache that holds it.
-    fn pinned(
-        &self,
-        py: Python<'_>,
-        key: &KeyArgument,
-    ) -> PyResult<Option<(OwnedPinned, Arc<Opened>)>> {
-        let opened = self.opened()?;
-        let value = opened.operate(py, 0, |cache| cache.get_pinned_owned(key));
-        Ok(value.map_err(|error| raised(&error))?.map(|value| (value, opened)))
-    }
-
-    /// Reads an entry into the buffer of this thread, and returns what `found` makes of it.
-    fn look<T>(
-        &self,
-        py: Python<'_>,
-        look: impl FnOnce(&engine::Cache, &mut Vec<u8>) -> engine::Result<Option<Hit>> + Send,
-        found: impl FnOnce(Hit, &[u8]) -> T,
-    ) -> PyResult<Option<T>> {
-        let mut buffer = buffer::take();
-        let into = &mut buffer;
-        let hit = self.operate(py, 0, |cache| look(cache, into))?;
-        let found = hit.map(|hit| found(hit, &buffer));
-        buffer::give_back(buffer);
-        Ok(found)
-    }
-
-    fn write(
-        &self,
-        py: Python<'_>,
-        key: &KeyArgument,
-        value: &Value,
-        options: SetOptions,
-    ) -> PyResult<bool> {
-        let bytes = value.as_ref().len();
-        self.operate(py, bytes, |cache| Ok(cache.write(key, value, options)?.is_stored()))
-    }
-
-    fn write_in(
-        &self,
-        py: Python<'_>,
-        key: &KeyArgument,
-        value: &Value,
-        options: SetOptions,
-        groups: &Groups,
-    ) -> PyResult<bool> {
-        if groups.0.is_empty() {
-            return self.write(py, key, value, options);
-        }
-        let bytes = value.as_ref().len();
-        let write = |cache: &engine::Cache| groups.of(cache)?.write(key, value, options);
-        self.operate(py, bytes, |cache| Ok(write(cache)?.is_stored()))
-    }
-
-    fn count(
-        &self,
-        py: Python<'_>,
-        key: &KeyArgument,
-        delta: i128,
-        initial: Option<i128>,
-        ttl: Lifetime,
-    ) -> PyResult<Option<u64>> {
-        if [Some(delta), initial].into_iter().flatten().any(|n| n.unsigned_abs() >> 64 > 0) {
-            return Err(PyOverflowError::new_err("a counter has 64 bits, and so have its steps"));
-        }
-        self.operate(py, 0, |cache| count(cache, key.as_ref(), delta, initial, ttl.0))
-    }
-
-    /// Returns the value of a key; if there is none, computes it.
-    pub(crate) fn compute<'py>(
-        &self,
-        py: Python<'py>,
-        key: &KeyArgument,
-        fresh: Fresh,
-        groups: &Groups,
-        compute: impl FnOnce(Python<'_>) -> PyResult<Value> + Send,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let compute = || fork::with_gil(|py| Ok(compute(py)?.as_ref().to_vec()));
-        // The interpreter only notes a signal. Its main thread runs the handler later, and does not
-        // get to it while it waits here.
-        let opened = self.opened()?;
-        let identity = opened.identity();
-        let poll = || {
-            fork::with_gil(|py: Python<'_>| {
-                py.check_signals()?;
-                // The engine knows threads; this knows the tasks of loops.
-                let flights = py.import(intern!(py, "haypile._flights"))?;
-                let key = PyBytes::new(py, key.as_ref());
-                flights.call_method1(intern!(py, "raise_if_own"), (identity, key)).map(drop)
-            })
-        };
-        let grouped = groups.of(opened.cache()).map_err(|error| raised(&error))?;
-        let value = fork::without_gil(py, || match fresh.0 {
-            Ok(freshness) => grouped.get_or_try_refresh_until(key, freshness, compute, poll),
-            Err(ttl) => grouped.get_or_try_compute_until(key, ttl, compute, poll),
-        });
-        Ok(PyBytes::new(py, &value.map_err(raised_by_computing)?))
-    }
-
-    fn begin(
-        &self,
-        key: &KeyArgument,
-        fresh: Fresh,
-        groups: &Groups,
-    ) -> PyResult<(Arc<Opened>, engine::PendingCompute)> {
-        let opened = self.opened()?;
-        let cache = groups.of(opened.cache()).map_err(|error| raised(&error))?;
-        let pending = match fresh.0 {
-            Ok(freshness) => engine::PendingCompute::begin_refresh(&cache, key, freshness),
-            Err(ttl) => engine::PendingCompute::begin(&cache, key, ttl),
-        };
-        let pending = pending.map_err(|error| raised(&error))?;
-        Ok((opened, pending))
-    }
-
-    /// Operates on one entry.
-    fn operate<R: Send>(
-        &self,
-        py: Python<'_>,
-        bytes: usize,
-        operation: impl FnOnce(&engine::Cache) -> engine::Result<R> + Send,
-    ) -> PyResult<R> {
-        self.opened()?.operate(py, bytes, operation).map_err(|error| raised(&error))
-    }
-
-    /// Operates for as long as it takes.
-    fn call<R: Send>(
-        &self,
-        py: Python<'_>,
-        operation: impl FnOnce(&engine::Cache) -> engine::Result<R> + Send,
-    ) -> PyResult<R> {
-        let opened = self.opened()?;
-        fork::without_gil(py, || operation(opened.cache())).map_err(|error| raised(&error))
-    }
-
-    /// Returns the cache that this process has opened, or opens it.
-    fn opened(&self) -> PyResult<Arc<Opened>> {
-        let mut state = self.state();
-        if state.closed {
-            return Err(self.is_closed());
-        }
-        if state.opened.is_inherited() {
-            // Under the lock, so that no two threads of the child open it.
-            state.opened = Opened::open(&self.given).map_err(|error| not_opened(&error))?;
-        }
-        Ok(Arc::clone(&state.opened))
-    }
-
-    /// Returns the cache whose counts these are: also one that was closed, but not that of another process.
-    fn counted(&self) -> PyResult<Arc<Opened>> {
-        let closed = {
-            let state = self.state();
-            (state.closed && !state.opened.is_inherited()).then(|| Arc::clone(&state.opened))
-        };
-        closed.map_or_else(|| self.opened(), Ok)
-    }
-
-    fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_closed(&self) -> PyErr {
-        Closed::new_err(format!("{} was closed; open it again", self.url))
-    }
-}
-
-/// Removes an entry and returns its value, as one of all callers.
-fn pop(cache: &engine::Cache, key: &[u8]) -> engine::Result<Option<Vec<u8>>> {
-    let store = cache.store();
-    let mut value = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let Some(hit) = store.get_versioned_into(key, &mut value)? else { return Ok(None) };
-        let popped = match hit.version {
-            Some(version) => cache.delete_version(key, version),
-            None => cache.compare_and_delete(key, &value),
-        };
-        match popped {
-            Ok(true) => return Ok(Some(value)),
-            Ok(false) => {}
-            Err(engine::Error::Unsupported { .. }) => {
-                return Ok(cache.delete(key)?.then_some(value));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(engine::Error::Busy { store: store.describe(), process: None })
-}
-
-fn missing(py: Python<'_>, key: &KeyArgument) -> PyErr {
-    match key {
-        KeyArgument::Bytes(_) => PyKeyError::new_err(PyBytes::new(py, key.as_ref()).unbind()),
-        KeyArgument::Text(text) => PyKeyError::new_err(text.to_string()),
     }
 }
