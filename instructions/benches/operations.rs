@@ -10,7 +10,7 @@ use gungraun::{Callgrind, library_benchmark_group, main};
 use haypile::SetOptions;
 use haypile_instructions::Kind::{File, Memory};
 use haypile_instructions::{
-    BATCH, BATCHES, ClosedFile, EVICTIONS, Fixture, OPENINGS, OPERATIONS, Outcome, check,
+    BATCH, BATCHES, ClosedFile, EVICTIONS, Fixture, GROUPS, OPENINGS, OPERATIONS, Outcome, check,
     count_found, count_written,
 };
 
@@ -22,6 +22,23 @@ use haypile_instructions::{
 fn get_hit(fixture: Fixture) -> Outcome {
     let found = count_found(&fixture.cache, &fixture.keys[..OPERATIONS]);
     (fixture, found)
+}
+
+#[library_benchmark(setup = Fixture::grouped, teardown = check::<OPERATIONS>)]
+#[bench::memory_36(Memory, 36)]
+#[bench::file_36(File, 36)]
+fn get_hit_in_groups(fixture: Fixture) -> Outcome {
+    let found = count_found(&fixture.cache, &fixture.keys[..OPERATIONS]);
+    (fixture, found)
+}
+
+#[library_benchmark(setup = Fixture::grouped, teardown = check::<OPERATIONS>)]
+#[bench::memory_36(Memory, 36)]
+#[bench::file_36(File, 36)]
+fn invalidate(fixture: Fixture) -> Outcome {
+    let is_done = |_: &usize| fixture.cache.invalidate(black_box(GROUPS[0])).is_ok();
+    let done = (0..OPERATIONS).filter(is_done).count();
+    (fixture, done)
 }
 
 #[library_benchmark(setup = Fixture::absent, teardown = check::<0>)]
@@ -115,7 +132,7 @@ fn open(file: ClosedFile) -> ClosedFile {
 
 library_benchmark_group!(
     name = operations;
-    benchmarks = get_hit, get_miss, contains, overwrite, set_evict, delete, get_many, set_many, open
+    benchmarks = get_hit, get_hit_in_groups, get_miss, contains, invalidate, overwrite, set_evict, delete, get_many, set_many, open
 );
 
 // The caches of the processor that valgrind simulates; otherwise it asks the processor that it runs on.

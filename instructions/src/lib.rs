@@ -24,6 +24,9 @@ pub const BATCH: usize = 64;
 /// Number of openings of the file.
 pub const OPENINGS: usize = 10;
 
+/// Groups of an entry that is in some.
+pub const GROUPS: [&str; 3] = ["user:7", "pages", "article:1815"];
+
 /// Entries of a cache that holds all of them; more than the simulated first level of the processor's caches holds.
 const ENTRIES: usize = 4_096;
 /// Writes that fill a cache of [`SMALL_BYTES`] until each further one evicts.
@@ -68,6 +71,17 @@ impl Fixture {
         Self::new(kind, key_bytes, LARGE_BYTES, ENTRIES, |number| {
             number.wrapping_mul(STRIDE) % ENTRIES
         })
+    }
+
+    /// Returns the same, with each entry in three groups of which none is invalidated.
+    pub fn grouped(kind: Kind, key_bytes: usize) -> Self {
+        let fixture = Self::present(kind, key_bytes);
+        let grouped = fixture.cache.in_groups(GROUPS).expect("names of groups");
+        for number in 0..ENTRIES {
+            let key = key(number, key_bytes);
+            grouped.set(key, &fixture.value).expect("there is room for them");
+        }
+        fixture
     }
 
     /// Returns a cache with room for more than its entries, and keys that are not in it.

@@ -27,6 +27,7 @@ from cachelib.serializers import BaseSerializer, JSONSerializer
 
 from haypile._adapters import REFUSALS, count
 from haypile._cache import Cache
+from haypile._misses import Misses, NoMisses
 from haypile._objects import Objects
 from haypile._serializers import Serializer
 from haypile._types import MISSING, Secrets
@@ -53,6 +54,11 @@ class HaypileCache(BaseCache):
     and a server needs `sign`, except with "json", "msgpack" and JSONSerializer; otherwise this raises
     haypile.UnsafePickle.
 
+    `leases=True` has a `set` that follows a miss of `get` in the same thread or task, within a minute, refused if somebody
+    has deleted or written the key in between: what was asked for before a deletion does not come back after it. It costs
+    a lookup per miss, and `set` then returns False. A program that sets what it knows itself, after a miss of
+    which it made nothing, does not want it. memcached and Redis have no leases: there it does nothing.
+
     set and add return False if the cache does not store the value: it is too large, or another process holds
     a lock. The cache counts that in its stats, and set deletes the entry under the key.
     """
@@ -69,23 +75,33 @@ class HaypileCache(BaseCache):
         key_prefix: str | None = None,
         serializer: Any = None,
         sign: Secrets | None = None,
+        leases: bool = False,
     ) -> None:
         super().__init__(default_timeout, ignore_delete_many_errors)
         self.key_prefix = key_prefix or ""
         if serializer is not None:
             self.serializer = serializer
         self._cache = url if isinstance(url, Cache) else Cache(url)
+        self._misses = Misses(self._cache) if leases else NoMisses()
         self._sign = sign
         # The serializer, and the objects made with it.
         self._built: tuple[Any, Objects[Any] | None] = (None, None)
         self._objects()
 
     def get(self, key: str) -> Any:
-        return self._objects().get(self.key_prefix + key)
+        made = self.key_prefix + key
+        value = self._objects().get(made, MISSING)
+        if value is not MISSING:
+            return value
+        self._misses.note(made)
+        return None
 
     def get_many(self, *keys: str) -> list[Any]:
         made = [self.key_prefix + key for key in keys]
         found = self._objects().get_many(made)
+        for key in made:
+            if key not in found:
+                self._misses.note(key)
         return [found.get(key) for key in made]
 
     def set(self, key: str, value: Any, timeout: _Timeout = None) -> bool:
@@ -93,7 +109,7 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             objects.delete(made)
             return True
-        return objects._offer(made, value, ttl)
+        return objects._write(made, value, ttl, self._misses.lease(made))
 
     def add(self, key: str, value: Any, timeout: _Timeout = None) -> bool:
         objects, made, ttl = self._objects(), self.key_prefix + key, self._ttl(timeout)
@@ -108,7 +124,8 @@ class HaypileCache(BaseCache):
         ttl = self._ttl(timeout)
         # Other threads may change the mapping.
         pairs = list(mapping.items())
-        if not _is_past(ttl):
+        # Of those that were missed, each has its lease.
+        if not _is_past(ttl) and isinstance(self._misses, NoMisses):
             try:
                 self._objects().set_many([(self.key_prefix + key, value) for key, value in pairs], ttl)
                 return [key for key, _ in pairs]

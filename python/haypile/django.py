@@ -14,6 +14,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django import conf
@@ -24,13 +25,15 @@ from django.utils.crypto import salted_hmac
 from haypile._adapters import REFUSALS, count, shared
 from haypile._flights import Call, start
 from haypile._haypile import ComputesItself, _redacted
+from haypile._cache import Cache
+from haypile._misses import Misses, NoMisses
 from haypile._objects import Objects
 from haypile._types import MISSING
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_OPTIONS = frozenset(("serializer", "sign"))
+_OPTIONS = frozenset(("leases", "serializer", "sign"))
 
 # Options of Django's own backends that bound the number of entries.
 _CULLING = frozenset(("MAX_ENTRIES", "CULL_FREQUENCY"))
@@ -42,7 +45,10 @@ class HaypileCache(BaseCache):
     KEY_PREFIX, VERSION, KEY_FUNCTION and TIMEOUT are Django's. Every entry has a timeout from Django, so `ttl=` of
     the URL has no effect. MAX_ENTRIES and CULL_FREQUENCY are ignored: `size=` of the URL bounds the cache in bytes.
 
-    OPTIONS are `serializer`, one of haypile.Objects ("pickle" by default), and `sign` (True by default).
+    OPTIONS are `serializer`, one of haypile.Objects ("pickle" by default), `sign` (True by default) and `leases`.
+    With `leases`, a `set` that follows a miss of `get` in the same thread or task, within a minute, is refused if somebody has
+    deleted or written the key in between: what was asked for before a deletion does not come back after it. It costs
+    a lookup per miss. memcached and Redis have no leases: there it does nothing.
     With `sign`, each value carries a signature by a key that is derived from SECRET_KEY, and an entry without a
     valid one, by this key or by one of SECRET_KEY_FALLBACKS, is a miss. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so that incr is
     atomic. A `file:` cache of pickles has to belong to this user and to have mode 0600, signed or not; otherwise
@@ -72,6 +78,7 @@ class HaypileCache(BaseCache):
             secrets = [_derived(key) for key in (conf.settings.SECRET_KEY, *conf.settings.SECRET_KEY_FALLBACKS)]
         self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secrets)
         self._is_local = self._objects.cache._is_local()
+        self._misses = _misses_of(self._objects.cache) if options.get("leases") else NoMisses()
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """Returns seconds, of which 0 or less mean that the entry expires at once; None for no expiry."""
@@ -88,7 +95,12 @@ class HaypileCache(BaseCache):
             return False
 
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
-        return self._objects.get(self.make_and_validate_key(key, version), default)
+        made = self.make_and_validate_key(key, version)
+        value = self._objects.get(made, MISSING)
+        if value is not MISSING:
+            return value
+        self._misses.note(made)
+        return default
 
     def set(self, key: Any, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> None:
         self._set(self.make_and_validate_key(key, version), value, self.get_backend_timeout(timeout))
@@ -107,6 +119,9 @@ class HaypileCache(BaseCache):
     def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
         made = {key: self.make_and_validate_key(key, version) for key in keys}
         found = self._objects.get_many(made.values())
+        for name in made.values():
+            if name not in found:
+                self._misses.note(name)
         return {key: found[name] for key, name in made.items() if name in found}
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
@@ -128,6 +143,9 @@ class HaypileCache(BaseCache):
             self._objects.delete_many([made for _, made, _ in pairs])
             return []
         try:
+            if not isinstance(self._misses, NoMisses):
+                # Of those that were missed, each has its lease.
+                return [key for key, made, value in pairs if not self._set(made, value, ttl)]
             self._objects.set_many([(made, value) for _, made, value in pairs], ttl)
         except REFUSALS:
             # One at a time, to learn which are.
@@ -233,7 +251,15 @@ class HaypileCache(BaseCache):
         if _is_past(ttl):
             self._objects.delete(key)
             return True
-        return self._objects._offer(key, value, ttl)
+        return self._objects._write(key, value, ttl, self._misses.lease(key))
+
+
+_misses: WeakKeyDictionary[Cache, Misses] = WeakKeyDictionary()
+
+
+def _misses_of(cache: Cache) -> Misses:
+    """Returns the misses in a cache. Django makes a backend for each thread, and more for tasks: a miss of one is a miss."""
+    return _misses.setdefault(cache, Misses(cache))
 
 
 def _derived(secret_key: str) -> bytes:

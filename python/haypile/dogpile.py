@@ -59,6 +59,10 @@ class HaypileBackend(BytesBackend):
       process. True by default for caches that processes share.
     - `lock_timeout`: seconds after which such a lock is free even if its holder did not release it; 30 by default.
 
+    While a caller creates a value under such a lock, it has a lease on the key (haypile.Cache.lease): if another process
+    deletes or sets the key in the meantime, the created value goes to this caller and is not stored. A region on
+    memcached or Redis, with another lock, or with an async_creation_runner, has none.
+
     Values are pickles unless the region has a serializer and a deserializer. Loading a pickle runs what it says:
     the rules of haypile.Objects apply, and `configure` raises UnsafePickle where others can write.
     """
@@ -78,6 +82,8 @@ class HaypileBackend(BytesBackend):
         is_shared = not {"memory", "none"}.issuperset(cache._schemes())
         self._distributed_lock = _flag(arguments.get("distributed_lock", is_shared))
         self._lock_timeout = float(arguments.get("lock_timeout", _LOCK_TIMEOUT))
+        # Keys whose mutex a thread holds, and the lease of each once it has been looked for.
+        self._held: dict[tuple[int, KeyType], bytes | None] = {}
         if not self._lock_timeout > 0:
             raise ValueError("lock_timeout is more than zero: without a TTL, the lock of a killed process would stay")
 
@@ -106,11 +112,13 @@ class HaypileBackend(BytesBackend):
 
     def get_mutex(self, key: KeyType) -> CacheMutex | None:
         """Returns the mutex of a key, or None if dogpile is to use a lock of this process."""
-        return HaypileMutex(self.cache, key, self._lock_timeout) if self._distributed_lock else None
+        return _LeasingMutex(self, key) if self._distributed_lock else None
 
     def get_serialized(self, key: KeyType) -> SerializedReturnType:
         """Returns the bytes of a key, or NO_VALUE."""
-        return self._verified(key, self.cache.get(key))
+        data = self.cache.get(key)
+        self._note_lease(key)
+        return self._verified(key, data)
 
     def get_serialized_multi(self, keys: Iterable[KeyType]) -> Sequence[SerializedReturnType]:
         """Returns the bytes of each key, or NO_VALUE."""
@@ -119,7 +127,18 @@ class HaypileBackend(BytesBackend):
 
     def set_serialized(self, key: KeyType, value: bytes) -> None:
         """Writes the bytes of a key. A refusal is counted in the cache's stats, and the previous value is gone."""
-        self.cache._offer(key, self._signed(key, value), self._ttl, ())
+        data = self._signed(key, value)
+        holding = (threading.get_ident(), key)
+        lease = self._held.get(holding)
+        if lease is not None:
+            # It serves once: what the same caller sets next is newer.
+            self._held[holding] = None
+            try:
+                self.cache.set_leased(key, data, lease, self._ttl)
+                return
+            except REFUSALS:
+                pass
+        self.cache._offer(key, data, self._ttl, ())
 
     def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
         """Writes the bytes of each key."""
@@ -136,6 +155,15 @@ class HaypileBackend(BytesBackend):
     def delete_multi(self, keys: Iterable[KeyType]) -> None:
         """Deletes the values of those keys that have one."""
         self.cache.delete_many(keys)
+
+    def _note_lease(self, key: KeyType) -> None:
+        """Takes a lease on a key that is looked for under its mutex: what is created comes after this."""
+        holding = (threading.get_ident(), key)
+        if holding in self._held:
+            try:
+                self._held[holding] = self.cache.lease(key)
+            except Error:
+                pass  # It has no leases, or fails, and then it cannot be written either.
 
     def _guarded(self) -> Guard:
         if self._guard is None:
@@ -227,6 +255,30 @@ class HaypileMutex(CacheMutex):
             self._try_release(token, end)
         except Error:
             pass  # The cache was closed, or its server is gone: the entry expires.
+
+
+class _LeasingMutex(HaypileMutex):
+    """A mutex whose holder has a lease on the key."""
+
+    def __init__(self, backend: HaypileBackend, key: KeyType) -> None:
+        super().__init__(backend.cache, key, backend._lock_timeout)
+        self._backend, self._of = backend, key
+
+    def acquire(self, wait: bool = True) -> bool:
+        acquired = super().acquire(wait)
+        if acquired:
+            self._backend._held[threading.get_ident(), self._of] = None
+        return acquired
+
+    def release(self) -> None:
+        # Before another may hold it.
+        held = self._backend._held
+        held.pop((threading.get_ident(), self._of), None)
+        super().release()
+        # A thread may have released for another, which holds it no longer.
+        for holding in [holding for holding in list(held) if holding[1] == self._of]:
+            if holding[0] not in self._tokens:
+                held.pop(holding, None)
 
 
 def _dumps(value: Any) -> bytes:

@@ -70,6 +70,36 @@ class CachelibTest(unittest.TestCase):
         self.assertEqual(second.get("key"), "second")
         self.assertIsNone(first.get("key"))
 
+    def test_a_set_after_a_miss_does_not_undo_a_deletion(self):
+        other = self.cache()
+        for many in (False, True):
+            cache = self.cache(leases=True)
+            self.assertEqual(cache.get_many("key", "other") if many else [cache.get("key"), None], [None, None])
+            # Somebody else has changed what the value is made of.
+            other.delete("key")
+            if many:
+                self.assertEqual(cache.set_many({"key": "old", "other": "kept"}), ["other"])
+                self.assertEqual(cache.get("other"), "kept")
+            else:
+                self.assertFalse(cache.set("key", "old"))
+            self.assertIsNone(other.get("key"))
+            # That was the miss's one write. The next follows the miss of its own.
+            self.assertIsNone(cache.get("key"))
+            self.assertTrue(cache.set("key", "new"))
+            self.assertTrue(cache.set("key", "newer"), "it knows more than a miss")
+            self.assertEqual(other.get("key"), "newer")
+            other.delete_many("key", "other")
+        without = self.cache()
+        self.assertIsNone(without.get("key"))
+        other.delete("key")
+        self.assertTrue(without.set("key", "old"))
+        # Of another thread, a miss says nothing.
+        thread = threading.Thread(target=cache.get, args=("absent",))
+        thread.start()
+        thread.join()
+        other.delete("absent")
+        self.assertTrue(cache.set("absent", "value"))
+
     def test_a_planted_pickle_is_not_loaded(self):
         Planted.loaded = 0
         with haypile.open(self.url) as raw:

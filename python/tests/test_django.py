@@ -81,6 +81,33 @@ class DjangoTest(unittest.TestCase):
             self.assertEqual(self.backend().get_many(["key", "other"]), {"other": "second"})
         self.assertEqual(self.backend().get_many(["key", "other"]), {"key": "first"})
 
+    def test_a_set_after_a_miss_does_not_undo_a_deletion(self):
+        other = self.backend()
+        leasing = {"leases": True}
+        # Django makes backends as it needs them: the miss of one belongs to the write of another.
+        self.assertIsNone(self.backend(OPTIONS=leasing).get("key"))
+        other.delete("key")
+        self.backend(OPTIONS=leasing).set("key", "old")
+        self.assertIsNone(other.get("key"))
+        backend = self.backend(OPTIONS=leasing)
+        self.assertEqual(backend.get_many(["key", "other"]), {})
+        other.delete("key")
+        self.assertEqual(backend.set_many({"key": "old", "other": "kept"}), ["key"])
+        self.assertEqual(other.get_many(["key", "other"]), {"other": "kept"})
+        self.assertIsNone(backend.get("key"))
+        backend.set("key", "new")
+        self.assertEqual(other.get("key"), "new")
+
+        async def task():
+            await backend.aget("of a task")
+            other.delete("of a task")
+            # Another task's miss comes later, and is not this one's.
+            await asyncio.create_task(backend.aget("of a task"))
+            await backend.aset("of a task", "old")
+            return await backend.aget("of a task")
+
+        self.assertIsNone(asyncio.run(task()))
+
     def test_entries_of_another_secret_key_are_misses(self):
         first = self.backend()
         first.set("key", "first", None)

@@ -117,6 +117,61 @@ class RefusalTest(unittest.TestCase):
         self.assertEqual(cache.stats().refused_values, 3)
 
 
+class LeaseTest(unittest.TestCase):
+    """What is created under a mutex does not undo what others delete in the meantime."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.url = urls.shared(holder.name)
+
+    def region(self, **options):
+        region = make_region().configure("haypile", arguments={"url": self.url}, **options)
+        self.addCleanup(region.backend.cache.close)
+        return region
+
+    def test_a_deletion_during_the_creation_is_not_undone(self):
+        region, other = self.region(), self.region()
+
+        def create():
+            other.delete("key")
+            return "old"
+
+        self.assertEqual(region.get_or_create("key", create), "old")
+        self.assertIs(other.get("key"), NO_VALUE)
+        self.assertEqual(region.get_or_create("key", lambda: "new"), "new")
+        self.assertEqual(other.get("key"), "new")
+        # What is set without a creation is.
+        region.set("key", "set")
+        self.assertEqual(other.get("key"), "set")
+        self.assertEqual(region.backend._held, {})
+
+    def test_an_expired_value_is_created_under_a_lease_too(self):
+        region, other = self.region(expiration_time=0.001), self.region()
+        region.set("key", "expired")
+        time.sleep(0.01)
+
+        def create():
+            other.delete("key")
+            return "old"
+
+        self.assertEqual(region.get_or_create("key", create), "old")
+        self.assertIs(other.get("key"), NO_VALUE)
+
+    def test_a_mutex_that_another_thread_releases_leaves_no_lease(self):
+        region, other = self.region(), self.region()
+        mutex = region.backend.get_mutex("key")
+        self.assertTrue(mutex.acquire())
+        self.assertIs(region.get("key"), NO_VALUE)
+        thread = threading.Thread(target=mutex.release)
+        thread.start()
+        thread.join()
+        self.assertEqual(region.backend._held, {})
+        other.delete("key")
+        region.set("key", "value")
+        self.assertEqual(other.get("key"), "value")
+
+
 class BusyAtFirst:
     """A cache that is busy when a mutex is released, this number of times."""
 

@@ -614,3 +614,40 @@ fn a_lease_in_a_file_is_revoked_by_a_change_of_its_key() {
     let error = fail(&["set", &url, "key", "value", "--lease", &lease]);
     assert!(error.contains("has no lease: 64 hexadecimal digits"), "{error}");
 }
+
+#[test]
+fn an_invalidated_group_has_no_entries_and_a_dump_leaves_groups_out() {
+    let place = Place::new();
+    let (path, lease) = (path_in(&place.dir, "app.haypile"), path_in(&place.dir, "lease"));
+    // A memory cache keeps its groups from command to command as well.
+    for url in [format!("file:{path},size=1MiB"), place.url.clone()] {
+        assert_eq!(status(&["set", &url, "one", "1", "--group", "a", "--group", "b"]), 0);
+        assert_eq!(status(&["set", &url, "two", "2", "--group", "b"]), 0);
+        assert_eq!(status(&["set", &url, "three", "3"]), 0);
+        assert_eq!(status(&["add", &url, "four", "4", "--group", "c"]), 0);
+        let dump = haypile().args(["dump", &url]).output().unwrap();
+        assert_eq!(text(&dump.stdout).lines().count(), 2, "the head and one entry");
+        let note = text(&dump.stderr);
+        assert!(note.contains("which a dump cannot name: 3"), "{note}");
+        assert_eq!(status(&["invalidate", &url, "a", "c"]), 0);
+        let mut keys: Vec<String> = print(&["keys", &url]).lines().map(str::to_owned).collect();
+        keys.sort();
+        assert_eq!(keys, ["three", "two"], "{url}");
+        assert_eq!(status(&["invalidate", &url, "nobody's"]), 0);
+        assert_eq!(print(&["get", &url, "two"]), "2");
+    }
+    let url = format!("file:{path},size=1MiB");
+    let set = |group| status(&["set", &url, "key", "1", "--lease", &lease, "--group", group]);
+    for (group, outcome) in [("a", NEGATIVE), ("other", 0)] {
+        assert_eq!(status(&["get", &url, "key", "--lease", &lease]), NEGATIVE);
+        assert_eq!(status(&["invalidate", &url, "a"]), 0);
+        assert_eq!(set(group), outcome, "{group}");
+    }
+
+    let error = fail(&["set", &url, "key", "value", "--group", ""]);
+    assert!(error.contains("1 to 250 bytes"), "{error}");
+    let error = fail(&["invalidate", &url]);
+    assert!(error.contains("<GROUP>"), "{error}");
+    let error = fail(&["invalidate", "redis://127.0.0.1:1", "group"]);
+    assert!(error.contains("cannot do this: groups"), "{error}");
+}

@@ -60,7 +60,7 @@ pub(in crate::file) static SCHEME: Scheme = Scheme {
             name: "groups",
             kind: ValueKind::Count { min: *groups::WORDS.start(), max: *groups::WORDS.end() },
             help: "numbers that a new file has for groups, at most one per 64 bytes: groups that share one are \
-                   invalidated together; one per 4096 bytes by default",
+                   invalidated together; one per 8192 bytes by default",
         },
         OptionSpec {
             name: "mode",

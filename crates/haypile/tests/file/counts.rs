@@ -34,10 +34,11 @@ fn live_tables(file: &File) -> (u64, usize) {
         file.read_exact_at(&mut bytes, at).expect("a header");
         u64::from(u32::from_le_bytes(bytes))
     };
-    let [owner_slots, claims, buckets, overflows, ghosts, segments, lanes, removals] =
-        [48, 52, 56, 60, 64, 68, 88, 92].map(number);
+    let [owner_slots, claims, buckets, overflows, ghosts, segments, lanes, removals, groups] =
+        [48, 52, 56, 60, 64, 68, 88, 92, 96].map(number);
     let all_lines = lanes + claims + removals + buckets + overflows + ghosts + segments;
-    let start = 4096 + owner_slots * OWNER_SLOT_BYTES + 64 * all_lines + CLEARINGS_BYTES;
+    let start =
+        4096 + owner_slots * OWNER_SLOT_BYTES + 64 * all_lines + CLEARINGS_BYTES + 8 * groups;
     let table_bytes = (segments * 8).next_multiple_of(64);
     (start, usize::try_from(8 * table_bytes).expect("small"))
 }

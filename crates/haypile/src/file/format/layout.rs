@@ -38,8 +38,8 @@ const SEGMENTS_PER_LANE: u64 = 16;
 const BYTES_PER_REMOVALS: u64 = 16_384;
 /// More lines of removals than this serve nobody.
 const MOST_REMOVALS: u64 = 1 << 20;
-/// A word for groups for each part of a file of this length: 0.2 % of the file, unless an option says otherwise.
-const BYTES_PER_GROUP_WORD: u64 = 4096;
+/// A word for groups for each part of a file of this length: 0.1 % of the file, unless an option says otherwise.
+const BYTES_PER_GROUP_WORD: u64 = 8192;
 /// More words than this are made only for who asks for them.
 const MOST_GROUP_WORDS: u64 = 1 << 20;
 /// However many are asked for, most of the file is for entries.

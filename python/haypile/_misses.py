@@ -1,0 +1,67 @@
+"""Leases that callers do not know of: of those who get, miss, ask elsewhere and set, by an interface that has no leases."""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from typing import Any
+
+from haypile._cache import Cache
+from haypile._haypile import Error, Unsupported
+from haypile._types import Key
+
+# Keys whose last misses are remembered.
+_MOST = 16
+
+# Seconds after which a miss belongs to no later write: who sets so much later knows something newer.
+_LONGEST = 60.0
+
+
+class Misses:
+    """The leases of the last misses of a thread, or of a task, for its next writes of the same keys.
+
+    A lease is taken right after the miss, before its caller asks elsewhere. If another thread or process deletes or
+    writes the key in between, in whatever way, the write that follows is refused. A write of a key that was not
+    missed, or a minute later, is not under a lease.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        # Neither a list nor a dict that changes: tasks begin with what their makers have.
+        self._noted: contextvars.ContextVar[tuple[tuple[Key, bytes, float], ...]]
+        self._noted = contextvars.ContextVar("haypile-misses", default=())
+        self._has_leases = True
+
+    def note(self, key: Key) -> None:
+        """Remembers that a key was missed."""
+        if not self._has_leases:
+            return
+        try:
+            lease = self._cache.lease(key)
+        except Unsupported:
+            self._has_leases = False
+            return
+        except Error:
+            # It could not be written either.
+            return
+        others = [noted for noted in self._noted.get() if noted[0] != key]
+        self._noted.set((*others[1 - _MOST :], (key, lease, time.monotonic())))
+
+    def lease(self, key: Key) -> bytes | None:
+        """Returns the lease of the last miss of a key, once; None if there is none."""
+        noted = self._noted.get()
+        for found, lease, since in noted:
+            if found == key:
+                self._noted.set(tuple(other for other in noted if other[0] != key))
+                return lease if time.monotonic() - since < _LONGEST else None
+        return None
+
+
+class NoMisses:
+    """Remembers none."""
+
+    def note(self, key: Any) -> None:
+        """Does nothing."""
+
+    def lease(self, key: Any) -> None:
+        """Returns None."""
