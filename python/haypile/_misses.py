@@ -17,6 +17,13 @@ _MOST = 16
 _LONGEST = 60.0
 
 
+# Of each: the cache, the key, the lease, and when it was granted. Neither a list nor a dict that changes: tasks begin with
+# what their makers have.
+_noted: contextvars.ContextVar[tuple[tuple[int, Key, bytes, float], ...]] = contextvars.ContextVar(
+    "haypile-misses", default=()
+)
+
+
 class Misses:
     """The leases of the last misses of a thread, or of a task, for its next writes of the same keys.
 
@@ -27,9 +34,6 @@ class Misses:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        # Neither a list nor a dict that changes: tasks begin with what their makers have.
-        self._noted: contextvars.ContextVar[tuple[tuple[Key, bytes, float], ...]]
-        self._noted = contextvars.ContextVar("haypile-misses", default=())
         self._has_leases = True
 
     def note(self, key: Key) -> None:
@@ -44,16 +48,17 @@ class Misses:
         except Error:
             # It could not be written either.
             return
-        others = [noted for noted in self._noted.get() if noted[0] != key]
-        self._noted.set((*others[1 - _MOST :], (key, lease, time.monotonic())))
+        place = (id(self._cache), key)
+        others = [noted for noted in _noted.get() if noted[:2] != place]
+        _noted.set((*others[1 - _MOST :], (*place, lease, time.monotonic())))
 
     def lease(self, key: Key) -> bytes | None:
         """Returns the lease of the last miss of a key, once; None if there is none."""
-        noted = self._noted.get()
-        for found, lease, since in noted:
-            if found == key:
-                self._noted.set(tuple(other for other in noted if other[0] != key))
-                return lease if time.monotonic() - since < _LONGEST else None
+        noted, place = _noted.get(), (id(self._cache), key)
+        for found in noted:
+            if found[:2] == place:
+                _noted.set(tuple(other for other in noted if other is not found))
+                return found[2] if time.monotonic() - found[3] < _LONGEST else None
         return None
 
 

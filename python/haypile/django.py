@@ -14,7 +14,6 @@ import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django import conf
@@ -25,7 +24,6 @@ from django.utils.crypto import salted_hmac
 from haypile._adapters import REFUSALS, count, shared
 from haypile._flights import Call, start
 from haypile._haypile import ComputesItself, _redacted
-from haypile._cache import Cache
 from haypile._misses import Misses, NoMisses
 from haypile._objects import Objects
 from haypile._types import MISSING
@@ -78,7 +76,7 @@ class HaypileCache(BaseCache):
             secrets = [_derived(key) for key in (conf.settings.SECRET_KEY, *conf.settings.SECRET_KEY_FALLBACKS)]
         self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secrets)
         self._is_local = self._objects.cache._is_local()
-        self._misses = _misses_of(self._objects.cache) if options.get("leases") else NoMisses()
+        self._misses = Misses(self._objects.cache) if options.get("leases") else NoMisses()
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """Returns seconds, of which 0 or less mean that the entry expires at once; None for no expiry."""
@@ -252,14 +250,6 @@ class HaypileCache(BaseCache):
             self._objects.delete(key)
             return True
         return self._objects._write(key, value, ttl, self._misses.lease(key))
-
-
-_misses: WeakKeyDictionary[Cache, Misses] = WeakKeyDictionary()
-
-
-def _misses_of(cache: Cache) -> Misses:
-    """Returns the misses in a cache. Django makes a backend for each thread, and more for tasks: a miss of one is a miss."""
-    return _misses.setdefault(cache, Misses(cache))
 
 
 def _derived(secret_key: str) -> bytes:

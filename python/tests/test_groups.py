@@ -112,13 +112,13 @@ class Groups(unittest.TestCase):
             objects = haypile.Objects(cache)
             begun, cleared = threading.Event(), threading.Event()
 
-            @objects.memoize(ttl=60)
+            @objects.memoize(ttl=60, name="slow")
             def slow(number):
                 begun.set()
                 cleared.wait(30)
                 return number
 
-            @objects.memoize(ttl=60)
+            @objects.memoize(ttl=60, name="other")
             def other(number):
                 return -number
 

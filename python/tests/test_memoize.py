@@ -348,7 +348,7 @@ class NamesTest(unittest.TestCase):
         of_europe = self.objects.memoize(name="rates:eu", key=lambda x: x)(lambda x: "eu")
         self.assertEqual((rates("eu:a"), of_europe("a")), ("eu:a", "eu"))
         rates.cache_clear()
-        self.assertEqual(len(self.objects), 1)
+        self.assertEqual(len(list(self.objects)), 1)
 
     def test_keys_are_text_or_bytes(self):
         for key in (5, (1, 2), None, 1.5):

@@ -60,7 +60,7 @@ def redis(test):
 class Busy(haypile.Cache):
     """A cache of which another process holds a lock whenever something is added to it, or many values are set."""
 
-    def _refuse(self, *_arguments):
+    def _refuse(self, *_arguments, **_named):
         raise haypile.Busy("another process makes room")
 
     add = set_many = cas = _refuse

@@ -249,6 +249,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-icons-warm.1",
             "haypile-icons.1",
             "haypile-incr.1",
+            "haypile-invalidate.1",
             "haypile-keys.1",
             "haypile-lab-all.1",
             "haypile-lab-compare.1",
