@@ -13,7 +13,7 @@ from haypile._types import Key
 # Keys whose last misses are remembered.
 _MOST = 16
 
-# Seconds after which a miss belongs to no later write: who sets so much later knows something newer.
+# Seconds after which a miss belongs to no later write: a writer that comes later knows something newer.
 _LONGEST = 60.0
 
 

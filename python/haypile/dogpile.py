@@ -268,7 +268,7 @@ class _LeasingMutex(HaypileMutex):
         acquired = super().acquire(wait)
         if acquired:
             self._backend._held[threading.get_ident(), self._of] = None
-            # An expired value is created anew without another look.
+            # An expired value is created again without another look.
             self._backend._note_lease(self._of)
         return acquired
 

@@ -199,7 +199,7 @@ fn a_computation_does_not_undo_an_invalidation_of_its_group() {
         let grouped = cache.in_groups(["g"]).unwrap();
         let old = grouped.get_or_compute("key", None, || {
             cache.invalidate("g").unwrap();
-            // Who comes later gets nothing of before.
+            // A later caller gets nothing older.
             let later = || grouped.get_or_compute("key", None, || b"new".to_vec());
             let later = thread::scope(|scope| scope.spawn(later).join().unwrap());
             assert_eq!(later.unwrap(), b"new", "{what}");

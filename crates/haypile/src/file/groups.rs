@@ -38,7 +38,7 @@ impl FileStore {
     }
 }
 
-/// Returns a value with the marks of its groups: with the clock of when its lease was granted, or of now.
+/// Returns a value with the marks of its groups: with the clock of when its lease was granted, or else the present one.
 pub(in crate::file) fn marked<G: Ground>(
     area: &Area<G>,
     value: &[u8],

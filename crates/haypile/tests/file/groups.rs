@@ -139,7 +139,7 @@ fn groups_outlive_a_reboot() {
     for boot in ["second", "third"] {
         hooks::set_boot_id(Some(boot));
         let reader = open_with(&path, "&mode=ro");
-        assert!(is_there(&reader, "kept") && !is_there(&reader, "gone"), "{boot}, of who reads");
+        assert!(is_there(&reader, "kept") && !is_there(&reader, "gone"), "{boot}, read-only");
         drop(reader);
         let cache = open(&path);
         assert!(is_there(&cache, "kept") && !is_there(&cache, "gone"), "{boot}");

@@ -40,7 +40,7 @@ const BYTES_PER_REMOVALS: u64 = 16_384;
 const MOST_REMOVALS: u64 = 1 << 20;
 /// A word for groups for each part of a file of this length: 0.1 % of the file, unless an option says otherwise.
 const BYTES_PER_GROUP_WORD: u64 = 8192;
-/// More words than this are made only for who asks for them.
+/// More words than this have to be asked for.
 const MOST_GROUP_WORDS: u64 = 1 << 20;
 /// However many are asked for, most of the file is for entries.
 const LEAST_BYTES_PER_GROUP_WORD: u64 = 64;
