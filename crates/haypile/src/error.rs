@@ -80,19 +80,6 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
-    /// An entry cannot have these groups. Nothing has changed.
-    #[error(
-        "{groups} groups, one of them with a name of {group_bytes} bytes, are not what an entry can have in {store}: \
-         give at most 64, each with a name of 1 to 250 bytes"
-    )]
-    Group {
-        /// The number of groups.
-        groups: usize,
-        /// The length of a name that is too long or empty, or else of the longest.
-        group_bytes: usize,
-        /// The canonical URL of the store.
-        store: String,
-    },
     /// A TTL of zero. Nothing has changed.
     #[error(
         "a TTL of zero is refused, because caches disagree on what it means: give no TTL for an \
@@ -153,6 +140,19 @@ pub enum Error {
         store: String,
         /// The error of the server, the file or the client library.
         source: Box<dyn StdError + Send + Sync>,
+    },
+    /// An entry cannot have these groups. Nothing has changed.
+    #[error(
+        "{groups} groups, one of them with a name of {group_bytes} bytes, are not what an entry can have in {store}: \
+         give at most 64, each with a name of 1 to 250 bytes"
+    )]
+    Group {
+        /// The number of groups.
+        groups: usize,
+        /// The length of a name that is too long or empty, or else of the longest.
+        group_bytes: usize,
+        /// The canonical URL of the store.
+        store: String,
     },
 }
 

@@ -124,7 +124,17 @@ impl Reader {
         })
     }
 
+    /// Returns whether there is an entry that has not expired.
+    pub(in crate::file) fn has<G: Ground>(&self, area: &Area<G>, key: &Key<'_>) -> Result<bool> {
+        let search = Lookup::new(area, key).search(None).map_err(|stop| self.stopped(stop))?;
+        Ok(match search {
+            Search::Found(seen) => self.now().is_before(seen.expires_ms),
+            Search::Nothing | Search::Damaged | Search::Contended => false,
+        })
+    }
+
     /// Finds an entry, and returns its value with the marks of its groups.
+    #[inline(never)]
     pub(in crate::file) fn find_marked<G: Ground>(
         &self,
         area: &Area<G>,

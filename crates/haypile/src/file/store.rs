@@ -540,7 +540,7 @@ impl Store for FileStore {
         let key = self.reader.key(key)?;
         let using = self.sessions.begin();
         let area = &self.session(&using, "contains")?.area;
-        Ok(self.reader.find(area, &key.hashed(area), None)?.is_some())
+        self.reader.has(area, &key.hashed(area))
     }
 
     /// Deletes every entry that was there before the call; of a namespace, one after the other.

@@ -11,6 +11,8 @@
 use haypile_policy::Slot;
 use haypile_policy::link::Links;
 
+use super::record::NEVER_IN_GROUPS;
+
 /// The binary logarithm of a tick in nanoseconds: a tick is 1.05 ms.
 const TICK_BITS: u32 = 20;
 
@@ -46,7 +48,7 @@ pub(super) struct Expiries {
 impl Expiries {
     /// Sets or replaces the expiry of `slot`; `u64::MAX` is none.
     pub(super) fn schedule(&mut self, slot: Slot, expires_ns: u64) {
-        if expires_ns == NEVER {
+        if expires_ns >= NEVER_IN_GROUPS {
             return self.cancel(slot);
         }
         self.wheel.get_or_insert_default().schedule(slot, expires_ns);

@@ -156,7 +156,11 @@ impl<P: Policy> MemoryStore<P> {
         Error::Closed { store: self.describe() }
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a part of every operation; it has too many callers otherwise"
+    )]
+    #[inline(always)]
     fn key<'a>(&self, key: &'a [u8]) -> Result<HashedKey<'a>> {
         check_key(self, key, MAX_KEY_BYTES)?;
         Ok(HashedKey { bytes: key, fingerprint: self.hasher.fingerprint(key) })

@@ -14,7 +14,7 @@ use haypile_policy::rules::memory::charge;
 
 use super::contents::{Kept, Load};
 use super::read::PinnedRecord;
-use super::record::Draft;
+use super::record::{Draft, NEVER_IN_GROUPS};
 use super::snapshot::{
     EntryRef, Pushed, ReadOptions, SnapshotError, SnapshotReader, SnapshotWriter, WriteOptions,
 };
@@ -345,7 +345,7 @@ impl<P: Policy> MemoryStore<P> {
             let entry = PinnedRecord::new(pin, &self.pool);
             let (pin, uses) = (entry.pin(), kept.uses);
             let expires_ns = pin.expires_ns();
-            let expires = (expires_ns != u64::MAX)
+            let expires = (expires_ns < NEVER_IN_GROUPS)
                 .then(|| now + Duration::from_nanos(expires_ns.saturating_sub(now_ns)));
             let written = match pin.written_s() {
                 0 => now,

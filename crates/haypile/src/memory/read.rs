@@ -126,7 +126,7 @@ impl AsRef<[u8]> for PinnedRecord<'_> {
 impl Drop for PinnedRecord<'_> {
     fn drop(&mut self) {
         let Some(pin) = self.pin.take() else { return };
-        let charge = charge_of_lengths(pin.key(), pin.value(), pin.marks());
+        let charge = charge_of_lengths(pin.lengths());
         if pin.release() && !mutant::is_on("last-reader-keeps-the-bytes") {
             self.pool.give(charge);
         }

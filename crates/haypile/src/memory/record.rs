@@ -23,11 +23,12 @@ struct RecordHeader {
     holders: AtomicU32,
     /// Seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
-    /// The lower 16 bits are the length of the key, the next 6 that of the marks in words, the others that of the value.
+    /// The lower 16 bits are the length of the key, the next 6 that of the marks in words, the others that of the value and
+    /// the marks together.
     lengths: u64,
     fingerprint: u64,
     version: AtomicU64,
-    /// Nanoseconds after the clock's origin; `u64::MAX` for never.
+    /// Nanoseconds after the clock's origin; `u64::MAX` for never, or [`NEVER_IN_GROUPS`].
     expires_ns: AtomicU64,
 }
 
@@ -41,10 +42,14 @@ const MAX_HOLDERS: u32 = u32::MAX / 2;
 /// Cache lines of a record that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
 
+/// The expiry of an entry in groups that never expires: whatever can become invalid has one, and who reads others has no more to
+/// ask.
+pub(super) const NEVER_IN_GROUPS: u64 = u64::MAX - 1;
+
 /// Where the lengths after the key's begin.
 const MARK_WORDS_AT: u32 = 16;
-const VALUE_BYTES_AT: u32 = 22;
-const MOST_MARK_WORDS: u64 = (1 << (VALUE_BYTES_AT - MARK_WORDS_AT)) - 1;
+const MARKED_BYTES_AT: u32 = 22;
+const MOST_MARK_WORDS: u64 = (1 << (MARKED_BYTES_AT - MARK_WORDS_AT)) - 1;
 const MARK_WORD_BYTES: u64 = 8;
 
 /// A hold on an allocation. It is not counted by itself: [`Record`] and [`Pin`] are.
@@ -64,7 +69,7 @@ impl Hold {
     }
 
     fn layout(&self) -> Layout {
-        let bytes = HEADER_BYTES + self.key_bytes() + self.value_bytes() + self.mark_bytes();
+        let bytes = HEADER_BYTES + self.key_bytes() + self.marked_bytes();
         Layout::from_size_align(bytes, align_of::<RecordHeader>())
             .expect("the layout that it was allocated with")
     }
@@ -73,9 +78,14 @@ impl Hold {
         usize::try_from(self.header().lengths & 0xFFFF).expect("16 bits")
     }
 
-    fn value_bytes(&self) -> usize {
-        let bytes = self.header().lengths >> VALUE_BYTES_AT;
+    /// Returns the length of the value with the marks.
+    fn marked_bytes(&self) -> usize {
+        let bytes = self.header().lengths >> MARKED_BYTES_AT;
         usize::try_from(bytes).expect("an allocation's length fits usize")
+    }
+
+    fn value_bytes(&self) -> usize {
+        self.marked_bytes() - self.mark_bytes()
     }
 
     fn mark_bytes(&self) -> usize {
@@ -90,7 +100,8 @@ impl Hold {
 
     #[inline]
     fn value(&self) -> &[u8] {
-        &self.bytes()[self.key_bytes()..][..self.value_bytes()]
+        let bytes = self.bytes();
+        &bytes[self.key_bytes()..bytes.len() - self.mark_bytes()]
     }
 
     fn marks(&self) -> &[u8] {
@@ -99,7 +110,7 @@ impl Hold {
 
     /// Returns the key, the value and the marks.
     fn bytes(&self) -> &[u8] {
-        let bytes = self.key_bytes() + self.value_bytes() + self.mark_bytes();
+        let bytes = self.key_bytes() + self.marked_bytes();
         // SAFETY: this number of initialised bytes follows the header in the same allocation, and
         // nobody writes to them after the draft is inserted.
         unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), bytes) }
@@ -141,7 +152,9 @@ impl Draft {
     ///
     /// If the key is longer than 65,535 bytes.
     pub(super) fn copied(fingerprint: u64, key: &[u8], value: &[u8]) -> Option<Self> {
-        Self::marked(fingerprint, key, value, &[])
+        let mut draft = Self::allocate(fingerprint, key, value.len(), 0, false)?;
+        draft.spare().write_copy_of_slice(value);
+        Some(draft)
     }
 
     /// Copies a key, its value and the marks of its groups, which are whole words, into a new record; `None` if there is no
@@ -150,9 +163,9 @@ impl Draft {
     /// # Panics
     ///
     /// If the key is longer than 65,535 bytes.
-    #[inline]
     pub(super) fn marked(fingerprint: u64, key: &[u8], value: &[u8], marks: &[u8]) -> Option<Self> {
-        let mut draft = Self::allocate(fingerprint, key, value.len(), marks.len(), false)?;
+        let marked_bytes = value.len().checked_add(marks.len())?;
+        let mut draft = Self::allocate(fingerprint, key, marked_bytes, marks.len(), false)?;
         let (value_part, marks_part) = draft.spare().split_at_mut(value.len());
         value_part.write_copy_of_slice(value);
         marks_part.write_copy_of_slice(marks);
@@ -172,18 +185,17 @@ impl Draft {
     fn allocate(
         fingerprint: u64,
         key: &[u8],
-        value_bytes: usize,
+        marked_bytes: usize,
         mark_bytes: usize,
         is_zeroed: bool,
     ) -> Option<Self> {
         let key_bytes = u16::try_from(key.len()).expect("callers check the key's length");
-        let value_length = u64::try_from(value_bytes)
+        let marked_length = u64::try_from(marked_bytes)
             .ok()
-            .filter(|bytes| bytes << VALUE_BYTES_AT >> VALUE_BYTES_AT == *bytes)?;
+            .filter(|bytes| bytes >> (64 - MARKED_BYTES_AT) == 0)?;
         let mark_words = mark_bytes as u64 / MARK_WORD_BYTES;
         debug_assert!(mark_words <= MOST_MARK_WORDS, "an entry has few groups");
-        let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(value_bytes)?;
-        let bytes = bytes.checked_add(mark_bytes)?;
+        let bytes = HEADER_BYTES.checked_add(key.len())?.checked_add(marked_bytes)?;
         let layout = Layout::from_size_align(bytes, align_of::<RecordHeader>()).ok()?;
         // SAFETY: the layout is not empty, because it contains a header.
         let pointer = unsafe { if is_zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
@@ -194,7 +206,7 @@ impl Draft {
             header.write(RecordHeader {
                 holders: AtomicU32::new(1),
                 written_s: AtomicU32::new(0),
-                lengths: value_length << VALUE_BYTES_AT
+                lengths: marked_length << MARKED_BYTES_AT
                     | mark_words << MARK_WORDS_AT
                     | u64::from(key_bytes),
                 fingerprint,
@@ -217,10 +229,7 @@ impl Draft {
         // its only holder and is borrowed mutably.
         unsafe {
             let value = hold.0.as_ptr().add(1).cast::<std::mem::MaybeUninit<u8>>();
-            slice::from_raw_parts_mut(
-                value.add(hold.key_bytes()),
-                hold.value_bytes() + hold.mark_bytes(),
-            )
+            slice::from_raw_parts_mut(value.add(hold.key_bytes()), hold.marked_bytes())
         }
     }
 
@@ -240,6 +249,7 @@ impl Draft {
     pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
         let header = self.0.0.header();
         header.version.store(version, Ordering::Relaxed);
+        let expires_ns = self.0.expiry(expires_ns);
         header.expires_ns.store(expires_ns, Ordering::Relaxed);
         header.written_s.store(written_s, Ordering::Relaxed);
         self.0
@@ -266,6 +276,12 @@ impl Record {
         self.0.value()
     }
 
+    /// Returns the lengths of the key, and of the value with its marks.
+    #[inline]
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.0.key_bytes(), self.0.marked_bytes())
+    }
+
     /// Returns the marks of its groups; nothing where it has none.
     #[inline]
     pub(super) fn marks(&self) -> &[u8] {
@@ -281,13 +297,18 @@ impl Record {
         self.0.header().version.load(Ordering::Relaxed)
     }
 
-    /// Returns the expiry; `u64::MAX` means never.
+    /// Returns the expiry; `u64::MAX` means never, and so does [`NEVER_IN_GROUPS`].
     pub(super) fn expires_ns(&self) -> u64 {
         self.0.header().expires_ns.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_expires_ns(&self, expires_ns: u64) {
-        self.0.header().expires_ns.store(expires_ns, Ordering::Relaxed);
+        self.0.header().expires_ns.store(self.expiry(expires_ns), Ordering::Relaxed);
+    }
+
+    /// Returns the expiry as it stands in the record.
+    fn expiry(&self, expires_ns: u64) -> u64 {
+        if self.has_groups() { expires_ns.min(NEVER_IN_GROUPS) } else { expires_ns }
     }
 
     /// Prefetches the header and some of the bytes after it.
@@ -352,6 +373,11 @@ impl Pin {
 
     pub(super) fn marks(&self) -> &[u8] {
         self.0.marks()
+    }
+
+    /// Returns the lengths of the key, and of the value with its marks.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.0.key_bytes(), self.0.marked_bytes())
     }
 
     pub(super) fn expires_ns(&self) -> u64 {

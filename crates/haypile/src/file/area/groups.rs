@@ -71,6 +71,7 @@ impl<G: Ground> Area<G> {
     /// Returns whether a record in groups is of before an invalidation of one of them. One of an earlier boot has a number that was
     /// known at the beginning of this one, or nobody can tell whether it is: numbers may have been lost with the power.
     #[cold]
+    #[inline(never)]
     pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {
         let Some(marks) = self.marks(record) else { return true };
         if self.origin(record.segment) == Origin::Earlier

@@ -66,6 +66,15 @@ impl<G: Ground> Area<G> {
     /// Returns when a record expires, as [`expires_ms`](Self::expires_ms), and whether it has groups.
     #[inline]
     pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
+        if !record.head.has_expiry() {
+            return Expiration { ms: u64::MAX, has_groups: false };
+        }
+        self.validity_of_expiring(record)
+    }
+
+    /// Continues with a record that can become invalid. Not in line: others should not pay for what it needs.
+    #[inline(never)]
+    fn validity_of_expiring(&self, record: &Record) -> Expiration {
         let expiration = self.expiration(record);
         if expiration.has_groups && self.is_invalid(record) {
             return Expiration { ms: 0, ..expiration };

@@ -36,6 +36,7 @@ impl Seen {
 
 /// Takes the marks of groups from the end of what was read.
 #[cold]
+#[inline(never)]
 fn cut_marks(value: &mut Vec<u8>) {
     let marks = Marks::at_end_of(value).map_or(0, |marks| marks.bytes);
     value.truncate(value.len() - marks);

@@ -44,7 +44,7 @@ impl<P: Policy> Contents<P> {
         let record = self.slab.get(slot);
         let number = count(counter::parse(record.value()).ok_or(Uncounted::NotACounter)?);
         let digits = number.to_string();
-        let weight = charge_of_lengths(key.bytes, digits.as_bytes(), record.marks());
+        let weight = charge_of_lengths((key.bytes.len(), digits.len() + record.marks().len()));
         let before = self.freed_by_update(slot);
         if weight > limit_bytes {
             return Err(Uncounted::TooLarge(digits.len() as u64));

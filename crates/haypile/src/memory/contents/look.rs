@@ -6,7 +6,7 @@ use haypile_policy::table::spread;
 use haypile_policy::{Policy, Slot};
 
 use super::super::pool::Pool;
-use super::super::record::Record;
+use super::super::record::{NEVER_IN_GROUPS, Record};
 use super::{Contents, HashedKey};
 use crate::clock::Clock;
 use crate::mutant;
@@ -30,22 +30,32 @@ impl<P: Policy> Contents<P> {
         let record = self.slab.get(slot);
         let expires_ns = record.expires_ns();
         let mut hit = Hit::new(Some(Version::from_raw(record.version())), None);
-        if record.has_groups() {
-            if self.is_invalid(record) {
-                return Look::Expired;
-            }
-            hit.has_groups = true;
-        }
         if expires_ns != u64::MAX {
-            // Read under the lock: an entry must not expire while the caller waits for the lock.
-            let now_ns = clock.now_ns();
-            let is_last = expires_ns == now_ns && mutant::is_on("entry-served-at-its-expiry");
-            if expires_ns <= now_ns && !is_last {
+            let left_ns = self.left_ns(record, clock);
+            if left_ns == 0 {
                 return Look::Expired;
             }
-            hit.expires_in = Some(Duration::from_nanos(expires_ns - now_ns));
+            hit.has_groups = record.has_groups();
+            hit.expires_in = (left_ns != u64::MAX).then(|| Duration::from_nanos(left_ns));
         }
         Look::Hit(slot, hit)
+    }
+
+    /// Returns the remaining life of an entry that can become invalid, `u64::MAX` for ever, or zero if it has. Not in line:
+    /// other entries should not pay for what it needs.
+    #[inline(never)]
+    fn left_ns(&self, record: &Record, clock: &dyn Clock) -> u64 {
+        if self.is_invalid(record) {
+            return 0;
+        }
+        match record.expires_ns() {
+            NEVER_IN_GROUPS.. => u64::MAX,
+            // The clock is read under the lock: an entry must not expire while the caller waits for the lock.
+            expires_ns => {
+                let left_ns = expires_ns.saturating_sub(clock.now_ns());
+                left_ns.max(mutant::is_on("entry-served-at-its-expiry").into())
+            }
+        }
     }
 
     #[inline]

@@ -156,12 +156,14 @@ impl<P: Policy> Contents<P> {
     /// Returns whether an entry has neither expired nor been invalidated by a group.
     #[inline]
     fn is_valid(&self, record: &Record, now_ns: u64) -> bool {
-        record.expires_ns() > now_ns && !(record.has_groups() && self.is_invalid(record))
+        let expires_ns = record.expires_ns();
+        expires_ns == u64::MAX || expires_ns > now_ns && !self.is_invalid(record)
     }
 
-    #[cold]
+    /// Returns whether a group of an entry was invalidated since it was written. It has an expiry, if it is in groups.
     fn is_invalid(&self, record: &Record) -> bool {
-        self.groups.are_invalid(record.marks())
+        record.has_groups()
+            && self.groups.are_invalid(record.marks())
             && !mutant::is_on("memory-invalidations-are-not-seen")
     }
 
@@ -179,9 +181,11 @@ fn key_of(record: &Record) -> HashedKey<'_> {
 }
 
 fn charge_of(record: &Record) -> u64 {
-    charge_of_lengths(record.key(), record.value(), record.marks())
+    charge_of_lengths(record.lengths())
 }
 
-pub(super) fn charge_of_lengths(key: &[u8], value: &[u8], marks: &[u8]) -> u64 {
-    charge(key.len() as u64, (value.len() + marks.len()) as u64)
+/// Returns what an entry is charged for a key and a value of these lengths, its marks included.
+#[inline]
+pub(super) fn charge_of_lengths((key_bytes, marked_bytes): (usize, usize)) -> u64 {
+    charge(key_bytes as u64, marked_bytes as u64)
 }

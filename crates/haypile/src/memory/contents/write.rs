@@ -153,8 +153,7 @@ impl<P: Policy> Contents<P> {
 
     /// Returns whether the key is as it was when the lease was granted, and so are the groups of what is to be written.
     fn is_kept_for(&self, lease: Lease, record: &Record) -> bool {
-        let is_valid = !record.has_groups() || !self.is_invalid(record);
-        is_valid && self.is_kept(lease, key_of(record), None)
+        !self.is_invalid(record) && self.is_kept(lease, key_of(record), None)
     }
 
     /// Returns a write that is tried again: a lease that was good knows that an entry which had expired was removed.
