@@ -41,7 +41,7 @@ impl<P: Policy> Contents<P> {
         Look::Hit(slot, hit)
     }
 
-    /// Returns the remaining life of an entry that can become invalid, `u64::MAX` for ever, or zero if it has. Not in line:
+    /// Returns the remaining life of an entry that can become invalid, `u64::MAX` without an end, or zero if it has. Not in line:
     /// other entries should not pay for what it needs.
     #[inline(never)]
     fn left_ns(&self, record: &Record, clock: &dyn Clock) -> u64 {
