@@ -1,10 +1,13 @@
 //! Groups among processes, boots and handles.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use haypile::file::hooks;
-use haypile::{Cache, Durability, SetOptions, Written};
+use haypile::{Cache, Durability, ManualClock, Registry, SetOptions, Written};
 
 use crate::child;
 
@@ -200,6 +203,36 @@ fn numbers_that_were_lost_with_the_power_are_not_believed() {
     assert!(is_there(&cache, "new"));
     cache.invalidate("group").expect("an invalidation");
     assert!(!["early", "late", "new"].iter().any(|key| is_there(&cache, key)));
+    hooks::set_boot_id(None);
+}
+
+/// The clock is lost, the words are not, and the wall clock was set back: what is written and computed is valid all the same.
+#[test]
+fn a_clock_that_was_lost_goes_on_above_all_words() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cache");
+    let open_at = |boot: &str, wall: Duration| {
+        hooks::set_boot_id(Some(boot));
+        let clock = Arc::new(ManualClock::new());
+        clock.advance(wall);
+        let url = format!("file://{}?size=1MiB&namespace=spaced", path.display());
+        Cache::new(Registry::new().with_clock(clock).open(&url).expect("a store"))
+    };
+    const YEARS: Duration = Duration::from_hours(24 * 365 * 50);
+    drop(open_at("first", YEARS));
+    // From here on, numbers go by the wall clock.
+    let cache = open_at("second", YEARS);
+    cache.clear().expect("a clearing");
+    cache.invalidate("group").expect("an invalidation");
+    drop(cache);
+    let file = File::options().write(true).open(&path).expect("the file");
+    file.write_all_at(&[0; 8], 1024).expect("the clock");
+    let cache = open_at("third", Duration::from_secs(1));
+    let grouped = cache.in_groups(["group"]).expect("a name");
+    assert_eq!(grouped.get_or_compute("key", None, || b"value".to_vec()).expect("one"), b"value");
+    assert!(is_there(&cache, "key"), "it was stored under a lease, in the group");
+    cache.invalidate("group").expect("an invalidation");
+    assert!(!is_there(&cache, "key"));
     hooks::set_boot_id(None);
 }
 

@@ -92,8 +92,8 @@ impl<G: Ground> Area<G> {
     /// Lets the clock be above every number that was ever drawn: under a new stamp, before it is installed. It goes by the wall
     /// clock as well, since words may have been lost with the power.
     pub(in crate::file) fn renew_group_clock(&self, now_ms: u64) {
-        let words = (0..u64::from(self.geometry.numbers.groups))
-            .map(|word| self.geometry.groups + 8 * word);
+        // Those of namespaces, and then those of groups: a clock below one of them would revoke every lease in it.
+        let words = (self.geometry.clearings..self.geometry.index).step_by(8);
         let known = words.map(|at| self.ground.load(at, Ordering::Relaxed)).max().unwrap_or(0);
         let known = known.max(self.group_clock()).min(u64::MAX / 2);
         self.ground.store(header::GROUP_BASE, known, Ordering::Relaxed);
