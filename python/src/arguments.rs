@@ -113,31 +113,48 @@ impl<'py> FromPyObject<'_, 'py> for KeyArguments {
     }
 }
 
+/// The name of a group: as a key.
+pub(crate) struct Group(KeyArgument);
+
+impl AsRef<[u8]> for Group {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Group {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name = object.extract::<KeyArgument>().map_err(|error: PyErr| {
+            replaced(object.py(), error, || {
+                let given = type_of(object);
+                PyTypeError::new_err(format!("the name of a group is bytes or str, not {given}"))
+            })
+        })?;
+        Ok(Self(name))
+    }
+}
+
 /// Names of groups: any iterable of them.
 #[derive(Default)]
-pub(crate) struct Groups(pub(crate) Vec<KeyArgument>);
+pub(crate) struct Groups(pub(crate) Vec<Group>);
 
 impl<'py> FromPyObject<'_, 'py> for Groups {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-            let given = type_of(object);
-            return Err(PyTypeError::new_err(format!(
-                "groups are an iterable of names, such as [\"user:7\"], not {given}"
-            )));
-        }
-        let name = |name: Bound<'py, PyAny>| {
-            name.extract::<KeyArgument>().map_err(|error: PyErr| {
-                replaced(name.py(), error, || {
-                    let given = type_of(name.as_borrowed());
-                    PyTypeError::new_err(format!(
-                        "the name of a group is bytes or str, not {given}"
-                    ))
-                })
-            })
+        let refused = || {
+            PyTypeError::new_err(format!(
+                "groups are an iterable of names, such as [\"user:7\"], not {}",
+                type_of(object)
+            ))
         };
-        listed(&object)?.iter().map(name).collect::<PyResult<_>>().map(Self)
+        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+            return Err(refused());
+        }
+        let names = listed(&object).map_err(|error| replaced(object.py(), error, refused))?;
+        names.iter().map(|name| name.extract()).collect::<PyResult<_>>().map(Self)
     }
 }
 

@@ -51,6 +51,10 @@ class Groups(unittest.TestCase):
             cache.set("key", b"value", groups="user:7")
         with self.assertRaisesRegex(TypeError, "the name of a group is bytes or str, not 'int'"):
             cache.set("key", b"value", groups=[7])
+        with self.assertRaisesRegex(TypeError, "groups are an iterable of names, such as .*, not 'NoneType'"):
+            cache.set("key", b"value", groups=None)
+        with self.assertRaisesRegex(TypeError, "the name of a group is bytes or str, not 'int'"):
+            cache.invalidate(7)
         for groups in ([""], ["x" * 251], ["g"] * 65):
             with self.assertRaisesRegex(ValueError, "1 to 250 bytes"):
                 cache.set("key", b"value", groups=groups)

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
 
 use crate::arguments::{
-    Entries, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value,
+    Entries, Group, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value,
 };
 use crate::errors::{not_opened, raised};
 use crate::fork;
@@ -157,7 +157,7 @@ impl Cache {
     /// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed
     /// from what was read before. It takes the same time for one entry as for a million. Raises Unsupported
     /// where the cache has no groups, such as on a server.
-    fn invalidate(&self, py: Python<'_>, group: KeyArgument) -> PyResult<()> {
+    fn invalidate(&self, py: Python<'_>, group: Group) -> PyResult<()> {
         self.operate(py, 0, |cache| cache.invalidate(&group))
     }
 
