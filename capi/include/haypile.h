@@ -188,12 +188,12 @@ typedef struct haypile_limits {
 } haypile_limits;
 
 // The name of a group: 1 to 250 bytes.
-typedef struct Group {
+typedef struct haypile_group {
     // The bytes of the name.
     const void *name;
     // Their number.
     size_t name_bytes;
-} Group;
+} haypile_group;
 
 // A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
 // shares the cache.
@@ -450,7 +450,7 @@ haypile_status haypile_set_in_groups(const struct haypile_cache *cache,
                                      const void *value,
                                      size_t value_bytes,
                                      int64_t ttl_ms,
-                                     const struct Group *groups,
+                                     const struct haypile_group *groups,
                                      size_t group_count,
                                      const struct haypile_lease *lease);
 
