@@ -7,15 +7,12 @@ import threading
 from typing import Any
 
 from haypile._cache import Cache
-from haypile._haypile import Busy, Full, NotACounter, ValueTooLarge
+from haypile._haypile import Busy, NotACounter
 from haypile._objects import ATTEMPTS, Objects
 from haypile._types import MISSING, Ttl
 
 # One more than the largest number of the engine's counters, which wrap around to 0.
 _COUNTER_END = 1 << 64
-
-# Errors that leave a cache without a value, which a cache may always be.
-REFUSALS = (ValueTooLarge, Busy, Full)
 
 _opened: dict[str, Cache] = {}
 _opening = threading.Lock()

@@ -11,7 +11,7 @@ from haypile._flights import Call, awaitable, start
 from haypile._json import copied
 from haypile._objects import Objects, default_of, is_little
 from haypile._threads import Lane, in_a_thread
-from haypile._types import MISSING, Key, Ttl
+from haypile._types import MISSING, Key, Ttl, names_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -209,7 +209,7 @@ class AsyncCache(Generic[_V]):
         before its computation, others take over within a tenth of a second. A computation that asks for the key that it
         computes, directly or through others of the loop, gets ComputesItself.
         """
-        started = None
+        started, groups = None, names_of(groups)
         if self._is_local:
             value, started = start(self._cache, key, ttl, stale, early, groups)
             if value is not MISSING:

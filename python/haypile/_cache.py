@@ -12,6 +12,11 @@ from typing import Any, cast
 from haypile import _haypile
 from haypile._json import copied
 from haypile._threads import in_a_thread
+from haypile._types import Key, Ttl
+
+
+# Errors that leave a cache without a value, which a cache may always be.
+REFUSALS = (_haypile.ValueTooLarge, _haypile.Busy, _haypile.Full)
 
 
 class CacheWarning(UserWarning):
@@ -121,6 +126,15 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
             self.compare_and_delete(key, data)
         except _haypile.Unsupported:
             self.delete(key)
+
+    def _write(self, key: Key, data: bytes, ttl: Ttl, lease: bytes | None) -> bool:
+        """Writes data if the cache takes it, and returns whether it did: as _offer, but under a lease if there is one."""
+        if lease is not None:
+            try:
+                return self.set_leased(key, data, lease, ttl)
+            except REFUSALS:
+                pass
+        return self._offer(key, data, ttl, ())
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """As get_or_set, with the TTL of the cache's URL."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSp
 
 from haypile import _haypile, _identity, _keys
 from haypile._flights import Call, is_coroutine_function, start
-from haypile._types import MISSING
+from haypile._types import MISSING, names_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,6 +27,12 @@ _Owner = TypeVar("_Owner")
 
 # Keys that cache_clear deletes by one call.
 _TOGETHER = 256
+
+
+@functools.lru_cache(maxsize=1024)
+def _group_of(prefix: str) -> str:
+    """Returns the name of the group that has all results whose keys begin with a prefix, however long that is."""
+    return f"memoize:{hashlib.blake2b(prefix.encode(), digest_size=16).hexdigest()}"
 
 
 class CacheInfo(NamedTuple):
@@ -97,7 +103,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
         self.__wrapped__ = function
         self._objects, self._ttl, self._typed, self._key, self._stale, name, groups = options
         _identity.decorate(self, name)
-        self._groups = groups if callable(groups) else tuple(groups)
+        self._groups = groups if callable(groups) else names_of(groups)
         # What cache_clear invalidates.
         self._has_own_group = self._objects.cache._has_groups()
 
@@ -135,12 +141,8 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
 
     def _groups_of(self, /, *args: Any, **named: Any) -> tuple[Key, ...]:
         """Returns the groups of a call's result."""
-        groups = tuple(self._groups(*args, **named)) if callable(self._groups) else self._groups
-        return (*groups, self._own_group()) if self._has_own_group else groups
-
-    def _own_group(self) -> str:
-        """Returns the group of all results, whose name is not too long for one."""
-        return f"memoize:{hashlib.blake2b(self._prefix.encode(), digest_size=16).hexdigest()}"
+        groups = names_of(self._groups(*args, **named)) if callable(self._groups) else self._groups
+        return (*groups, _group_of(self._prefix)) if self._has_own_group else groups
 
     def cache_info(self) -> CacheInfo:
         """Returns the calls of this process."""
@@ -153,7 +155,7 @@ class Memoized(_haypile.Memoized, Generic[_P, _R]):
         Where the cache has no groups, such as on a server, it visits every key, and calls in progress store their results.
         """
         if self._has_own_group:
-            self._objects.invalidate(self._own_group())
+            self._objects.invalidate(_group_of(self._prefix))
             self._reset()
             return
         prefix = self._prefix.encode()

@@ -32,18 +32,19 @@ class Misses:
     missed, or a minute later, is not under a lease.
     """
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, is_on: bool) -> None:
         self._cache = cache
-        self._has_leases = True
+        # Not where it was not asked for, nor over a cache without leases.
+        self.is_on = is_on
 
     def note(self, key: Key) -> None:
         """Remembers that a key was missed."""
-        if not self._has_leases:
+        if not self.is_on:
             return
         try:
             lease = self._cache.lease(key)
         except Unsupported:
-            self._has_leases = False
+            self.is_on = False
             return
         except Error:
             # It could not be written either.
@@ -60,13 +61,3 @@ class Misses:
                 _noted.set(tuple(other for other in noted if other is not found))
                 return found[2] if time.monotonic() - found[3] < _LONGEST else None
         return None
-
-
-class NoMisses:
-    """Remembers none."""
-
-    def note(self, key: Any) -> None:
-        """Does nothing."""
-
-    def lease(self, key: Any) -> None:
-        """Returns None."""

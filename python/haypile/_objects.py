@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from haypile import _json
 from haypile._cache import Cache
-from haypile._haypile import Busy, Full, ValueTooLarge, _get_or_compute
+from haypile._haypile import Busy, _get_or_compute
 from haypile._memoize import Decorator, Options
 from haypile._serializers import Serializer, name_of, named
 from haypile._threads import Lane, in_a_thread
@@ -330,19 +330,12 @@ class Objects(Generic[_V]):
     def _busy(self, key: Key) -> Busy:
         return Busy(f"others have changed the value under {key!r} in {self._cache.url} {ATTEMPTS} times; try again")
 
-    def _offer(self, key: Key, value: _V, ttl: Ttl) -> bool:
-        """Writes a value if the cache takes it, and counts a refusal; the old value is gone then."""
-        return self._cache._offer(key, self._dumped(key, value), ttl, ())
-
     def _write(self, key: Key, value: _V, ttl: Ttl, lease: bytes | None) -> bool:
-        """As _offer, but under a lease if there is one: then what somebody else has changed since stays as it is."""
-        if lease is None:
-            return self._offer(key, value, ttl)
-        data = self._dumped(key, value)
-        try:
-            return self._cache.set_leased(key, data, lease, ttl)
-        except (ValueTooLarge, Busy, Full):
-            return self._cache._offer(key, data, ttl, ())
+        """Writes a value if the cache takes it, under a lease if there is one; returns whether it did.
+
+        A refusal is counted, and the old value is gone then; of a revoked lease, what somebody else has written stays.
+        """
+        return self._cache._write(key, self._dumped(key, value), ttl, lease)
 
     def _all_loaded(self, keys: list[Key], found: list[bytes | None]) -> dict[Key, _V]:
         loaded = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -21,3 +21,10 @@ SHORT_BYTES = 64 << 10
 
 # Stands for an entry that is not there, where None is a value.
 MISSING: Any = object()
+
+
+def names_of(groups: Iterable[Key]) -> tuple[Key, ...]:
+    """Returns the names of groups for those who read them more than once; raises TypeError for a single name."""
+    if isinstance(groups, str | bytes):
+        raise TypeError(f'groups are an iterable of names, such as ["user:7"], not {type(groups).__name__!r}')
+    return tuple(groups)

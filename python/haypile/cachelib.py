@@ -25,9 +25,9 @@ from typing import Any, TypeAlias
 from cachelib.base import BaseCache
 from cachelib.serializers import BaseSerializer, JSONSerializer
 
-from haypile._adapters import REFUSALS, count
-from haypile._cache import Cache
-from haypile._misses import Misses, NoMisses
+from haypile._adapters import count
+from haypile._cache import REFUSALS, Cache
+from haypile._misses import Misses
 from haypile._objects import Objects
 from haypile._serializers import Serializer
 from haypile._types import MISSING, Secrets
@@ -82,7 +82,7 @@ class HaypileCache(BaseCache):
         if serializer is not None:
             self.serializer = serializer
         self._cache = url if isinstance(url, Cache) else Cache(url)
-        self._misses = Misses(self._cache) if leases else NoMisses()
+        self._misses = Misses(self._cache, leases)
         self._sign = sign
         # The serializer, and the objects made with it.
         self._built: tuple[Any, Objects[Any] | None] = (None, None)
@@ -125,7 +125,7 @@ class HaypileCache(BaseCache):
         # Other threads may change the mapping.
         pairs = list(mapping.items())
         # Of those that were missed, each has its lease.
-        if not _is_past(ttl) and isinstance(self._misses, NoMisses):
+        if not _is_past(ttl) and not self._misses.is_on:
             try:
                 self._objects().set_many([(self.key_prefix + key, value) for key, value in pairs], ttl)
                 return [key for key, _ in pairs]

@@ -21,10 +21,11 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache, InvalidC
 from django.core.exceptions import SynchronousOnlyOperation
 from django.utils.crypto import salted_hmac
 
-from haypile._adapters import REFUSALS, count, shared
+from haypile._adapters import count, shared
+from haypile._cache import REFUSALS
 from haypile._flights import Call, start
 from haypile._haypile import ComputesItself, _redacted
-from haypile._misses import Misses, NoMisses
+from haypile._misses import Misses
 from haypile._objects import Objects
 from haypile._types import MISSING
 
@@ -76,7 +77,7 @@ class HaypileCache(BaseCache):
             secrets = [_derived(key) for key in (conf.settings.SECRET_KEY, *conf.settings.SECRET_KEY_FALLBACKS)]
         self._objects = Objects(shared(location), options.get("serializer", "pickle"), sign=secrets)
         self._is_local = self._objects.cache._is_local()
-        self._misses = Misses(self._objects.cache) if options.get("leases") else NoMisses()
+        self._misses = Misses(self._objects.cache, bool(options.get("leases")))
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """Returns seconds, of which 0 or less mean that the entry expires at once; None for no expiry."""
@@ -141,7 +142,7 @@ class HaypileCache(BaseCache):
             self._objects.delete_many([made for _, made, _ in pairs])
             return []
         try:
-            if not isinstance(self._misses, NoMisses):
+            if self._misses.is_on:
                 # Of those that were missed, each has its lease.
                 return [key for key, made, value in pairs if not self._set(made, value, ttl)]
             self._objects.set_many([(made, value) for _, made, value in pairs], ttl)

@@ -29,8 +29,7 @@ from dogpile.cache.api import (
     Serializer,
 )
 
-from haypile._adapters import REFUSALS
-from haypile._cache import Cache
+from haypile._cache import REFUSALS, Cache
 from haypile._haypile import Busy, Error, Unsupported
 from haypile._trust import Guard, Signer
 from haypile._types import Ttl
@@ -127,18 +126,12 @@ class HaypileBackend(BytesBackend):
 
     def set_serialized(self, key: KeyType, value: bytes) -> None:
         """Writes the bytes of a key. A refusal is counted in the cache's stats, and the previous value is gone."""
-        data = self._signed(key, value)
         holding = (threading.get_ident(), key)
         lease = self._held.get(holding)
         if lease is not None:
             # It serves once: what the same caller sets next is newer.
             self._held[holding] = None
-            try:
-                self.cache.set_leased(key, data, lease, self._ttl)
-                return
-            except REFUSALS:
-                pass
-        self.cache._offer(key, data, self._ttl, ())
+        self.cache._write(key, self._signed(key, value), self._ttl, lease)
 
     def set_serialized_multi(self, mapping: Mapping[KeyType, bytes]) -> None:
         """Writes the bytes of each key."""

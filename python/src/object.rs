@@ -37,7 +37,7 @@ fn get_or_compute<'py>(
     objects: &Bound<'py, PyAny>,
     key: &Bound<'py, PyAny>,
     fresh: Fresh,
-    groups: &Bound<'py, PyAny>,
+    groups: &Groups,
     call: &Call,
 ) -> PyResult<(Py<PyAny>, bool)> {
     let py = objects.py();
@@ -57,9 +57,8 @@ fn get_or_compute<'py>(
             computed = Some(value);
             Ok(data)
         };
-        let groups = groups.extract::<Groups>()?;
         let key_argument = key.extract::<KeyArgument>(py)?;
-        let data = cache.get().compute(py, &key_argument, fresh, &groups, compute)?;
+        let data = cache.get().compute(py, &key_argument, fresh, groups, compute)?;
         if let Some(value) = computed {
             return Ok((value, true));
         }
@@ -71,7 +70,7 @@ fn get_or_compute<'py>(
     }
     let value = call.make(py)?;
     let data = dump(py, &value)?;
-    cache.get().offer(py, key.extract(py)?, data, fresh.lifetime(), groups.extract()?)?;
+    cache.get().offer_in(py, &key.extract(py)?, &data, fresh.lifetime(), groups)?;
     Ok((value, true))
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn get_or_compute_object(
     groups: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let call = Call { function, args: PyTuple::empty(objects.py()).unbind(), named: None };
-    Ok(get_or_compute(objects, key, Fresh::new(ttl, stale, early)?, groups, &call)?.0)
+    Ok(get_or_compute(objects, key, Fresh::new(ttl, stale, early)?, &groups.extract()?, &call)?.0)
 }
 
 /// A function whose results are remembered: its calls and their counts. A subclass has the rest, and the attributes
@@ -125,7 +124,7 @@ impl Memoized {
         let ttl = slf.getattr(intern!(py, "_ttl"))?.extract()?;
         let fresh = Fresh::new(ttl, slf.getattr(intern!(py, "_stale"))?.extract()?, None)?;
         let objects = slf.getattr(intern!(py, "_objects"))?;
-        let groups = slf.call_method(intern!(py, "_groups_of"), args, named)?;
+        let groups = slf.call_method(intern!(py, "_groups_of"), args, named)?.extract()?;
         let (value, computed) = get_or_compute(&objects, &key, fresh, &groups, &call)?;
         slf.get().count(computed);
         Ok(value)

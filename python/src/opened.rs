@@ -65,7 +65,7 @@ impl Opened {
         self.cache().in_groups(&groups.0)
     }
 
-    /// Whether its entries can be in groups.
+    /// Returns whether the cache can put entries into groups.
     pub(crate) fn has_groups(&self) -> bool {
         self.has_groups
     }

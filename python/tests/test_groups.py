@@ -111,6 +111,21 @@ class Groups(unittest.TestCase):
             self.assertEqual([render(7, 1), render(8, page=2), name()], ["7 1", "8 2", "Ada"])
             self.assertEqual(calls, [(7, 1), "name"])
 
+    def test_one_name_is_not_an_iterable_of_them(self):
+        objects = haypile.Objects("memory:size=1MiB")
+        self.addCleanup(objects.close)
+        with self.assertRaisesRegex(TypeError, "groups are an iterable of names"):
+            objects.memoize(ttl=60, name="f", groups="user:7")(len)
+        by_call = objects.memoize(ttl=60, name="g", groups=lambda _: "user:7")(len)
+        with self.assertRaisesRegex(TypeError, "groups are an iterable of names"):
+            by_call("x")
+        # What cannot be loaded is computed in the same groups, though the first look has read the iterator.
+        objects.cache.set("key", b"no object")
+        self.assertEqual(objects.get_or_compute("key", 60, lambda: 5, groups=iter(["user:7"])), 5)
+        self.assertEqual(objects.get("key"), 5)
+        objects.invalidate("user:7")
+        self.assertIsNone(objects.get("key"))
+
     def test_cache_clear_is_not_undone_by_a_call_in_progress(self):
         for cache in self.caches():
             objects = haypile.Objects(cache)
@@ -155,11 +170,16 @@ class Groups(unittest.TestCase):
             for _ in range(2):
                 self.assertEqual(await shared.get_or_compute("computed", 60, compute, groups=["g"]), b"computed")
             self.assertEqual(len(calls), 1)
+            # An iterator is read once, however often the call looks.
+            await shared.get_or_compute("iterated", 60, compute, groups=iter(["g"]))
+            with self.assertRaisesRegex(TypeError, "groups are an iterable of names"):
+                await shared.get_or_compute("key", 60, compute, groups="g")
             await shared.invalidate("g")
+            self.assertIsNone(await shared.get("iterated"))
             self.assertIsNone(await shared.get("key"))
             self.assertEqual(await shared.get("other"), b"value")
             self.assertEqual(await shared.get_or_compute("computed", 60, compute, groups=["g"]), b"computed")
-            self.assertEqual(len(calls), 2)
+            self.assertEqual(len(calls), 3)
 
         for cache in self.caches():
             asyncio.run(use(cache))

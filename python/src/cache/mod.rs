@@ -474,7 +474,7 @@ impl Cache {
 
     /// Writes a value, if the cache takes it; returns whether it did. A refusal is counted, and the old value deleted.
     #[pyo3(name = "_offer")]
-    pub(crate) fn offer(
+    fn offer(
         &self,
         py: Python<'_>,
         key: KeyArgument,
@@ -482,9 +482,7 @@ impl Cache {
         ttl: Lifetime,
         groups: Groups,
     ) -> PyResult<bool> {
-        let bytes = value.as_ref().len();
-        let opened = self.opened()?;
-        self.operate(py, bytes, |_| opened.in_groups(&groups)?.offer(&key, &value, ttl.0))
+        self.offer_in(py, &key, &value, ttl, &groups)
     }
 
     /// Deletes every entry.
@@ -570,7 +568,7 @@ impl Cache {
         Ok(self.opened()?.is_local())
     }
 
-    /// Whether its entries can be in groups.
+    /// Returns whether the cache can put entries into groups.
     fn _has_groups(&self) -> PyResult<bool> {
         Ok(self.opened()?.has_groups())
     }

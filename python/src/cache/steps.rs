@@ -85,6 +85,20 @@ impl Cache {
         self.operate(py, bytes, |_| Ok(write()?.is_stored()))
     }
 
+    /// Writes a value in groups, if the cache takes it; returns whether it did.
+    pub(crate) fn offer_in(
+        &self,
+        py: Python<'_>,
+        key: &KeyArgument,
+        value: &Value,
+        ttl: Lifetime,
+        groups: &Groups,
+    ) -> PyResult<bool> {
+        let bytes = value.as_ref().len();
+        let opened = self.opened()?;
+        self.operate(py, bytes, |_| opened.in_groups(groups)?.offer(key, value, ttl.0))
+    }
+
     pub(super) fn count(
         &self,
         py: Python<'_>,
