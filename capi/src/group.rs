@@ -1,4 +1,4 @@
-//! Groups: entries that are invalidated together.
+//! Writing entries into groups, and invalidating all entries of a group.
 
 use std::ffi::c_void;
 
@@ -17,7 +17,7 @@ use crate::write::status_of;
 pub struct Group {
     /// The bytes of the name.
     pub name: *const c_void,
-    /// Their number.
+    /// The number of these bytes.
     pub name_bytes: usize,
 }
 

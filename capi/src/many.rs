@@ -29,7 +29,7 @@ pub const HAYPILE_MODE_CAS: i32 = 3;
 pub struct Key {
     /// The bytes of the key.
     pub key: *const c_void,
-    /// Their number.
+    /// The number of these bytes.
     pub key_bytes: usize,
 }
 
@@ -39,11 +39,11 @@ pub struct Key {
 pub struct Entry {
     /// The bytes of the key.
     pub key: *const c_void,
-    /// Their number.
+    /// The number of these bytes.
     pub key_bytes: usize,
     /// The bytes of the value.
     pub value: *const c_void,
-    /// Their number.
+    /// The number of these bytes.
     pub value_bytes: usize,
     /// The TTL, as for haypile_set(). Zero is refused.
     pub ttl_ms: i64,

@@ -30,7 +30,7 @@ pub struct Cache {
     // Dropped before the store, because it is found by the store's address.
     pub(crate) computations: Arc<Computations>,
     pub(crate) store: Arc<dyn Store>,
-    /// Those of all entries that are written through it.
+    /// The groups of all entries that are written through this cache; `None` where they are in none.
     groups: Option<Arc<[Box<[u8]>]>>,
 }
 

@@ -16,8 +16,10 @@ use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
+use crate::mutant;
 use crate::store::Store;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::write::WriteMode;
 
 /// The most groups of an entry.
 pub(crate) const MAX_GROUPS: usize = 64;
@@ -27,7 +29,7 @@ pub(crate) const MAX_GROUP_BYTES: usize = 250;
 pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
 
 const WORD_BYTES: usize = 8;
-/// The number and the lengths of marks.
+/// The words of marks that do not depend on the number of groups: the entry's number, and the lengths.
 const FIXED_WORDS: usize = 2;
 
 /// Groups of an entry, as their hashes in a store.
@@ -48,8 +50,13 @@ impl Hashes {
         Ok(Self(hashes))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().copied()
+    /// Returns whether a group was invalidated after the clock had this number, by the words of the groups' hashes.
+    pub(crate) fn are_invalid_since(
+        &self,
+        number: u64,
+        word_of_group: impl Fn(u32) -> u64,
+    ) -> bool {
+        self.0.iter().any(|hash| word_of_group(*hash) > number)
     }
 
     /// Appends marks to a value, and returns their length. All together is then a multiple of a word's length.
@@ -84,6 +91,15 @@ pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     Err(Error::Group { groups: groups.len(), group_bytes, store: store.describe() })
 }
 
+/// Returns the number of an entry that is written in this way: the clock when its lease was granted, or else the present one.
+pub(crate) fn number(mode: WriteMode, clock: impl FnOnce() -> u64) -> u64 {
+    match mode {
+        // That of a lease that was made up is of no use: the write is refused.
+        WriteMode::Leased(lease) if !mutant::is_on("computed-values-are-of-now") => lease.clock(),
+        _ => clock(),
+    }
+}
+
 /// Returns the hash of a group, by which it has its word.
 pub(crate) fn hash(group: &[u8], seed: u64) -> u32 {
     let hash = xxh3_64_with_seed(group, seed) >> 32;
@@ -102,20 +118,20 @@ pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Words {
     clock: AtomicU64,
-    /// One per group, by its hash.
+    /// The numbers of the last invalidations, one for all groups whose hashes lead to it.
     numbers: OnceLock<Box<[AtomicU64]>>,
     count: usize,
 }
 
 impl Words {
-    /// Returns those of a store of this size.
+    /// Returns a clock and words for a store of this size; the words have no memory yet.
     pub(crate) fn for_bytes(capacity_bytes: u64) -> Self {
         let count = (capacity_bytes / BYTES_PER_WORD).clamp(FEWEST_WORDS, MOST_WORDS);
         let count = usize::try_from(count).expect("at most MOST_WORDS");
         Self { clock: AtomicU64::new(0), numbers: OnceLock::new(), count }
     }
 
-    /// Makes the words, or returns the bytes for which there is no memory.
+    /// Allocates the words; if there is no memory for them, returns how many bytes that would take.
     pub(crate) fn begin(&self) -> Result<(), usize> {
         if self.numbers.get().is_none() {
             let mut numbers = Vec::new();
@@ -128,6 +144,7 @@ impl Words {
         Ok(())
     }
 
+    /// Returns the number of the last invalidation.
     pub(crate) fn clock(&self) -> u64 {
         self.clock.load(Ordering::Acquire)
     }
@@ -140,19 +157,16 @@ impl Words {
         }
     }
 
-    /// Returns whether a group was invalidated after the clock had this number.
-    pub(crate) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
-        groups.iter().any(|hash| self.number_of(hash) > number)
-    }
-
-    /// Returns whether a group of an entry with these marks was invalidated since. Garbage is taken for that.
+    /// Returns whether a group of an entry with these marks was invalidated after the entry was written. Garbage counts as
+    /// invalidated.
     pub(crate) fn are_invalid(&self, marks: &[u8]) -> bool {
         let read = Marks::at_end_of(marks);
         let word = |back| word_from_end(marks, back);
         read.is_none_or(|read| read.are_invalid(word, |hash| self.number_of(hash)))
     }
 
-    fn number_of(&self, hash: u32) -> u64 {
+    /// Returns the number of the last invalidation of a group, or of another with the same word; zero before the first.
+    pub(crate) fn number_of(&self, hash: u32) -> u64 {
         self.word(hash).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
@@ -171,10 +185,10 @@ const MOST_WORDS: u64 = 1 << 20;
 /// The marks of an entry, after its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The clock of the entry.
+    /// The clock when what the entry was computed from was read.
     pub(crate) number: u64,
     groups: usize,
-    /// Their length.
+    /// The length of the marks in bytes, with what fills the value up to whole words.
     pub(crate) bytes: usize,
 }
 
@@ -201,7 +215,7 @@ impl Marks {
         Self::read(bytes.len() as u64, |back| word_from_end(bytes, back))
     }
 
-    /// Returns whether a group was invalidated after the number of the entry, by the words of the groups' hashes.
+    /// Returns whether a group was invalidated after the clock had the entry's number, by the words of the groups' hashes.
     #[inline]
     pub(crate) fn are_invalid(
         &self,
@@ -281,7 +295,7 @@ mod tests {
             prop_assert_eq!(marks.groups_of(&bytes), hashes.clone());
             let word = |back| word_from_end(&bytes, back);
             prop_assert!(!marks.are_invalid(word, |_| number));
-            for hash in hashes.iter() {
+            for hash in hashes.0.iter().copied() {
                 let above = |of| if of == hash { number.saturating_add(1) } else { 0 };
                 prop_assert_eq!(marks.are_invalid(word, above), number < u64::MAX);
             }

@@ -42,7 +42,7 @@ impl Lease {
         Self(bytes)
     }
 
-    /// Returns what each store has as the third word: its clock of groups when the lease was granted.
+    /// Returns the clock of groups of its store when the lease was granted: the third word, for every store.
     pub(crate) fn clock(self) -> u64 {
         self.words()[2]
     }

@@ -459,7 +459,7 @@ impl Hit {
         Self { version, expires_in, level: 0, has_groups: false }
     }
 
-    /// Says whether the entry is in groups.
+    /// Returns the same hit, of an entry that is in groups or not.
     #[must_use]
     pub fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }

@@ -7,7 +7,6 @@ use crate::file::platform::ground::Ground;
 use crate::file::platform::mapped::Mapped;
 use crate::file::store::FileStore;
 use crate::groups::{self, Hashes, Marks};
-use crate::mutant;
 use crate::write::WriteMode;
 
 impl FileStore {
@@ -43,16 +42,11 @@ pub(in crate::file) fn marked<G: Ground>(
     area: &Area<G>,
     value: &[u8],
     mode: WriteMode,
-    groups: &Hashes,
+    hashes: &Hashes,
 ) -> Vec<u8> {
-    let number = match mode {
-        // That of a lease that was made up is of no use: the write is refused.
-        WriteMode::Leased(lease) if !mutant::is_on("computed-values-are-of-now") => lease.clock(),
-        _ => area.group_clock(),
-    };
-    let mut marked = Vec::with_capacity(value.len() + groups.most_bytes());
+    let mut marked = Vec::with_capacity(value.len() + hashes.most_bytes());
     marked.extend_from_slice(value);
-    groups.mark(&mut marked, number);
+    hashes.mark(&mut marked, groups::number(mode, || area.group_clock()));
     marked
 }
 

@@ -17,7 +17,7 @@ use crate::stats::Stats;
 use crate::store::{Cursor, Durability, Found, Hit, Limits, Page, Store};
 use crate::ttl::Ttl;
 use crate::url::CacheUrl;
-use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
+use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
 /// The same in each process, for snapshots keep the hashes of groups.
@@ -68,17 +68,10 @@ impl<P: Policy> MemoryStore<P> {
         options: &SetOptions,
         groups: &[&[u8]],
     ) -> Result<Written> {
-        let groups = Hashes::of(self, groups, GROUP_SEED)?;
+        let hashes = Hashes::of(self, groups, GROUP_SEED)?;
         self.groups.begin().map_err(|bytes| self.out_of_memory(bytes))?;
-        let number = match options.mode {
-            // That of a lease that was made up is of no use: the write is refused.
-            WriteMode::Leased(lease) if !mutant::is_on("memory-computed-values-are-of-now") => {
-                lease.clock()
-            }
-            _ => self.groups.clock(),
-        };
         let mut marks = Vec::new();
-        groups.mark(&mut marks, number);
+        hashes.mark(&mut marks, groups::number(options.mode, || self.groups.clock()));
         let key = self.key(key)?;
         self.check_sizes(key.bytes, value.len() + marks.len())?;
         self.check_memory(value.len())?;

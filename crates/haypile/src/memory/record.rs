@@ -23,8 +23,8 @@ struct RecordHeader {
     holders: AtomicU32,
     /// Seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
-    /// The lower 16 bits are the length of the key, the next 6 that of the marks in words, the others that of the value and
-    /// the marks together.
+    /// Three lengths: of the key in bytes, in the lower 16 bits; of the marks in words, in the next 6; of the value and the marks together
+    /// in bytes, in the others.
     lengths: u64,
     fingerprint: u64,
     version: AtomicU64,
@@ -276,7 +276,7 @@ impl Record {
         self.0.value()
     }
 
-    /// Returns the lengths of the key, and of the value with its marks.
+    /// Returns the length of the key, and that of the value and the marks together, in bytes.
     #[inline]
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
@@ -288,6 +288,7 @@ impl Record {
         self.0.marks()
     }
 
+    /// Returns whether the entry is in groups.
     #[inline]
     pub(super) fn has_groups(&self) -> bool {
         self.0.mark_bytes() > 0
@@ -375,7 +376,7 @@ impl Pin {
         self.0.marks()
     }
 
-    /// Returns the lengths of the key, and of the value with its marks.
+    /// Returns the length of the key, and that of the value and the marks together, in bytes.
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
     }

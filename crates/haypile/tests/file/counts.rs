@@ -9,12 +9,10 @@ use haypile::{Durability, Registry, SetOptions, Store};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::places::Places;
 use crate::work;
 
 const VALUE_BYTES: usize = 1_000;
-/// Of an owner slot.
-const OWNER_SLOT_BYTES: u64 = 384;
-const CLEARINGS_BYTES: u64 = 256 * 8;
 
 fn open(path: &Path, size: &str) -> Arc<dyn Store> {
     let url = format!("file://{}?size={size}", path.display());
@@ -27,20 +25,12 @@ fn set(store: &dyn Store, number: u64) {
     assert!(written.expect("room can be made").is_stored());
 }
 
-/// The tables of live counts of a file, as `docs/format-file.md` has them.
+/// Where the tables of live counts of a file begin, and their length.
 fn live_tables(file: &File) -> (u64, usize) {
-    let number = |at: u64| {
-        let mut bytes = [0; 4];
-        file.read_exact_at(&mut bytes, at).expect("a header");
-        u64::from(u32::from_le_bytes(bytes))
-    };
-    let [owner_slots, claims, buckets, overflows, ghosts, segments, lanes, removals, groups] =
-        [48, 52, 56, 60, 64, 68, 88, 92, 96].map(number);
-    let all_lines = lanes + claims + removals + buckets + overflows + ghosts + segments;
-    let start =
-        4096 + owner_slots * OWNER_SLOT_BYTES + 64 * all_lines + CLEARINGS_BYTES + 8 * groups;
-    let table_bytes = (segments * 8).next_multiple_of(64);
-    (start, usize::try_from(8 * table_bytes).expect("small"))
+    let mut header = [0; 4096];
+    file.read_exact_at(&mut header, 0).expect("a header");
+    let live = Places::of(&header).live;
+    (live.start as u64, live.len())
 }
 
 /// The tables of counts after a loss of power.

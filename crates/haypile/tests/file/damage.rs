@@ -2,7 +2,6 @@
 //! misses where something was lost.
 
 use std::fs;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,12 +14,9 @@ use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
 use crate::child;
+use crate::places::Places;
 use crate::work::{self, Known, LARGE};
 
-const HEADER_BYTES: usize = 4096;
-const OWNER_SLOT_BYTES: usize = 384;
-const CLEARINGS_BYTES: usize = 256 * 8;
-const LIVE_TABLES: usize = 8;
 /// The bytes that the checksum of the header covers, and the checksum.
 const SEALED_BYTES: usize = 128;
 /// The number of processes that have died, in the header.
@@ -106,52 +102,8 @@ impl Sample {
         self.bytes = fs::read(&path).expect("its bytes");
     }
 
-    /// Where segments begin: everything before is words that something depends on.
-    fn segments_at(&self) -> usize {
-        let live_bytes = LIVE_TABLES * (self.number(5) * 8).next_multiple_of(64);
-        (self.table_at() + self.number(5) * 64 + live_bytes).next_multiple_of(4096)
-    }
-
-    /// One of the numbers that the header states.
-    fn number(&self, at: usize) -> usize {
-        let bytes = self.bytes[48 + 4 * at..][..4].try_into().expect("4 bytes");
-        u32::from_le_bytes(bytes) as usize
-    }
-
-    /// The number of lanes.
-    fn lanes(&self) -> usize {
-        self.number((88 - 48) / 4)
-    }
-
-    /// The number of lines of removals.
-    fn removals(&self) -> usize {
-        self.number((92 - 48) / 4)
-    }
-
-    /// The bytes between the removals and the index: of clearings and of groups.
-    fn clocks_bytes(&self) -> usize {
-        CLEARINGS_BYTES + self.number((96 - 48) / 4) * 8
-    }
-
-    fn lanes_at(&self) -> usize {
-        HEADER_BYTES + self.number(0) * OWNER_SLOT_BYTES
-    }
-
-    fn table_at(&self) -> usize {
-        let lines: usize = (1..5).map(|number| self.number(number)).sum();
-        self.lanes_at() + (self.lanes() + self.removals() + lines) * 64 + self.clocks_bytes()
-    }
-
-    /// Where overflow lines begin, and where they end.
-    fn overflows(&self) -> Range<usize> {
-        let before: usize = (1..3).map(|number| self.number(number)).sum();
-        let lines = self.lanes() + self.removals() + before;
-        let start = self.lanes_at() + lines * 64 + self.clocks_bytes();
-        start..start + self.number(3) * 64
-    }
-
-    fn segment_bytes(&self) -> usize {
-        1 << self.number(6)
+    fn places(&self) -> Places {
+        Places::of(&self.bytes)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -264,7 +216,7 @@ fn a_file_that_was_cut_is_refused() {
 #[test]
 fn every_byte_of_what_leads_to_values_may_be_wrong() {
     let sample = Sample::new();
-    let end = sample.segments_at();
+    let end = sample.places().segments_at;
     // Bytes that are far from each other, together: each once.
     let batches = 120 * scale();
     for batch in 0..batches {
@@ -285,9 +237,9 @@ fn every_byte_of_what_leads_to_values_may_be_wrong() {
 #[test]
 fn a_segment_that_damage_made_a_run_has_one_record() {
     let sample = Sample::new();
-    for segment in 0..sample.number(5) {
+    for (segment, at) in sample.places().table.step_by(64).enumerate() {
         sample.try_damaged(&format!("run {segment}"), segment as u64, |bytes| {
-            bytes[sample.table_at() + 64 * segment + 9] = 2;
+            bytes[at + 9] = 2;
         });
     }
 }
@@ -295,7 +247,7 @@ fn a_segment_that_damage_made_a_run_has_one_record() {
 #[test]
 fn every_word_of_what_leads_to_values_may_be_extreme() {
     let sample = Sample::new();
-    let end = sample.segments_at();
+    let end = sample.places().segments_at;
     let batches = 40 * scale();
     let extremes = [0, 1, u64::MAX, 1 << 63, u64::from(u32::MAX), !0 << 32, 2];
     for batch in 0..batches {
@@ -314,7 +266,7 @@ fn lines_that_lead_back_to_themselves_are_counted_once() {
     let sample = Sample::new();
     let mut bytes = sample.bytes.clone();
     let mut loops = 0;
-    for (line, at) in (1_u32..).zip(sample.overflows().step_by(64)) {
+    for (line, at) in (1_u32..).zip(sample.places().overflows.step_by(64)) {
         // Its upper half is the bucket that it belongs to, the lower one the line after it.
         if bytes[at + 4..at + 8] != [0; 4] && bytes[at + 8..at + 64] != [0; 56] {
             bytes[at..at + 4].copy_from_slice(&line.to_le_bytes());
@@ -337,7 +289,7 @@ fn lines_that_lead_back_to_themselves_are_counted_once() {
 #[test]
 fn whole_lines_and_pages_may_be_garbage_or_another_s() {
     let sample = Sample::new();
-    let end = sample.segments_at();
+    let end = sample.places().segments_at;
     for round in 0..100 * scale() {
         let mut random = ChaCha8Rng::seed_from_u64(round as u64);
         sample.try_damaged(&format!("round {round}"), round as u64, |bytes| {
@@ -367,7 +319,7 @@ fn whole_lines_and_pages_may_be_garbage_or_another_s() {
 fn writes_go_on_in_a_damaged_file_of_930_segments() {
     let mut sample = Sample::sized(LARGE, "");
     sample.fill();
-    let end = sample.segments_at();
+    let end = sample.places().segments_at;
     for round in 0..3 {
         let mut random = ChaCha8Rng::seed_from_u64(round);
         let mut bytes = sample.bytes.clone();
@@ -392,7 +344,7 @@ fn writes_go_on_in_a_damaged_file_of_930_segments() {
 #[test]
 fn records_may_be_garbage() {
     let sample = Sample::new();
-    let (start, segment_bytes) = (sample.segments_at(), sample.segment_bytes());
+    let Places { segments_at: start, segment_bytes, .. } = sample.places();
     for round in 0..80 * scale() {
         let mut random = ChaCha8Rng::seed_from_u64(round as u64);
         sample.try_damaged(&format!("round {round}"), round as u64, |bytes| {
@@ -489,7 +441,8 @@ fn a_file_may_be_garbled_while_it_is_used() {
     let samples = [Sample::new(), Sample::with("&compress=zstd")];
     for seed in 0..4 * scale() as u64 {
         let sample = &samples[seed as usize % 2];
-        let starts = [SEALED_BYTES, sample.table_at(), sample.segments_at(), sample.bytes.len()];
+        let Places { table, segments_at, .. } = sample.places();
+        let starts = [SEALED_BYTES, table.start, segments_at, sample.bytes.len()];
         let path = sample.path("used");
         fs::write(&path, &sample.bytes).expect("written");
         let mut users = ["", "&namespace=apart"].map(|options| {
@@ -538,9 +491,9 @@ fn a_file_may_be_garbled_while_it_is_used() {
 fn lanes_that_name_segments_at_random_leave_room_for_long_values() {
     let sample = Sample::new();
     let mut bytes = sample.bytes.clone();
-    assert!(sample.lanes() >= 2);
-    for lane in 0..sample.lanes() {
-        let at = sample.lanes_at() + 64 * lane;
+    let lanes = sample.places().lanes.step_by(64);
+    assert!(lanes.len() >= 2);
+    for (lane, at) in lanes.enumerate() {
         bytes[at..at + 8].copy_from_slice(&(2 * lane as u64 + 2).to_le_bytes());
     }
     let path = sample.path("damaged");

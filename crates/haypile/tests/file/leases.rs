@@ -7,6 +7,7 @@ use std::time::Duration;
 use haypile::{Cache, Lease, PendingCompute, Polled, Registry, SetOptions, Written};
 
 use crate::child;
+use crate::places::Places;
 
 /// Opens the file once more, as another process does.
 fn open(path: &Path, namespace: &str) -> Cache {
@@ -447,10 +448,8 @@ fn removals_of_garbage_refuse_and_do_no_harm() {
     let lease = cache.lease("key").expect("a lease");
     drop(cache);
     let mut bytes = fs::read(&path).expect("its bytes");
-    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4")) as usize;
-    let start = 4096 + number(48) * 384 + (number(88) + number(52)) * 64;
-    let end = start + number(92) * 64;
-    for (at, byte) in bytes[start..end].iter_mut().enumerate() {
+    let removals = Places::of(&bytes).removals;
+    for (at, byte) in bytes[removals].iter_mut().enumerate() {
         // Counts that are far behind their notes, or before them.
         *byte = if at % 64 < 8 { 0x15 } else { u8::try_from(at % 251).expect("less than 256") };
     }

@@ -27,6 +27,7 @@ mod idle;
 mod leases;
 mod model;
 mod pins;
+mod places;
 mod processes;
 mod reboot;
 mod refused;

@@ -5,14 +5,16 @@ use super::*;
 use crate::NoneStore;
 use crate::file::groups::marked;
 use crate::file::operations::leases::LeasedKey;
-use crate::groups::Hashes;
+use crate::groups::{Hashes, hash};
+
+const GROUP: &[u8] = b"group";
 
 fn groups() -> Hashes {
-    Hashes::of(&NoneStore::new(), &[b"group"], 0).expect("a name")
+    Hashes::of(&NoneStore::new(), &[GROUP], 0).expect("a name")
 }
 
 fn invalidate(area: &Area<Model>) {
-    groups().iter().for_each(|hash| area.invalidate(hash));
+    area.invalidate(hash(GROUP, 0));
 }
 
 /// Writes a value in the group.

@@ -55,7 +55,7 @@ impl<G: Ground> Area<G> {
 
     /// Returns whether a group was invalidated after the clock had this number.
     pub(in crate::file) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
-        groups.iter().any(|hash| self.number_of(hash) > number)
+        groups.are_invalid_since(number, |hash| self.number_of(hash))
     }
 
     /// Returns the number of the last invalidation of a group, or of another with the same word.
@@ -68,8 +68,8 @@ impl<G: Ground> Area<G> {
         Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
     }
 
-    /// Returns whether a record in groups is of before an invalidation of one of them. One of an earlier boot has a number that was
-    /// known at the beginning of this one, or nobody can tell whether it is: numbers may have been lost with the power.
+    /// Returns whether a group of a record was invalidated after the record was written, or nobody can tell: a record of an earlier
+    /// boot has a number that was known at the beginning of this one, or the numbers after it were lost with the power.
     #[cold]
     #[inline(never)]
     pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {

@@ -123,7 +123,8 @@ impl Head {
     }
 }
 
-/// The word of a record that may expire. It is bound to the record by its version, for it changes in place.
+/// The meaning of a record's expiry word: when the record expires, and whether it is in groups. The version of the record is mixed into
+/// the word's check, for the word alone changes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Expiration {
     /// In ms since 1970, `u64::MAX` for never.
@@ -170,7 +171,7 @@ pub(in crate::file) fn namespace_hash(namespace: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(namespace.as_bytes(), seed.rotate_left(32) ^ 0x9E37_79B9_7F4A_7C15)
 }
 
-/// Returns the seed of the hashes of groups in a namespace with this hash.
+/// Returns the seed with which the names of groups in a namespace are hashed, from the hash of the namespace's name.
 pub(in crate::file) fn group_seed(namespace: u64) -> u64 {
     namespace ^ 0x67F0_3A5C_91D2_8B4E
 }

@@ -130,7 +130,7 @@ impl<'a> Draft<'a> {
         Self { key, value, expires_ms, has_groups: false, head, checksum }
     }
 
-    /// Says whether marks of groups are at the end of the value of a record that has a word for an expiry.
+    /// Returns the same draft, whose value ends with marks of groups or not. With marks, it needs a word for an expiry.
     #[inline]
     pub(in crate::file) fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }

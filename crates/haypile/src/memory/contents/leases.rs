@@ -88,7 +88,7 @@ impl<P: Policy> Contents<P> {
         Lease::from_words([version, count, clock, self.check(words, key)])
     }
 
-    /// Returns whether the key is as it was when the lease was granted, and these groups.
+    /// Returns whether neither the key nor one of these groups has changed since the lease was granted.
     pub(in crate::memory) fn is_kept(
         &self,
         lease: Lease,
@@ -100,7 +100,9 @@ impl<P: Policy> Contents<P> {
         !self.removals.lines.is_empty()
             && sum == self.check([version, count, clock], key)
             && version == self.version_of(key)
-            && !groups.is_some_and(|groups| self.groups.are_invalid_since(groups, clock))
+            && !groups.is_some_and(|groups| {
+                groups.are_invalid_since(clock, |hash| self.groups.number_of(hash))
+            })
             && self.removals.lines[self.removals.line(key.fingerprint)]
                 .since(count, key.fingerprint)
                 == Since::Nothing

@@ -75,7 +75,7 @@ pub(super) struct Contents<P> {
     /// As in [`Options`].
     notes_time_from_s: Option<u64>,
     removals: Removals,
-    /// Those of the store.
+    /// The clock and the words of groups, which all shards of the store have.
     groups: Arc<Words>,
     /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
     /// an older value does not replace a newer one, and a deleted entry does not come back.

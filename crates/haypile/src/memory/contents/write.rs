@@ -151,7 +151,8 @@ impl<P: Policy> Contents<P> {
         Outcome::Written(Written::Stored)
     }
 
-    /// Returns whether the key is as it was when the lease was granted, and so are the groups of what is to be written.
+    /// Returns whether a record may be written under a lease: whether neither its key nor one of its groups has changed since the lease
+    /// was granted.
     fn is_kept_for(&self, lease: Lease, record: &Record) -> bool {
         !self.is_invalid(record) && self.is_kept(lease, key_of(record), None)
     }
