@@ -191,7 +191,7 @@ typedef struct haypile_limits {
 typedef struct haypile_group {
     // The bytes of the name.
     const void *name;
-    // Their number.
+    // The number of these bytes.
     size_t name_bytes;
 } haypile_group;
 
@@ -206,7 +206,7 @@ typedef struct haypile_lease {
 typedef struct haypile_key {
     // The bytes of the key.
     const void *key;
-    // Their number.
+    // The number of these bytes.
     size_t key_bytes;
 } haypile_key;
 
@@ -228,11 +228,11 @@ typedef struct haypile_hit {
 typedef struct haypile_entry {
     // The bytes of the key.
     const void *key;
-    // Their number.
+    // The number of these bytes.
     size_t key_bytes;
     // The bytes of the value.
     const void *value;
-    // Their number.
+    // The number of these bytes.
     size_t value_bytes;
     // The TTL, as for haypile_set(). Zero is refused.
     int64_t ttl_ms;
