@@ -204,6 +204,7 @@ fn numbers_that_were_lost_with_the_power_are_not_believed() {
 /// The clock is lost, the words are not, and the wall clock was set back: what is written and computed is valid all the same.
 #[test]
 fn a_clock_that_was_lost_goes_on_above_all_words() {
+    const YEARS: Duration = Duration::from_hours(24 * 365 * 50);
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("cache");
     let open_at = |boot: &str, wall: Duration| {
@@ -213,7 +214,6 @@ fn a_clock_that_was_lost_goes_on_above_all_words() {
         let url = format!("file://{}?size=1MiB&namespace=spaced", path.display());
         Cache::new(Registry::new().with_clock(clock).open(&url).expect("a store"))
     };
-    const YEARS: Duration = Duration::from_hours(24 * 365 * 50);
     drop(open_at("first", YEARS));
     // From here on, numbers go by the wall clock.
     let cache = open_at("second", YEARS);

@@ -31,17 +31,17 @@ impl Places {
         let number =
             |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
         let after = |start: usize, bytes: usize| start..start + bytes;
-        let lines = |start: usize, number: usize| after(start, number * LINE_BYTES);
-        let lanes = lines(HEADER_BYTES + number(48) * OWNER_SLOT_BYTES, number(88));
-        let claims = lines(lanes.end, number(52));
-        let removals = lines(claims.end, number(92));
+        let of_lines = |start: usize, number: usize| after(start, number * LINE_BYTES);
+        let lanes = of_lines(HEADER_BYTES + number(48) * OWNER_SLOT_BYTES, number(88));
+        let claims = of_lines(lanes.end, number(52));
+        let removals = of_lines(claims.end, number(92));
         let clearings = after(removals.end, CLEARINGS * 8);
         let groups = after(clearings.end, number(96) * 8);
-        let index = lines(groups.end, number(56));
-        let overflows = lines(index.end, number(60));
-        let ghosts = lines(overflows.end, number(64));
+        let index = of_lines(groups.end, number(56));
+        let overflows = of_lines(index.end, number(60));
+        let ghosts = of_lines(overflows.end, number(64));
         let segments = number(68);
-        let table = lines(ghosts.end, segments);
+        let table = of_lines(ghosts.end, segments);
         let words = (segments * 8).next_multiple_of(LINE_BYTES);
         let live = after(table.end, LIVE_TABLES * words);
         let pins = after(live.end, words);
