@@ -220,8 +220,14 @@ impl Cache {
                     flights.await_end(key, flight);
                     flights.board(key, need, computer)
                 }
-                stage if !self.holds(key, stage) => flights.overtake(key, flight, computer),
-                _ => break,
+                stage if self.holds(key, stage) => break,
+                // Its own value ends a lease too: the flight has begun to store that since it was looked at.
+                _ if matches!(flight.stage(), Stage::Storing)
+                    && !mutant::is_on("stored-flight-is-taken-for-revoked") =>
+                {
+                    continue;
+                }
+                _ => flights.overtake(key, flight, computer),
             };
         }
         boarding
@@ -325,6 +331,7 @@ mod tests {
 
     use super::*;
     use crate::layer::Layer;
+    use crate::lease::Lease;
     use crate::store::Store;
     use crate::write::Written;
 
@@ -435,6 +442,64 @@ mod tests {
             scope.spawn(call);
             let flights = cache.computations.flights();
             wait_until(|| flights.followers(b"key") > 0 || computed.load(Ordering::SeqCst) > 1);
+            store.may_go_on.store(true, Ordering::SeqCst);
+            first.join().unwrap();
+        });
+        assert_eq!(computed.into_inner(), 1);
+    }
+
+    /// A store in which a lease is checked only once its value has been stored. The write then lasts until its caller says so.
+    #[derive(Debug)]
+    struct StoredAtTheCheck {
+        inner: Arc<dyn Store>,
+        is_checked: AtomicBool,
+        is_stored: AtomicBool,
+        may_go_on: AtomicBool,
+    }
+
+    impl Layer for StoredAtTheCheck {
+        fn inner(&self) -> &dyn Store {
+            &*self.inner
+        }
+
+        fn check_lease(&self, key: &[u8], lease: Lease, groups: &[&[u8]]) -> Result<bool> {
+            self.is_checked.store(true, Ordering::SeqCst);
+            wait_until(|| self.is_stored.load(Ordering::SeqCst));
+            self.inner.check_lease(key, lease, groups)
+        }
+
+        fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
+            let written = self.inner.set(key, value, options);
+            self.is_stored.store(true, Ordering::SeqCst);
+            wait_until(|| self.may_go_on.load(Ordering::SeqCst));
+            written
+        }
+    }
+
+    /// It has found a lease of the computation, which the store has ended when it checks that.
+    #[test]
+    fn a_caller_that_checks_a_lease_while_its_value_is_stored_computes_no_other() {
+        let [is_checked, is_stored, may_go_on] = [(); 3].map(|()| AtomicBool::new(false));
+        let inner = Arc::clone(Cache::open("memory:").unwrap().store());
+        let store = Arc::new(StoredAtTheCheck { inner, is_checked, is_stored, may_go_on });
+        let cache = Cache::new(Arc::clone(&store) as Arc<dyn Store>);
+        let computed = AtomicUsize::new(0);
+        let call = |compute: &dyn Fn()| {
+            let compute = || {
+                compute();
+                computed.fetch_add(1, Ordering::SeqCst).to_string().into_bytes()
+            };
+            assert_eq!(cache.get_or_compute("key", None, compute).unwrap(), b"0");
+        };
+        thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                call(&|| {
+                    scope.spawn(|| call(&|| {}));
+                    wait_until(|| store.is_checked.load(Ordering::SeqCst));
+                });
+            });
+            let flights = cache.computations.flights();
+            wait_until(|| flights.is_awaited(b"key") || computed.load(Ordering::SeqCst) > 1);
             store.may_go_on.store(true, Ordering::SeqCst);
             first.join().unwrap();
         });

@@ -139,7 +139,7 @@ impl Flights {
     /// follows.
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
-        if let Some(flight) = keys.get(key).and_then(|key| key.flight.as_ref())
+        if let Some(flight) = joined(&keys, key)
             && (need != Need::Now || !flight.is_overtaken())
         {
             return Boarding::Follow(Follower { flight: Arc::clone(flight) });
@@ -161,7 +161,7 @@ impl Flights {
         computer: Computer,
     ) -> Boarding {
         let keys = self.keys.lock();
-        match keys.get(key).and_then(|key| key.flight.as_ref()) {
+        match joined(&keys, key) {
             Some(flight) if !Arc::ptr_eq(flight, &late.flight) => {
                 Boarding::Follow(Follower { flight: Arc::clone(flight) })
             }
@@ -246,8 +246,7 @@ impl Flights {
     /// Whether a caller that comes now would follow this flight as well: neither has it ended, nor has the key changed.
     pub(crate) fn is_joined(&self, key: &[u8], follower: &Follower) -> bool {
         let keys = self.keys.lock();
-        let flight = keys.get(key).and_then(|key| key.flight.as_ref());
-        flight.is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
+        joined(&keys, key).is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
     }
 
     /// Waits until a flight that is being stored has ended, which takes as long as an operation of the store.
@@ -280,8 +279,20 @@ impl Flights {
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn followers(&self, key: &[u8]) -> usize {
         let keys = self.keys.lock();
-        let flight = keys.get(key).and_then(|key| key.flight.as_ref());
-        flight.map_or(0, |flight| Arc::strong_count(flight) - 2)
+        joined(&keys, key).map_or(0, |flight| Arc::strong_count(flight) - 2)
+    }
+
+    /// Returns whether a thread waits for the flight of `key` to end.
+    #[cfg(all(test, not(shuttle)))]
+    pub(crate) fn is_awaited(&self, key: &[u8]) -> bool {
+        let keys = self.keys.lock();
+        joined(&keys, key).is_some_and(|flight| {
+            let state = flight.state.lock();
+            // A waiting thread gets this lock before any other, and waits again.
+            let is_waiting = flight.ended.notify_one();
+            MutexGuard::unlock_fair(state);
+            is_waiting
+        })
     }
 }
 
@@ -294,6 +305,11 @@ impl Default for Flights {
             hasher: RandomState::new(),
         }
     }
+}
+
+/// Returns the flight that callers of `key` join.
+fn joined<'a>(keys: &'a Keys, key: &[u8]) -> Option<&'a Arc<Flight>> {
+    keys.get(key)?.flight.as_ref()
 }
 
 impl ComputedKey {
@@ -603,20 +619,6 @@ mod tests {
         drop(lead(&flights, b"key"));
     }
 
-    /// Returns when a thread waits for the leader.
-    fn await_waiter(leader: &Leader) {
-        loop {
-            let state = leader.flight.state.lock();
-            // A waiting thread gets this lock before any other, and waits again.
-            let is_waiting = leader.flight.ended.notify_one();
-            MutexGuard::unlock_fair(state);
-            if is_waiting {
-                return;
-            }
-            thread::yield_now();
-        }
-    }
-
     /// Returns the result with which a waiting thread wakes when the leader does `act`.
     fn woken_by(act: impl FnOnce(Leader) -> Option<Leader>) -> Waited {
         const PATIENCE: Duration = Duration::from_secs(10);
@@ -630,7 +632,9 @@ mod tests {
                 assert!(begin.elapsed() < PATIENCE, "nobody has woken it");
                 waited
             });
-            await_waiter(&leader);
+            while !flights.is_awaited(b"key") {
+                thread::yield_now();
+            }
             let _leader = act(leader);
             waiting.join().unwrap()
         })
