@@ -128,13 +128,8 @@ class Cache(_haypile.Cache, MutableMapping[Any, Any]):
             self.delete(key)
 
     def _write(self, key: Key, data: bytes, ttl: Ttl, lease: bytes | None) -> bool:
-        """Writes data if the cache takes it, and returns whether it did: as _offer, but under a lease if there is one."""
-        if lease is not None:
-            try:
-                return self.set_leased(key, data, lease, ttl)
-            except REFUSALS:
-                pass
-        return self._offer(key, data, ttl, ())
+        """Writes data if the cache takes it, under a lease if there is one; returns whether it did."""
+        return self._offer(key, data, ttl, lease=lease)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """As get_or_set, with the TTL of the cache's URL."""

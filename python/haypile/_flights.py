@@ -325,8 +325,9 @@ class Call:
             # Written by another version or without our signature.
             await self._operate(functools.partial(codec._delete_value, self.key, bytes(turn)))
         # Others go on writing what this program cannot load: it waits for them no longer.
+        lease = await self._operate(lambda: codec._cache._try_lease(self.key))
         data, value = await codec._dumped_in_loop(self.key, await self._call())
-        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl, self.groups), len(data))
+        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl, self.groups, lease), len(data))
         return value, True
 
     async def _turn(

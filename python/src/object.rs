@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use engine::SetOptions;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -68,9 +69,15 @@ fn get_or_compute<'py>(
         }
         objects.call_method1(py, intern!(py, "_delete_value"), (key, data))?;
     }
+    // As in a computation that the engine runs: what others write or delete in the meantime is newer.
+    let key_argument = key.extract::<KeyArgument>(py)?;
+    let options = match cache.get().try_lease(py, &key_argument)? {
+        Some(lease) => SetOptions::leased(lease),
+        None => SetOptions::set(),
+    };
     let value = call.make(py)?;
     let data = dump(py, &value)?;
-    cache.get().offer_in(py, &key.extract(py)?, &data, fresh.lifetime(), groups)?;
+    cache.get().offer_in(py, &key_argument, &data, options.with_ttl(fresh.lifetime().0), groups)?;
     Ok((value, true))
 }
 

@@ -1,5 +1,6 @@
 """A value that was computed before a removal of its key is not stored, in whatever process the removal was."""
 
+import asyncio
 import multiprocessing
 import os
 import tempfile
@@ -86,6 +87,51 @@ class Leases(unittest.TestCase):
                     elsewhere()
                     self.assertFalse(cache.set_leased("key", b"old", lease))
                     self.assertIsNone(cache.get("key"))
+
+    def test_a_value_that_is_offered_under_a_lease(self):
+        for url in ("memory:size=1MiB", self.file):
+            cache = haypile.open(url)
+            self.addCleanup(cache.close)
+            lease = cache._try_lease("key")
+            self.assertTrue(cache._offer("key", b"value", 60, lease=lease))
+            self.assertFalse(cache._offer("key", b"old", 60, lease=lease))
+            self.assertEqual(cache.get("key"), b"value")
+            lease = cache._try_lease("key")
+            cache.delete("key")
+            # A refused value is not offered again without its lease.
+            self.assertFalse(cache._write("key", b"old", 60, lease))
+            self.assertFalse(cache._write("key", bytes(2 << 20), 60, lease))
+            self.assertIsNone(cache.get("key"))
+
+    def test_a_computation_among_writers_of_what_cannot_be_loaded(self):
+        for url in ("memory:size=1MiB", self.file):
+            cache = haypile.open(url)
+            self.addCleanup(cache.close)
+            calls = []
+
+            def loads(data):
+                # Each time that somebody looks, another program has written it.
+                cache.set("key", b"foreign")
+                raise ValueError("foreign")
+
+            objects = haypile.Objects(cache, (bytes, loads))
+
+            def compute():
+                calls.append(1)
+                cache.delete("key")
+                return b"old"
+
+            async def compute_in_loop():
+                return compute()
+
+            for get in (
+                lambda: objects.get_or_compute("key", 60, compute),
+                lambda: asyncio.run(haypile.AsyncCache(objects).get_or_compute("key", 60, compute_in_loop)),
+            ):
+                cache.set("key", b"foreign")
+                self.assertEqual(get(), b"old")
+                self.assertIsNone(cache.get("key"))
+            self.assertEqual(len(calls), 2)
 
 
 if __name__ == "__main__":

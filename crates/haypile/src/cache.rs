@@ -53,19 +53,19 @@ impl Cache {
     /// Writes a value for a program that goes on without it, as [`get_or_compute`](Self::get_or_compute) does: if
     /// the store refuses the value, because it is too large, there is no room, or another process holds a lock, that is
     /// counted ([`Stats::refused_values`]) and no error. The old value is deleted then, if that is possible. Returns
-    /// whether the value was written.
+    /// whether the value was written. Conditions hold as in [`Store::write`].
     ///
     /// # Errors
     ///
-    /// All others of [`Store::set`].
+    /// All others of [`Store::write`].
     pub fn offer(
         &self,
         key: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
-        ttl: impl Into<Ttl>,
+        options: SetOptions,
     ) -> Result<bool> {
         let key = key.as_ref();
-        match self.write(key, value, SetOptions::set().with_ttl(ttl)) {
+        match self.write(key, value, options) {
             Ok(written) => Ok(written.is_stored()),
             Err(
                 error @ (Error::ValueTooLarge { .. }

@@ -128,13 +128,16 @@ fn a_value_that_is_computed_at_each_call_is_told_of() {
 #[test]
 fn a_value_that_is_offered_and_refused_is_counted_and_the_old_one_is_gone() {
     let cache = Cache::open("memory:size=1KiB").unwrap();
-    assert!(cache.offer("key", "value", None).unwrap());
-    assert!(!cache.offer("key", vec![1; 4_096], None).unwrap());
+    assert!(cache.offer("key", "value", SetOptions::set()).unwrap());
+    assert!(!cache.offer("key", vec![1; 4_096], SetOptions::set()).unwrap());
     assert_eq!(cache.get("key").unwrap(), None);
     assert_eq!(cache.stats().unwrap().refused_values, 1);
-    assert!(matches!(cache.offer("key", "value", Duration::ZERO), Err(Error::ZeroTtl)));
+    assert!(matches!(
+        cache.offer("key", "value", SetOptions::set().with_ttl(Duration::ZERO)),
+        Err(Error::ZeroTtl)
+    ));
     cache.close().unwrap();
-    assert!(matches!(cache.offer("key", "value", None), Err(Error::Closed { .. })));
+    assert!(matches!(cache.offer("key", "value", SetOptions::set()), Err(Error::Closed { .. })));
 }
 
 #[test]

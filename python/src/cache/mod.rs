@@ -249,6 +249,13 @@ impl Cache {
         Ok(PyBytes::new(py, &lease.to_bytes()))
     }
 
+    /// As lease, but returns None where the cache has no leases.
+    #[pyo3(name = "_try_lease")]
+    fn try_lease_bytes<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let lease = self.try_lease(py, &key)?;
+        Ok(lease.map(|lease| PyBytes::new(py, &lease.to_bytes())))
+    }
+
     /// Writes a value under a lease; returns whether it did. It does not if the key was deleted or written since the
     /// lease was granted, or one of `groups` was invalidated, or may have been.
     #[pyo3(
@@ -472,8 +479,9 @@ impl Cache {
         Ok(Pending::new(opened, pending))
     }
 
-    /// Writes a value, if the cache takes it; returns whether it did. A refusal is counted, and the old value deleted.
-    #[pyo3(name = "_offer")]
+    /// Writes a value, under a lease if there is one, if the cache takes it; returns whether it did. A refusal is counted,
+    /// and the old value deleted; what a revoked lease finds stays.
+    #[pyo3(name = "_offer", signature = (key, value, ttl, groups=Groups::default(), lease=None))]
     fn offer(
         &self,
         py: Python<'_>,
@@ -481,8 +489,10 @@ impl Cache {
         value: Value,
         ttl: Lifetime,
         groups: Groups,
+        lease: Option<LeaseArgument>,
     ) -> PyResult<bool> {
-        self.offer_in(py, &key, &value, ttl, &groups)
+        let options = lease.map_or_else(SetOptions::set, |lease| SetOptions::leased(lease.0));
+        self.offer_in(py, &key, &value, options.with_ttl(ttl.0), &groups)
     }
 
     /// Deletes every entry.

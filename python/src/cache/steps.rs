@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use engine::{Hit, OwnedPinned, SetOptions};
+use engine::{Hit, Lease, OwnedPinned, SetOptions};
 use pyo3::exceptions::{PyKeyError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -85,18 +85,27 @@ impl Cache {
         self.operate(py, bytes, |_| Ok(write()?.is_stored()))
     }
 
-    /// Writes a value in groups, if the cache takes it; returns whether it did.
+    /// Grants a lease of a key; `None` where the cache has none.
+    pub(crate) fn try_lease(&self, py: Python<'_>, key: &KeyArgument) -> PyResult<Option<Lease>> {
+        self.operate(py, 0, |cache| match cache.lease(key) {
+            Ok(lease) => Ok(Some(lease)),
+            Err(engine::Error::Unsupported { .. }) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Writes a value in groups, if the cache takes it and the options allow it; returns whether it did.
     pub(crate) fn offer_in(
         &self,
         py: Python<'_>,
         key: &KeyArgument,
         value: &Value,
-        ttl: Lifetime,
+        options: SetOptions,
         groups: &Groups,
     ) -> PyResult<bool> {
         let bytes = value.as_ref().len();
         let opened = self.opened()?;
-        self.operate(py, bytes, |_| opened.in_groups(groups)?.offer(key, value, ttl.0))
+        self.operate(py, bytes, |_| opened.in_groups(groups)?.offer(key, value, options))
     }
 
     pub(super) fn count(
