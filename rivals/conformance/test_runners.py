@@ -649,6 +649,55 @@ class Tortures(Installed):
         other = self.start("computer", key=7, first=6)
         self.assertEqual(other.lines_until("computing")[-1], "computing")
 
+    def told(self, client, order, *also):
+        """What a client answers to an order, without the time; `also` is what it asks for in between."""
+        client.tell(order)
+        for line in also:
+            self.assertEqual(client.line(), "computing", order)
+            client.tell(line)
+        word, *numbers = client.line().split()
+        return " ".join([word, *numbers[:-1]])
+
+    def test_a_client_does_what_it_is_told(self):
+        client = self.start("client")
+        first = client.line()
+        if not self.runner.can_delete:
+            self.assertEqual(first, "unsupported")
+            return
+        self.assertEqual(first, "ready")
+        for answer, order, *also in [
+                ("miss", "get 3"), ("stored", "fill 3", "go 7"), ("hit 7", "get 3"), ("hit 7", "fill 3"),
+                ("done", "delete 3"), ("done", "delete 3"), ("miss", "get 3"), ("stored", "fill 3", "go 9")]:
+            self.assertEqual(self.told(client, order, *also), answer, order)
+        other = self.start("client")
+        self.assertEqual(other.line(), "ready")
+        self.assertEqual(self.told(other, "get 3"), "hit 9")
+        # Key 3 is not in the group 0; it is in that of all, which few have.
+        for group, hits in ((0, ["hit 9"]), (3, ["miss"]), (6, ["miss"])):
+            self.told(other, "fill 3", *([] if self.told(other, "get 3") == "hit 9" else ["go 9"]))
+            done = self.told(client, f"invalidate {group}")
+            self.assertIn(self.told(other, "get 3"), hits if done == "done" else ["hit 9"], group)
+        self.told(other, "fill 3", *([] if self.told(other, "get 3") == "hit 9" else ["go 9"]))
+        if self.told(client, "clear") == "done":
+            self.assertEqual(self.told(other, "get 3"), "miss")
+        if self.runner.can_compute:
+            self.told(client, "delete 4")
+            self.assertEqual(self.told(client, "compute 4", "go 11"), "value 11")
+            self.assertEqual(self.told(other, "compute 4"), "value 11")
+        self.assertEqual((client.end(), other.end()), ([], []))
+
+    def test_a_client_leaves_no_value_when_nobody_is_there(self):
+        if not self.runner.can_delete:
+            self.skipTest("it cannot remove")
+        client = self.start("client")
+        self.assertEqual(client.line(), "ready")
+        client.tell("fill 5")
+        self.assertEqual(client.line(), "computing")
+        self.assertRaises(AssertionError, client.end)
+        other = self.start("client")
+        self.assertEqual(other.line(), "ready")
+        self.assertEqual(self.told(other, "get 5"), "miss")
+
     def test_orders_that_are_none_are_errors(self):
         for role, subject, numbers in [("cook", self.runner.name, {}),
                                        ("writer", "other", {}),

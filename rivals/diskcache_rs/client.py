@@ -65,7 +65,7 @@ class Target:
         self.get = lambda name: cache.get(name.decode())
         self.set = lambda name, value: cache.set(name.decode(), value)
         self.delete = lambda name: cache.delete(name.decode())
-        self.close = cache.close
+        self.clear, self.close = cache.clear, cache.close
 
 
 SUBJECT = Subject(NAME, diskcache_rs.__version__, "diskcache_rs: SQLite, and files for values of 32 KiB and above",

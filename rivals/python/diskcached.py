@@ -57,6 +57,8 @@ class SqliteTarget:
     def __init__(self, package, directory, room):
         cache = package.Cache(directory, **sqlite_settings(package, room))
         self.get, self.set, self.delete, self.close = cache.get, cache.set, cache.delete, cache.close
+        self.set_in_group = lambda name, value, group: cache.set(name, value, tag=group)
+        self.invalidate, self.clear = cache.evict, cache.clear
         # After its 60 seconds without the lock of SQLite; the transaction has not begun.
         self.busy = package.Timeout
 

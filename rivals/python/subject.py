@@ -54,7 +54,8 @@ class Subject:
     often these are done."""
     target: Callable | None = None
     """Makes what a torture needs of the cache from a `Room` without keys: `get` (`None` is a miss),
-    `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing."""
+    `set`, `delete`, `close`, and `busy`, the error of an operation that changed nothing; and where the cache has them,
+    `set_in_group`, `invalidate` of a group, `clear`, and `compute`, which stores what a function returns."""
 
     @property
     def usage(self):

@@ -1,4 +1,4 @@
-"""The processes of a torture (docs/torture.md): they write or read, and say each thing that they do.
+"""The processes of a torture (docs/torture.md): they write, read or do as they are told, and say each thing that they do.
 
     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 """
@@ -12,7 +12,10 @@ from job import JobError
 from subject import Room
 from value import Draw, Values, WrongValue, key_bytes
 
-ROLES = ("writer", "reader", "computer")
+ROLES = ("writer", "reader", "computer", "client")
+
+# The groups of the keys, and that of all.
+GROUPS = 6
 
 
 def run(subject, arguments):
@@ -32,6 +35,8 @@ def run(subject, arguments):
         Writer(orders, target).run()
     elif orders.role == "reader":
         read(orders, target)
+    elif orders.role == "client":
+        Client(orders, target).run()
     else:
         # None of these caches has a call that computes for all processes.
         say("ready\nasking\nunsupported\nend\n")
@@ -137,6 +142,96 @@ class Writer:
         if isinstance(error, self._target.busy):
             return f"busy {taken}\n"
         return f"failed {taken} {one_line(error)}\n"
+
+
+class Unsupported(Exception):
+    """The cache has no such operation."""
+
+
+class Client:
+    """Does the orders of standard input."""
+
+    def __init__(self, orders, target):
+        self._target, self._values = target, orders.values
+        self._operations = {"get": self._get, "compute": self._compute, "fill": self._fill, "delete": self._delete,
+                            "invalidate": self._invalidate, "clear": self._clear}
+
+    def run(self):
+        """Answers each order by a line."""
+        say("ready\n")
+        for order in iter(sys.stdin.readline, ""):
+            word, _, number = order.rstrip("\n").partition(" ")
+            if word not in self._operations or not (number or "0").isdecimal():
+                raise JobError(f"{order!r} is no order")
+            begun = time.perf_counter_ns()
+            try:
+                answer, *found = self._operations[word](int(number or 0))
+                taken = time.perf_counter_ns() - begun
+                said = " ".join([answer, *(str(self._values.read(int(number), value)) for value in found), str(taken)])
+            except WrongValue as wrong:
+                said = f"wrong {number} {wrong}"
+            except Unsupported:
+                said = "unsupported"
+            except self._target.busy:
+                said = f"busy {time.perf_counter_ns() - begun}"
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                said = f"failed {time.perf_counter_ns() - begun} {one_line(error)}"
+            say(f"{said}\n")
+        say("end\n")
+
+    def _get(self, key):
+        value = self._target.get(key_bytes(key))
+        return ("miss",) if value is None else ("hit", value)
+
+    def _compute(self, key):
+        return "value", self._operation("compute")(key_bytes(key), lambda: self._asked(key))
+
+    def _fill(self, key):
+        name = key_bytes(key)
+        value = self._target.get(name)
+        if value is not None:
+            return "hit", value
+        value = self._asked(key)
+        if hasattr(self._target, "set_in_group"):
+            self._target.set_in_group(name, value, group(key % GROUPS))
+        else:
+            self._target.set(name, value)
+        return ("stored",)
+
+    def _delete(self, key):
+        self._target.delete(key_bytes(key))
+        return ("done",)
+
+    def _invalidate(self, number):
+        if number == GROUPS:
+            # Each entry of these caches is in one group at most.
+            raise Unsupported
+        self._operation("invalidate")(group(number))
+        return ("done",)
+
+    def _clear(self, _number):
+        self._operation("clear")()
+        return ("done",)
+
+    def _operation(self, name):
+        operation = getattr(self._target, name, None)
+        if operation is None:
+            raise Unsupported
+        return operation
+
+    def _asked(self, key):
+        """The value of a key by the database, which is whoever gives the orders."""
+        say("computing\n")
+        word, _, number = sys.stdin.readline().rstrip("\n").partition(" ")
+        if word != "go":
+            # Nobody is there any more: a value must not come of it.
+            os._exit(0)
+        return self._values.make(key, int(number))
+
+
+def group(number):
+    """The name of a group."""
+    return f"torture-group:{number}"
 
 
 def read(orders, target):

@@ -227,8 +227,8 @@ Orders::Orders(const std::vector<std::string> &arguments)
     path = arguments[1];
     seed = number_of(arguments[2]);
     subject = arguments[3];
-    if (role != "writer" && role != "reader" && role != "computer")
-        throw JobError("unknown role '" + role + "' (known: writer, reader, computer)");
+    if (role != "writer" && role != "reader" && role != "computer" && role != "client")
+        throw JobError("unknown role '" + role + "' (known: writer, reader, computer, client)");
     for (size_t at = 4; at < arguments.size(); ++at) {
         const size_t equals = arguments[at].find('=');
         if (equals == std::string::npos)
@@ -256,6 +256,9 @@ void torture(const Orders &orders, uint64_t room, const std::string &policy)
         Writer(orders, cache).run();
     else if (orders.role == "reader")
         Reader(orders, cache).run();
+    else if (orders.role == "client")
+        // It has no call that removes an entry.
+        say("unsupported\n");
     else
         say("ready\nasking\nunsupported\nend\n");
 }

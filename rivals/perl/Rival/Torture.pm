@@ -1,12 +1,12 @@
 package Rival::Torture;
 
-# The processes of a torture (docs/torture.md): they write, read or compute, and report each operation.
+# The processes of a torture (docs/torture.md): they write, read, compute or do as they are told, and report each operation.
 #
 #     PROGRAM run-torture ROLE PATH SEED SUBJECT NAME=NUMBER...
 #
 # `torture` of a subject makes its client of a hash with `capacity_bytes`, `largest_bytes` (of a key and
 # its value) and `options`. That has `cache`, and the functions `get`, `set` (whether it was stored) and
-# `delete` to call on it; the method `why_not_set`; and possibly `compute`, as in Rival::Subject, during
+# `delete` to call on it; the methods `why_not_set` and `clear`; and possibly `compute`, as in Rival::Subject, during
 # which no other process computes.
 
 use strict;
@@ -15,7 +15,8 @@ use warnings;
 use Rival::Value;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-my %ROLES = (writer => \&write_keys, reader => \&read_keys, computer => \&compute);
+my %ROLES = (
+    writer => \&write_keys, reader => \&read_keys, computer => \&compute, client => \&do_orders);
 
 # Executes the role until standard input ends. `open` makes the client.
 sub run {
@@ -31,7 +32,7 @@ sub run {
 
 sub orders {
     my ($role, $seed, @numbers) = @_;
-    die "unknown role '$role' (known: writer, reader, computer)\n" if !$ROLES{$role};
+    die "unknown role '$role' (known: writer, reader, computer, client)\n" if !$ROLES{$role};
     my %orders = map { $_ => 0 }
         qw(capacity keys writers number common longest first audit delete fetch key);
     for my $number (@numbers) {
@@ -180,6 +181,64 @@ sub compute {
         : defined $found ? "value $found $time"
         : "failed $time ${\one_line($@ || 'there is no value')}";
     say_lines("$said\nend\n");
+    return;
+}
+
+# Does the orders of standard input, one after the other.
+sub do_orders {
+    my ($client, $orders) = @_;
+    my ($cache, $get, $set, $delete) = @{$client}{qw(cache get set delete)};
+    my $values = $orders->{values};
+    my $ask = sub {
+        my ($key) = @_;
+        say_lines("computing\n");
+        # Nobody is there any more: a value must not come of it.
+        exit 0 if (readline(STDIN) // '') !~ /\Ago ([0-9]+)$/;
+        return $values->make($key, $1 + 0);
+    };
+    my $found = sub {
+        my ($word, $key, $value) = @_;
+        my ($sequence, $wrong) = $values->judge($key, $value);
+        return defined $wrong ? "wrong $key $wrong" : "$word $sequence";
+    };
+    my %operations = (
+        get => sub {
+            my ($key, $name) = @_;
+            my $value = $cache->$get($name);
+            return defined $value ? $found->('hit', $key, $value) : 'miss';
+        },
+        fill => sub {
+            my ($key, $name) = @_;
+            my $value = $cache->$get($name);
+            return $found->('hit', $key, $value) if defined $value;
+            $value = $ask->($key);
+            $cache->$set($name, $value) or die $client->why_not_set($name, $value) . "\n";
+            return 'stored';
+        },
+        delete => sub { my ($key, $name) = @_; $cache->$delete($name); return 'done' },
+        clear => sub { $client->clear; return 'done' },
+    );
+    $operations{compute} = sub {
+        my ($key, $name) = @_;
+        my ($value) = $client->compute($name, sub { return $ask->($key) });
+        return $found->('value', $key, $value);
+    } if $client->can('compute');
+    say_lines("ready\n");
+    while (defined(my $order = readline STDIN)) {
+        my ($word, $number) = $order =~ /\A(get|compute|fill|delete|invalidate|clear)(?: ([0-9]+))?$/
+            or die "'$order' is no order\n";
+        my $operation = $operations{$word};
+        if (!$operation) {
+            say_lines("unsupported\n");
+            next;
+        }
+        my $begun = now();
+        my $said = eval { $operation->(($number // 0) + 0, Rival::Value::key($number // 0)) };
+        my $time = now() - $begun;
+        $said = defined $said ? $said =~ /\Awrong / ? $said : "$said $time" : "failed $time ${\one_line($@)}";
+        say_lines("$said\n");
+    }
+    say_lines("end\n");
     return;
 }
 

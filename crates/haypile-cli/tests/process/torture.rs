@@ -36,15 +36,24 @@ fn rows(arguments: &[&str], status: i32) -> Vec<Value> {
 fn the_shared_file_stands_it() {
     let rows = rows(&[], 0);
     let cases: Vec<_> = rows.iter().map(|row| row["case"].as_str().unwrap()).collect();
-    assert_eq!(cases, ["keep", "keep", "evict", "evict", "stop", "all", "compute"]);
+    let due =
+        ["keep", "keep", "evict", "evict", "stop", "all", "compute", "invalidate", "invalidate"];
+    assert_eq!(cases, due);
     let kills: Vec<_> = rows.iter().map(|row| row["counts"]["kills"].as_u64().unwrap()).collect();
-    assert_eq!(kills, [0, 8, 0, 8, 0, 12, 3]);
+    assert_eq!(kills, [0, 8, 0, 8, 0, 12, 3, 0, 8]);
     for row in &rows {
         assert_eq!(row["error"], Value::Null, "{row}");
         assert_eq!((&row["counts"]["lost"], &row["counts"]["wrong"]), (&0.into(), &0.into()));
         assert!(row["operations"].as_u64().unwrap() > 0, "{row}");
     }
     assert_eq!(rows[6]["counts"]["taken_over"], 3);
+    for row in &rows[7..] {
+        let count = |name: &str| row["counts"][name].as_u64().unwrap();
+        assert_eq!((count("stale"), count("unsupported")), (0, 0), "{row}");
+        for done in ["computed", "deleted", "invalidated", "cleared", "compared"] {
+            assert!(count(done) > 0, "{done}: {row}");
+        }
+    }
 }
 
 #[test]
@@ -59,12 +68,17 @@ const MOST_RUNS: u32 = 20;
 /// Runs a cache with a mistake until `count` is above 0.
 #[track_caller]
 fn found(subject: &str, case: &str, count: &str) {
+    found_with(subject, &[], case, count);
+}
+
+#[track_caller]
+fn found_with(subject: &str, options: &[&str], case: &str, count: &str) {
     // Which operations a kill cuts, and which keys are read after, is left to chance.
     for seed in 1..=MOST_RUNS {
         let place = TempDir::new().unwrap();
         let seed = seed.to_string();
         let arguments = [subject, "--case", case, "--timeout", "2", "--seed", &seed, "--json"];
-        let output = torture(&place, &arguments);
+        let output = torture(&place, &[&arguments[..], options].concat());
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let rows = json["samples"].as_array().expect("rows");
         let counted: u64 = rows.iter().map(|row| row["counts"][count].as_u64().unwrap()).sum();
@@ -75,6 +89,33 @@ fn found(subject: &str, case: &str, count: &str) {
         }
     }
     panic!("{count} of {subject} on {case} is never found");
+}
+
+#[test]
+fn stale_values_are_found() {
+    // Whoever looks beside it undoes deletions.
+    found("files", "invalidate", "stale");
+    // So does who reads a file without leases.
+    found_with("file", &["--no-leases"], "invalidate", "stale");
+}
+
+#[test]
+fn a_deletion_that_is_not_done_leaves_stale_values() {
+    found("files:keeps", "invalidate", "stale");
+}
+
+#[test]
+fn values_that_nobody_removes_and_that_are_gone_are_found() {
+    found("files:loses", "invalidate", "lost");
+}
+
+#[test]
+fn servers_are_clients_of_one_case() {
+    let directory = TempDir::new().unwrap();
+    let output = torture(&directory, &["redis", "memcached", "--case", "keep", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["samples"].as_array().unwrap().len(), 0);
+    assert_eq!(json["unsupported"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -141,7 +182,7 @@ fn a_program_that_is_no_runner_is_an_error_of_each_row() {
     fs::write(&rival, script).unwrap();
     fs::set_permissions(&rival, fs::Permissions::from_mode(0o755)).unwrap();
     let rows = rows(&["odd", "--rivals", &rival], NEGATIVE);
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 9);
     for row in &rows {
         assert!(row["error"].as_str().unwrap().contains("nonsense"), "{row}");
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub use error::{Cause, SubjectError};
 pub use spec::{SubjectSpec, split_list};
-pub use store::{StoreSubject, complete};
+pub use store::{Servers, StoreSubject, complete};
 pub use table::{Check, Kind, Open, Subjects, UNCHECKED, is_of_engine};
 
 use crate::job::JobOrigin;

@@ -10,9 +10,10 @@ use super::controls::Controls;
 use super::plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan};
 use super::stage::Stage;
 use super::tally::Tally;
-use super::{kill_all, kills, stops, takeover};
+use super::{invalidate, kill_all, kills, role, stops, takeover};
 use crate::measure::{KeepSample, MeasureError, Watcher};
 use crate::result::{Parameters, Run, Sample, SubjectId};
+use crate::subject::{Room, Servers, SubjectError};
 
 /// Tortures all contestants by all cases, and keeps each sample of `run` as soon as it is finished.
 /// What is wrong is the error of a sample, and its counts say how much.
@@ -51,6 +52,9 @@ pub fn torture(
                 sample.hits = tally.hits;
                 sample.misses = tally.reads.saturating_sub(tally.hits);
                 sample.counts = tally.counts();
+                if case == TortureCase::Invalidate {
+                    sample.counts.extend(tally.removals());
+                }
                 sample.error = tally.verdict();
                 let ratio = tally.hit_ratio();
                 if is_control {
@@ -83,15 +87,34 @@ fn one(
     let (capacity, writers) = (options.capacity_bytes, options.writers);
     let stage = match case {
         TortureCase::Evict | TortureCase::Stop => Stage::evict(capacity, writers),
+        TortureCase::Invalidate => Stage::invalidate(capacity, writers),
         TortureCase::Keep | TortureCase::All | TortureCase::Compute => {
             Stage::keep(capacity, writers)
         }
+    };
+    // Clients join it.
+    let _servers = match (case, role::SERVERS.contains(&contestant.subject.name())) {
+        (_, false) => None,
+        (TortureCase::Invalidate, true) => {
+            let room = Room::new(capacity, capacity / stage.lengths.mean_bytes());
+            let servers = Servers::start(&contestant.subject, &room, place.path());
+            let program = contestant.subject.to_string();
+            let refused =
+                |error: SubjectError| MeasureError::Refused { program, why: error.to_string() };
+            Some(servers.map_err(refused)?)
+        }
+        (_, true) => return Ok(None),
     };
     let context = TestContext::new(options, contestant, watcher, stage, place.path().to_owned());
     match case {
         TortureCase::Keep | TortureCase::Evict => kills::run(&context, is_control),
         TortureCase::Stop => stops::run(&context),
         TortureCase::All => kill_all::run(&context),
+        TortureCase::Invalidate => {
+            if invalidate::run(&context, is_control).is_err() {
+                return Ok(None);
+            }
+        }
         TortureCase::Compute => {
             if takeover::run(&context).is_err() {
                 return Ok(None);
@@ -115,8 +138,9 @@ fn blank(
     is_control: bool,
 ) -> Sample {
     let harm = match case {
-        TortureCase::Keep | TortureCase::Evict if is_control => ("kills", 0),
-        TortureCase::Keep | TortureCase::Evict => ("kills", options.kills),
+        TortureCase::Keep | TortureCase::Evict | TortureCase::Invalidate => {
+            ("kills", if is_control { 0 } else { options.kills })
+        }
         TortureCase::Stop => ("stops", options.stops),
         TortureCase::All => ("massacres", options.kill_all_rounds),
         TortureCase::Compute => ("takeovers", options.takeovers),
@@ -127,10 +151,13 @@ fn blank(
         ("writers", options.writers),
         ("readers", options.readers),
     ];
+    if case == TortureCase::Invalidate && !options.leases {
+        parameters.push(("leases", 0));
+    }
     if options.boots > 0 {
         parameters.push(("boots", options.boots));
     }
-    if matches!(case, TortureCase::Keep | TortureCase::All) {
+    if matches!(case, TortureCase::Keep | TortureCase::All | TortureCase::Invalidate) {
         // Rows without it are of a time when no value was longer than a segment.
         let stage = Stage::keep(options.capacity_bytes, options.writers);
         parameters.push(("longest_bytes", stage.lengths.longest_bytes));

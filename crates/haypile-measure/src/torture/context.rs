@@ -74,6 +74,7 @@ impl<'a> TestContext<'a> {
             ("longest", lengths.longest_bytes),
             ("delete", delete),
             ("fetch", fetch),
+            ("leases", u64::from(self.options.leases)),
         ];
         let mut command = self.contestant.runner.command("run-torture");
         let started = self.started.fetch_add(1, Ordering::Relaxed);

@@ -8,13 +8,15 @@
 //! ```text
 //! case ──> slot (one writer after the other) ──(process)──> role ──> target, a cache
 //!   │        └─> ledger (what was acknowledged, what was found)
-//!   └────> reader, opener ────────────────────(process)──> role
+//!   ├────> reader, opener ────────────────────(process)──> role
+//!   └────> invalidate (drivers, and what is true) ──(process)──> role
 //! ```
 
 mod case;
 mod context;
 mod controls;
 mod draw;
+mod invalidate;
 mod kill_all;
 mod kills;
 mod ledger;

@@ -39,11 +39,14 @@ pub enum TortureCase {
     All,
     /// A process is killed that computes for others.
     Compute,
+    /// Entries are removed while others compute them, and both are killed.
+    Invalidate,
 }
 
 impl TortureCase {
     /// All cases, in their order.
-    pub const ALL: [Self; 5] = [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute];
+    pub const ALL: [Self; 6] =
+        [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute, Self::Invalidate];
 
     /// As it is written.
     pub fn name(self) -> &'static str {
@@ -53,6 +56,7 @@ impl TortureCase {
             Self::Stop => "stop",
             Self::All => "all",
             Self::Compute => "compute",
+            Self::Invalidate => "invalidate",
         }
     }
 }
@@ -69,7 +73,8 @@ impl FromStr for TortureCase {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|case| case.name() == text);
         found.ok_or_else(|| {
-            format!("unknown case '{text}' (known: keep, evict, stop, all, compute)")
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("unknown case '{text}' (known: {known})")
         })
     }
 }
@@ -87,7 +92,7 @@ pub struct TorturePlan {
     pub writers: u64,
     /// The number of readers.
     pub readers: u64,
-    /// Kills in each of the two phases.
+    /// Kills in each of the cases keep, evict and invalidate.
     pub kills: u64,
     /// The longest run of a writer that is killed.
     pub longest_run: Duration,
@@ -105,6 +110,8 @@ pub struct TorturePlan {
     /// In how many containers processes are, in turn, each with a boot id of its own; 0: all see that
     /// of the system. Runners are told by the variable `HAYPILE_BOOT_ID`.
     pub boots: u64,
+    /// Whether clients of the case `invalidate` protect what they compute by what the cache has for that.
+    pub leases: bool,
     /// The longest time that a process may be silent.
     pub timeout: Duration,
     /// Where caches are.
@@ -116,7 +123,7 @@ impl TorturePlan {
     pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
             TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
-            TortureCase::Keep | TortureCase::Evict => 1,
+            TortureCase::Keep | TortureCase::Evict | TortureCase::Invalidate => 1,
             TortureCase::Stop | TortureCase::All | TortureCase::Compute => 0,
         }
     }
@@ -124,7 +131,9 @@ impl TorturePlan {
     /// The number of steps for each cache, of which [`Watcher::advance`](crate::measure::Watcher::advance) tells.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
-            TortureCase::Keep | TortureCase::Evict => (1 + self.controls(*case)) * self.kills,
+            TortureCase::Keep | TortureCase::Evict | TortureCase::Invalidate => {
+                (1 + self.controls(*case)) * self.kills
+            }
             TortureCase::Stop => self.stops,
             TortureCase::All => self.kill_all_rounds,
             TortureCase::Compute => self.takeovers,

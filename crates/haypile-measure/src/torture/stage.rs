@@ -20,6 +20,9 @@ pub(super) struct Stage {
 /// The most that common values have.
 const COMMON_BYTES: u64 = 8 << 10;
 
+/// The number of keys that are removed again and again.
+const INVALIDATED_KEYS: u64 = 48;
+
 /// The number of its keys that a writer reads where they are too many.
 const AUDIT: u64 = 500;
 
@@ -32,6 +35,18 @@ impl Stage {
         let lengths = Lengths { common_bytes, longest_bytes };
         let own = (capacity_bytes / 4 / lengths.mean_bytes() / writers).max(1);
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
+    }
+
+    /// Few keys, so that whoever computes one meets others that remove it. Some values are as long as above, so that kills
+    /// hit within their writes.
+    pub(super) fn invalidate(capacity_bytes: u64, writers: u64) -> Self {
+        Self {
+            keys: INVALIDATED_KEYS,
+            delete: 0,
+            fetch: 0,
+            audit: 0,
+            ..Self::keep(capacity_bytes, writers)
+        }
     }
 
     /// Full, with four times as much as fits, and values that are longer than a segment of ours.

@@ -32,6 +32,18 @@ pub(super) struct Tally {
     pub(super) longest_write_ns: u64,
     pub(super) longest_read_ns: u64,
     pub(super) longest_open_ns: u64,
+    /// Reads of what had been removed before, of the case `invalidate`.
+    pub(super) stale: u64,
+    /// Values that were not stored, because their key was removed in the meantime, or may have been.
+    pub(super) refused: u64,
+    /// Values that clients computed or read from the database.
+    pub(super) computed: u64,
+    /// Removals that were acknowledged, of keys, groups and everything.
+    pub(super) deleted: u64,
+    pub(super) invalidated: u64,
+    pub(super) cleared: u64,
+    /// Orders that the cache has no operation for.
+    pub(super) unsupported: u64,
     /// Computations that others took over from a process that was killed.
     pub(super) taken_over: u64,
     pub(super) longest_takeover_ns: u64,
@@ -82,6 +94,13 @@ impl Tally {
             (&mut self.reads, other.reads),
             (&mut self.hits, other.hits),
             (&mut self.long, other.long),
+            (&mut self.stale, other.stale),
+            (&mut self.refused, other.refused),
+            (&mut self.computed, other.computed),
+            (&mut self.deleted, other.deleted),
+            (&mut self.invalidated, other.invalidated),
+            (&mut self.cleared, other.cleared),
+            (&mut self.unsupported, other.unsupported),
             (&mut self.taken_over, other.taken_over),
         ] {
             *own += others;
@@ -103,6 +122,7 @@ impl Tally {
     /// The findings, in words; `None` if there are none. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
+            (self.stale, "stale values"),
             (self.wrong, "wrong values"),
             (self.lost, "acknowledged values lost"),
             (self.failed, "operations failed"),
@@ -118,6 +138,20 @@ impl Tally {
             return None;
         }
         Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
+    }
+
+    /// What a row of the case `invalidate` has besides.
+    pub(super) fn removals(&self) -> BTreeMap<String, u64> {
+        let counts = [
+            ("stale", self.stale),
+            ("refused", self.refused),
+            ("computed", self.computed),
+            ("deleted", self.deleted),
+            ("invalidated", self.invalidated),
+            ("cleared", self.cleared),
+            ("unsupported", self.unsupported),
+        ];
+        named(counts)
     }
 
     /// As a row has them.
@@ -141,6 +175,10 @@ impl Tally {
             ("taken_over", self.taken_over),
             ("longest_takeover_ns", self.longest_takeover_ns),
         ];
-        counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+        named(counts)
     }
+}
+
+fn named(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }

@@ -34,7 +34,7 @@ pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contes
             }
         }
         bail!(
-            "unknown subject '{}' (known: file); --rivals PROGRAM adds those of a runner",
+            "unknown subject '{}' (known: file, memcached, redis); --rivals PROGRAM adds those of a runner",
             subject.name()
         )
     };

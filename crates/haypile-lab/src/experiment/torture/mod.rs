@@ -128,6 +128,7 @@ fn plan(options: &TortureOptions) -> anyhow::Result<torture::TorturePlan> {
         takeovers: pick(50, 3),
         tolerance: (!quick).then_some(0.01),
         boots: options.boots,
+        leases: !options.no_leases,
         timeout: options.run.timeout,
         directory,
     })

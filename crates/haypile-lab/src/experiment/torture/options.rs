@@ -13,7 +13,9 @@ use crate::experiment::value::{count, seconds, size};
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
-#[command(about = "Kill and stop processes that share a cache, and find lost and wrong entries")]
+#[command(
+    about = "Kill and stop processes that share a cache, and find lost, wrong and stale entries"
+)]
 #[command(after_help = "\
 Processes share a cache. Writers report each operation on a pipe, before and after it, so that the
 command knows which entries have to exist; values describe themselves, so that it notices torn ones.
@@ -24,9 +26,12 @@ Other processes read, and others open and close the cache.
   stop     a writer is stopped (SIGSTOP) repeatedly: the others continue, though they may meet Busy
   all      all processes are killed at once; new processes find every acknowledged write
   compute  a process that computes a value for others is killed: one of the others computes it
-keep and evict have controls: the same runs without kills. Hit ratios may be 1 point below theirs.
+  invalidate  clients delete keys, invalidate groups and clear the cache while others compute and read
+           what depends on them, and are killed and stopped at it: nobody may read a value that was
+           computed before a removal that had been acknowledged (a stale value)
+keep, evict and invalidate have controls: the same runs without kills. Hit ratios may be 1 point below theirs.
 
-Exit status: 0 nothing is lost or wrong; 1 something is; 2 wrong arguments; 130
+Exit status: 0 nothing is stale, lost or wrong; 1 something is; 2 wrong arguments; 130
 interrupted by Ctrl-C (128 + the number of the signal).
 
 Examples:
@@ -41,20 +46,20 @@ Examples:
 )))]
 #[command(mut_arg("timeout", |arg| arg.default_value("30")))]
 pub struct TortureOptions {
-    /// Caches: file, or file: with options other than path and size, or those of --rivals [default:
-    /// file]
+    /// Caches: file, or file: with options other than path and size; memcached or redis, for
+    /// invalidate; or those of --rivals [default: file]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<SubjectSpec>,
-    /// Number of kills in each of keep and evict [default: 1000; 40 with --quick]
+    /// Number of kills in each of keep, evict and invalidate [default: 1000; 40 with --quick]
     #[arg(long, value_name = "N", value_parser = count)]
     pub kills: Option<u64>,
     /// Size of the caches [default: 32MiB; 4MiB with --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<ByteSize>,
-    /// Cases, separated by commas [default: keep,evict,stop,all,compute]
+    /// Cases, separated by commas [default: keep,evict,stop,all,compute,invalidate]
     #[arg(long, value_name = "CASES", value_delimiter = ',')]
     pub case: Vec<TortureCase>,
-    /// Number of concurrent writers; all but one of them are killed
+    /// Number of concurrent writers, or clients of invalidate; all but one of them are killed
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(2..=64))]
     pub writers: u64,
     /// Number of concurrent readers
@@ -67,6 +72,10 @@ pub struct TortureOptions {
     /// --features test-hooks
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
     pub boots: u64,
+    /// Let the clients of invalidate look beside the cache and write what they read from the database without a lease, as
+    /// most programs do
+    #[arg(long)]
+    pub no_leases: bool,
     /// Runners of further caches
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,

@@ -19,6 +19,7 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
         "Kills",
         "Acknowledged",
         "Compared",
+        "Stale",
         "Lost",
         "Wrong",
         "Failed",
@@ -45,10 +46,36 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
             ));
         }
     }
+    for sample in samples.iter().filter(|sample| is_invalidate(sample)) {
+        printout.text(removals(sample));
+    }
     for (subject, case) in unsupported {
         printout.text(format!("{subject} cannot do {case}\n"));
     }
     printout
+}
+
+fn is_invalidate(sample: &Sample) -> bool {
+    sample.case == TortureCase::Invalidate.name()
+}
+
+/// Returns what was removed, and what became of what others computed in the meantime.
+fn removals(sample: &Sample) -> String {
+    let count = |name: &str| grouped(sample.counts.get(name).copied().unwrap_or(0));
+    let lacking = match sample.counts.get("unsupported") {
+        None | Some(0) => String::new(),
+        Some(lacking) => format!("; {} orders that it has no operation for", grouped(*lacking)),
+    };
+    format!(
+        "{} on {}: {} deletions, {} invalidated groups and {} clears; {} values computed, of which {} were refused{lacking}\n",
+        sample.subject.name,
+        name(sample),
+        count("deleted"),
+        count("invalidated"),
+        count("cleared"),
+        count("computed"),
+        count("refused"),
+    )
 }
 
 /// Returns the name of the case, and whether it is a control.
@@ -73,6 +100,7 @@ fn row(sample: &Sample) -> Vec<String> {
         whole("kills"),
         whole("acknowledged"),
         whole("compared"),
+        if is_invalidate(sample) { whole("stale") } else { NOTHING.to_owned() },
         whole("lost"),
         whole("wrong"),
         whole("failed"),

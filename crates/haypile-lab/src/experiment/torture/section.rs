@@ -1,4 +1,4 @@
-//! `torture`: what was lost, wrong and slow.
+//! `torture`: what was stale, lost, wrong and slow.
 
 use haypile_measure::figure::count as count_of;
 use haypile_number::{Quantity, grouped};
@@ -9,7 +9,7 @@ use crate::report::section::Body;
 use crate::report::table::{NOTHING, Table};
 
 /// Counts that mean an error where they are above 0, by name.
-const WRONG: [&str; 5] = ["lost", "wrong", "failed", "crashed", "hung"];
+const WRONG: [&str; 6] = ["stale", "lost", "wrong", "failed", "crashed", "hung"];
 
 /// Counts of the slowest operations, by name.
 const LONGEST: [(&str, &str); 4] = [
@@ -27,9 +27,9 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     let mut names =
         vec!["Case", "Subject", "Outcome", "Kills", "Acknowledged", "Compared", "Over 100 ms"];
     names.extend(LONGEST.map(|(_, name)| name));
-    let caption = "What was lost, wrong and slow. Of several rows of a case, counts are sums and times the \
+    let caption = "What was stale, lost, wrong and slow. Of several rows of a case, counts are sums and times the \
         longest. An outcome is failed where a row has an error, which is listed below; held means that nothing \
-        was lost, wrong, failed, crashed or hung";
+        was stale, lost, wrong, failed, crashed or hung";
     let table = Table::of_numbers(caption.to_owned(), &names, rows.collect()).with_text_in(&[1, 2]);
     let (answer, answers) = answer(cases);
     Body { answer, answers, tables: vec![table], ..Body::default() }

@@ -91,6 +91,28 @@ pub(super) fn kinds() -> Vec<Kind> {
     KINDS.into_iter().filter(is_there).collect()
 }
 
+/// The servers of a subject, which end when this is dropped.
+#[derive(Debug)]
+pub struct Servers {
+    _running: Vec<Server>,
+}
+
+impl Servers {
+    /// Starts the servers that a subject has of its own, empty, for processes that open it with [`Found::Cache`] in this
+    /// directory. A subject without any has none.
+    ///
+    /// # Errors
+    ///
+    /// [`SubjectError`] where the name is wrong or a server cannot be started.
+    pub fn start(spec: &SubjectSpec, room: &Room, directory: &Path) -> Result<Self, SubjectError> {
+        let url = complete(spec, room, directory)?;
+        let own = url.levels().iter().filter(|level| server::is_own(level));
+        let running = own.map(|level| Server::of(level, room, directory));
+        let running = running.collect::<Result<_, _>>().map_err(SubjectError::open(spec))?;
+        Ok(Self { _running: running })
+    }
+}
+
 /// A store of the engine.
 #[derive(Debug)]
 pub struct StoreSubject {

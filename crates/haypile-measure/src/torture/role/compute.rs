@@ -18,7 +18,7 @@ pub(super) fn run(
     say(out, "ready\nasking\n")?;
     let begun = Instant::now();
     let shared = RefCell::new(&mut *out);
-    let result = target.get_or_compute(key_bytes(key).as_bytes(), &mut || {
+    let result = target.get_or_compute(key_bytes(key).as_bytes(), &[], &mut || {
         let mut order = String::new();
         let said = say(&mut **shared.borrow_mut(), "computing\n");
         let heard = said.and_then(|()| io::stdin().lock().read_line(&mut order));

@@ -128,6 +128,7 @@ impl Target for Files {
     fn get_or_compute(
         &mut self,
         key: &[u8],
+        _groups: &[String],
         compute: &mut dyn FnMut() -> Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
         if self.mistake != Mistake::Claims {

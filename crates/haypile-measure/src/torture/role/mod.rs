@@ -2,6 +2,7 @@
 //!
 //! `docs/torture.md` describes the lines. Nothing is judged here but the wholeness of values.
 
+mod client;
 mod compute;
 mod files;
 mod orders;
@@ -18,10 +19,16 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 pub use orders::{Orders, OrdersError, Role};
 pub use subject::open_subject;
-pub use target::{OpenTarget, Refusal, Target};
+pub use target::{Filled, OpenTarget, Refusal, Target};
 
-/// The subjects that `haypile` tortures itself: `file`, and `files`, which tests look for mistakes in.
-pub const OURS: [&str; 2] = ["file", "files"];
+pub(super) use client::{ALL_KEYS, GROUPS};
+
+/// The subjects that `haypile` tortures itself: `file`, and `files`, which tests look for mistakes in. The death of a client
+/// shows nothing about a server: its case is `invalidate` alone.
+pub const OURS: [&str; 4] = ["file", "files", "memcached", "redis"];
+
+/// Those of them that are servers.
+pub const SERVERS: [&str; 2] = ["memcached", "redis"];
 
 /// Opens a subject of [`OURS`].
 ///
@@ -30,9 +37,9 @@ pub const OURS: [&str; 2] = ["file", "files"];
 /// Why it cannot be opened.
 pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
     match orders.subject.name() {
-        "file" => store::open(orders),
+        "file" | "memcached" | "redis" => store::open(orders),
         "files" => files::open(orders),
-        name => Err(format!("unknown subject '{name}' of torture (known: file)")),
+        name => Err(format!("unknown subject '{name}' of torture (known: file, memcached, redis)")),
     }
 }
 
@@ -56,6 +63,7 @@ pub fn run(orders: &Orders, open: OpenTarget) -> io::Result<()> {
         Role::Writer => write::run(orders, &mut *target, &mut out),
         Role::Reader => read::run(orders, &mut *target, &mut out),
         Role::Computer => compute::run(orders, &mut *target, &mut out),
+        Role::Client => client::run(orders, &mut *target, &mut out),
     }
 }
 

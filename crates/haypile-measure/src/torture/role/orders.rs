@@ -15,10 +15,12 @@ pub enum Role {
     Reader,
     /// Computes a value, or waits for the process that does.
     Computer,
+    /// Does one order after the other.
+    Client,
 }
 
 impl Role {
-    const ALL: [Self; 3] = [Self::Writer, Self::Reader, Self::Computer];
+    const ALL: [Self; 4] = [Self::Writer, Self::Reader, Self::Computer, Self::Client];
 
     /// As it is written.
     pub fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Role {
             Self::Writer => "writer",
             Self::Reader => "reader",
             Self::Computer => "computer",
+            Self::Client => "client",
         }
     }
 }

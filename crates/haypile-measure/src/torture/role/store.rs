@@ -1,18 +1,23 @@
-//! The engine's shared file.
+//! The engine's shared file, and servers.
 
 use std::sync::Arc;
 
 use haypile::url::CacheUrl;
-use haypile::{Cache, Error, Registry, SetOptions, Store, Ttl};
+use haypile::{Cache, Error, SetOptions, Store, Ttl};
 
-use super::target::{Refusal, Target};
+use super::target::{Filled, Refusal, Target};
 use super::{Orders, Role};
-use crate::subject::complete;
+use crate::subject::{StoreSubject, complete};
 
 pub(super) fn open(orders: &Orders) -> Result<Box<dyn Target>, String> {
-    let registry = Registry::new();
-    let store = registry.open_url(&url(orders)?).map_err(|error| error.to_string())?;
-    Ok(Box::new(Shared { cache: Cache::new(Arc::clone(&store)), store }))
+    let subject = StoreSubject::open(&url(orders)?, &orders.room(), &orders.path);
+    let subject = subject.map_err(|error| error.to_string())?;
+    let cache = subject.cache().clone();
+    let has_leases = orders.number("leases") == 1;
+    let store = Arc::clone(cache.store());
+    // Whoever is in no group is in none of a cache without groups.
+    let has_groups = !matches!(store.invalidate(b"nobody"), Err(Error::Unsupported { .. }));
+    Ok(Box::new(Shared { store, cache, has_leases, has_groups, _subject: subject }))
 }
 
 /// `file:OPTIONS` at the place that the orders name, of their size if the options have none.
@@ -30,11 +35,24 @@ fn url(orders: &Orders) -> Result<CacheUrl, String> {
 struct Shared {
     store: Arc<dyn Store>,
     cache: Cache,
+    /// Whether what is computed is protected against removals; otherwise all look beside the cache, and write without more ado.
+    has_leases: bool,
+    has_groups: bool,
+    /// What the cache is of: a server ends with its last process.
+    _subject: StoreSubject,
+}
+
+impl Shared {
+    fn groups<'a>(&self, groups: &'a [String]) -> Vec<&'a [u8]> {
+        let groups = if self.has_groups { groups } else { &[] };
+        groups.iter().map(String::as_bytes).collect()
+    }
 }
 
 fn refusal(error: Error) -> Refusal {
     match error {
         Error::Busy { .. } => Refusal::Busy,
+        Error::Unsupported { .. } => Refusal::Unsupported,
         error => Refusal::Failed(error.to_string()),
     }
 }
@@ -56,8 +74,41 @@ impl Target for Shared {
     fn get_or_compute(
         &mut self,
         key: &[u8],
+        groups: &[String],
         compute: &mut dyn FnMut() -> Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
-        self.cache.get_or_compute(key, Ttl::Never, compute).map_err(refusal)
+        if !self.has_leases {
+            return Err(Refusal::Unsupported);
+        }
+        let cache = self.cache.in_groups(self.groups(groups)).map_err(refusal)?;
+        cache.get_or_compute(key, Ttl::Never, compute).map_err(refusal)
+    }
+
+    fn fill(
+        &mut self,
+        key: &[u8],
+        groups: &[String],
+        buffer: &mut Vec<u8>,
+        read: &mut dyn FnMut() -> Vec<u8>,
+    ) -> Result<Filled, Refusal> {
+        if self.get_into(key, buffer)? {
+            return Ok(Filled::Hit);
+        }
+        let mut options = SetOptions::set();
+        if self.has_leases {
+            options = SetOptions::leased(self.store.lease(key).map_err(refusal)?);
+        }
+        let groups = self.groups(groups);
+        let written = self.store.set_in_groups(key, &read(), &options, &groups);
+        let is_stored = written.map_err(refusal)?.is_stored();
+        Ok(if is_stored { Filled::Stored } else { Filled::Refused })
+    }
+
+    fn invalidate(&mut self, group: &str) -> Result<(), Refusal> {
+        self.store.invalidate(group.as_bytes()).map_err(refusal)
+    }
+
+    fn clear(&mut self) -> Result<(), Refusal> {
+        self.store.clear().map_err(refusal)
     }
 }

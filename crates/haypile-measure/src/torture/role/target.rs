@@ -20,16 +20,57 @@ pub trait Target {
     /// Deletes a key, whether it is there or not.
     fn delete(&mut self, key: &[u8]) -> Result<(), Refusal>;
 
-    /// Reads a key, or computes its value and writes it, so that no other process computes it
-    /// concurrently.
+    /// Reads a key, or computes its value and writes it into these groups, so that no other process computes
+    /// it concurrently.
     fn get_or_compute(
         &mut self,
         key: &[u8],
+        groups: &[String],
         compute: &mut dyn FnMut() -> Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
-        let _ = (key, compute);
+        let _ = (key, groups, compute);
         Err(Refusal::Unsupported)
     }
+
+    /// Reads a key into `buffer`, or writes what `read` gives into these groups: as a caller does that looks beside the cache,
+    /// with whatever the cache has so that this undoes no removal in the meantime.
+    fn fill(
+        &mut self,
+        key: &[u8],
+        groups: &[String],
+        buffer: &mut Vec<u8>,
+        read: &mut dyn FnMut() -> Vec<u8>,
+    ) -> Result<Filled, Refusal> {
+        let _ = groups;
+        if self.get_into(key, buffer)? {
+            return Ok(Filled::Hit);
+        }
+        let value = read();
+        self.set(key, &value)?;
+        Ok(Filled::Stored)
+    }
+
+    /// Makes every entry of a group a miss.
+    fn invalidate(&mut self, group: &str) -> Result<(), Refusal> {
+        let _ = group;
+        Err(Refusal::Unsupported)
+    }
+
+    /// Deletes every entry.
+    fn clear(&mut self) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported)
+    }
+}
+
+/// What came of [`Target::fill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// There was a value.
+    Hit,
+    /// There was none, and it was written.
+    Stored,
+    /// There was none, and it was not written: its key was removed in the meantime, or may have been.
+    Refused,
 }
 
 /// Why an operation was not done.

@@ -1,0 +1,195 @@
+//! A process that does what it is told.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process_group};
+
+use super::super::context::TestContext;
+use super::super::role::Role;
+use super::super::tally::Tally;
+use super::orders::{Fate, Order};
+use crate::measure::{Child, Deadline, Failure};
+
+/// The end of a client before it was asked to end.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By its fate.
+    Killed,
+    /// The cache cannot do this case.
+    Unsupported,
+    Failed(Failure),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// What a client says of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It has read the value of this number.
+    Hit(u64),
+    /// It has computed this value, or got it from another who did.
+    Value(u64),
+    Miss,
+    /// It has stored what it read from the database.
+    Stored,
+    /// The cache did not store it.
+    Refused,
+    /// It has removed.
+    Done,
+    /// It could not, which is counted.
+    Nothing,
+}
+
+/// A process.
+pub(super) struct Client(Child);
+
+impl Client {
+    pub(super) fn start(
+        context: &TestContext<'_>,
+        seed: u64,
+        tally: &mut Tally,
+    ) -> Result<Self, End> {
+        let command = context.command(Role::Client, seed, &[]);
+        let mut client = Self(Child::spawn(command, &context.contestant.runner.label)?);
+        let opened = client.line(context)?;
+        let time = opened.strip_prefix("opened ").and_then(|time| time.parse().ok());
+        tally.opened(time.ok_or_else(|| said(&opened))?);
+        match client.line(context)?.as_str() {
+            "ready" => Ok(client),
+            "unsupported" => Err(End::Unsupported),
+            other => Err(said(other)),
+        }
+    }
+
+    /// Gives an order, and what it computes from if it asks for that.
+    pub(super) fn perform(
+        &mut self,
+        context: &TestContext<'_>,
+        order: Order,
+        fate: Fate,
+        read: &dyn Fn() -> u64,
+        tally: &mut Tally,
+    ) -> Result<Answer, End> {
+        let computes = matches!(order, Order::Compute(_) | Order::Fill(_));
+        self.say(&format!("{order}\n"));
+        match fate {
+            Fate::Killed(after) => return Err(die(after)),
+            Fate::KilledComputing(after) | Fate::KilledStoring(after) if !computes => {
+                return Err(die(after));
+            }
+            Fate::Stopped(time) if !computes => self.stop(time, tally),
+            _ => {}
+        }
+        let mut answer = self.line(context)?;
+        if answer == "computing" && computes {
+            tally.computed += 1;
+            let number = read();
+            if matches!(fate, Fate::KilledComputing(_)) {
+                return Err(End::Killed);
+            }
+            self.say(&format!("go {number}\n"));
+            match fate {
+                Fate::KilledStoring(after) => return Err(die(after)),
+                Fate::Stopped(time) => self.stop(time, tally),
+                _ => {}
+            }
+            answer = self.line(context)?;
+        }
+        if matches!(fate, Fate::KilledComputing(_) | Fate::KilledStoring(_)) {
+            // There was nothing to compute: it dies between two operations.
+            return Err(End::Killed);
+        }
+        self.judge(order, &answer, tally)
+    }
+
+    fn judge(&self, order: Order, answer: &str, tally: &mut Tally) -> Result<Answer, End> {
+        let mut words = answer.splitn(3, ' ');
+        let word = words.next().unwrap_or("");
+        let mut number = || words.next().and_then(|number| number.parse::<u64>().ok());
+        tally.acknowledged += 1;
+        let is_read = matches!(order, Order::Get(_) | Order::Compute(_) | Order::Fill(_));
+        let fills = matches!(order, Order::Fill(_));
+        let found = match (word, is_read) {
+            ("hit", true) => number().map(Answer::Hit),
+            ("value", true) => number().map(Answer::Value),
+            ("miss", true) => Some(Answer::Miss),
+            ("stored", true) if fills => Some(Answer::Stored),
+            ("refused", true) if fills => Some(Answer::Refused),
+            ("done", false) => {
+                let time = number().ok_or_else(|| said(answer))?;
+                tally.wrote(time);
+                return Ok(Answer::Done);
+            }
+            ("busy", _) => {
+                tally.busy += 1;
+                return Ok(Answer::Nothing);
+            }
+            ("unsupported", _) => {
+                tally.acknowledged -= 1;
+                tally.unsupported += 1;
+                return Ok(Answer::Nothing);
+            }
+            ("failed", _) => {
+                tally.failed += 1;
+                tally.find(|| format!("'{order}' failed: {answer}"));
+                return Ok(Answer::Nothing);
+            }
+            ("wrong", true) => {
+                tally.wrong += 1;
+                tally.find(|| format!("'{order}': {answer}"));
+                return Ok(Answer::Nothing);
+            }
+            _ => None,
+        };
+        let found = found.ok_or_else(|| said(answer))?;
+        if let Order::Get(_) = order {
+            tally.read(number().ok_or_else(|| said(answer))?);
+        }
+        Ok(found)
+    }
+
+    /// Ends it in order.
+    pub(super) fn finish(mut self, context: &TestContext<'_>) -> Result<(), End> {
+        let deadline = Deadline::after(context.options.timeout);
+        Ok(self.0.finish(deadline, &|| context.watcher.is_interrupted())?)
+    }
+
+    fn say(&mut self, line: &str) {
+        self.0.say(line);
+    }
+
+    /// Stops it, and lets it go on after this time.
+    fn stop(&mut self, time: Duration, tally: &mut Tally) {
+        // It is not collected yet, so that the number is nobody else's.
+        let signal = |signal| kill_process_group(self.0.pid(), signal);
+        if signal(Signal::STOP).is_ok() {
+            thread::sleep(time);
+            let _ = signal(Signal::CONT);
+            tally.stops += 1;
+        }
+    }
+
+    fn line(&mut self, context: &TestContext<'_>) -> Result<String, Failure> {
+        let deadline = Deadline::after(context.options.timeout);
+        self.0.line(deadline, &|| context.watcher.is_interrupted())
+    }
+}
+
+/// Waits until it is time to die, more exactly than a sleep does; whoever drops the client kills it.
+fn die(after: Duration) -> End {
+    let begun = Instant::now();
+    while begun.elapsed() < after {
+        std::hint::spin_loop();
+    }
+    End::Killed
+}
+
+fn said(line: &str) -> End {
+    let shown: String = line.chars().take(200).collect();
+    End::Failed(Failure::Failed(format!("a client said '{}'", shown.escape_debug())))
+}
