@@ -46,6 +46,7 @@ impl ServerCounts {
 pub(crate) fn written_nowhere(mode: WriteMode) -> Written {
     match mode {
         WriteMode::Set | WriteMode::Add => Written::Stored,
+        WriteMode::Leased(_) => Written::Revoked,
         _ => Written::Absent,
     }
 }

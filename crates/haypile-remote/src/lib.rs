@@ -81,6 +81,7 @@ mod counts;
 mod deadline;
 mod fence;
 mod invalidations;
+mod lease;
 pub mod memcached;
 mod options;
 pub mod redis;

@@ -22,12 +22,24 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::TTL,
     OptionSpec::NAMESPACE,
     OptionSpec::COMPUTE_WAIT,
+    LEASES,
     OptionSpec::RECORD,
     OptionSpec::RECORD_MAX,
     OptionSpec::RECORD_KEYS,
     OptionSpec::COMPRESS,
     OptionSpec::COMPRESS_MIN,
 ];
+
+/// `leases=`.
+pub(crate) const LEASES: OptionSpec = OptionSpec {
+    name: "leases",
+    kind: ValueKind::Choice(&["yes", "no"]),
+    help: "no: never leave a placeholder under a key that is being computed, which other programs read as a value; \
+           deletions during a computation by another process are then undone",
+};
+
+/// The least life of a placeholder: computations that take longer are not stored.
+const LEAST_LEASE: Duration = Duration::from_mins(10);
 
 /// Returns the error for an authority or path that the scheme does not accept.
 pub(crate) fn wrong_place(level: &Level, expected: &str) -> UrlError {
@@ -54,6 +66,8 @@ pub(crate) struct Common {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Option<Duration>,
     pub(crate) compute_wait: Duration,
+    /// Whether a lease may leave a placeholder.
+    pub(crate) has_leases: bool,
     /// The prefix of the keys on the server.
     pub(crate) prefix: Vec<u8>,
     /// The URL without a password.
@@ -70,9 +84,15 @@ impl Common {
             compute_wait: level
                 .duration("compute_wait")
                 .unwrap_or(OptionSpec::DEFAULT_COMPUTE_WAIT),
+            has_leases: level.choice("leases") != Some("no"),
             prefix: prefix.unwrap_or_default(),
             url: level.url(),
         }
+    }
+
+    /// Returns the life of a placeholder.
+    pub(crate) fn lease_life(&self) -> Duration {
+        LEAST_LEASE.max(self.compute_wait)
     }
 
     /// Returns the key as the server knows it.

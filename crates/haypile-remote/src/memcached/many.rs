@@ -14,10 +14,11 @@ const COMMANDS_AT_ONCE: usize = 256;
 
 impl MemcachedStore {
     /// Sends each server its share of the commands, and returns the replies in the order of the
-    /// commands; `None` where a server did not answer.
+    /// commands, `each` for one operation; `None` where a server did not answer.
     pub(super) fn ask_many(
         &self,
         commands: &[(ServerKey, MetaCommand)],
+        each: usize,
         changes: bool,
         repeat: Repeat,
     ) -> Vec<Option<Reply>> {
@@ -25,7 +26,11 @@ impl MemcachedStore {
         let keys: Vec<_> = commands.iter().map(|(key, _)| key).collect();
         let apart = self.apart(&keys).unwrap_or_default();
         let is_apart = |at: usize| apart.get(at).is_some_and(|is_apart| *is_apart);
-        apart.iter().filter(|is_apart| **is_apart).for_each(|_| self.counts.unreachable());
+        // An operation of several commands counts once.
+        let count = |places: &mut dyn Iterator<Item = usize>| {
+            places.filter(|at| at.is_multiple_of(each)).for_each(|_| self.counts.unreachable());
+        };
+        count(&mut (0..commands.len()).filter(|at| is_apart(*at)));
         for (number, server) in self.servers.iter().enumerate() {
             let own = |at: &usize| commands[*at].0.server == number && !is_apart(*at);
             let places: Vec<usize> = (0..commands.len()).filter(own).collect();
@@ -48,36 +53,36 @@ impl MemcachedStore {
                             replies[*at] = Some(reply);
                         }
                     }
-                    Err(_) => places.iter().for_each(|_| self.counts.unreachable()),
+                    Err(_) => count(&mut places.iter().copied()),
                 }
             }
         }
         replies
     }
 
-    /// Does many independent operations. Those that `prepare` refuses are not sent.
-    pub(super) fn change_many<T, R>(
+    /// Does many independent operations, each by some commands. Those that `prepare` refuses are not sent.
+    pub(super) fn change_many<T, R, const COMMANDS: usize>(
         &self,
         items: &[T],
         repeat: Repeat,
-        prepare: impl Fn(&T) -> Result<(ServerKey, MetaCommand)>,
-        finish: impl Fn(&T, Option<Reply>) -> Result<R>,
+        prepare: impl Fn(&T) -> Result<(ServerKey, [MetaCommand; COMMANDS])>,
+        finish: impl Fn(&T, [Option<Reply>; COMMANDS]) -> Result<R>,
     ) -> Vec<Result<R>> {
         let mut refused = Vec::new();
         let mut commands = Vec::new();
         for item in items {
             match prepare(item) {
-                Ok(command) => {
-                    commands.push(command);
+                Ok((key, some)) => {
+                    commands.extend(some.map(|command| (key.clone(), command)));
                     refused.push(None);
                 }
                 Err(error) => refused.push(Some(error)),
             }
         }
-        let mut replies = self.ask_many(&commands, true, repeat).into_iter();
+        let mut replies = self.ask_many(&commands, COMMANDS, true, repeat).into_iter();
         let result = |(item, refused): (&T, Option<Error>)| match refused {
             Some(error) => Err(error),
-            None => finish(item, replies.next().flatten()),
+            None => finish(item, std::array::from_fn(|_| replies.next().flatten())),
         };
         items.iter().zip(refused).map(result).collect()
     }

@@ -30,6 +30,7 @@
 
 mod admin;
 mod connection;
+mod lease;
 mod many;
 mod opener;
 mod rendezvous;

@@ -1,13 +1,14 @@
 //! memcached as a [`Store`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haypile::url::CacheUrl;
 use haypile::{
-    Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
-    Store, Ttl, Version, WriteMode, Written,
+    Cursor, Durability, Error, Found, Hit, Lease, Limits, Page, Reservation, Result, SetOptions,
+    Stats, Store, Ttl, Version, WriteMode, Written,
 };
 use haypile_policy::rules::counter;
 use memcache::exp::{
@@ -15,8 +16,11 @@ use memcache::exp::{
     SetMode, SetOptions as MetaSetOptions, build_arithmetic, build_get, build_set,
 };
 
+use parking_lot::Mutex;
+
 use super::admin;
 use super::connection::{Memcached, Reply};
+use super::lease::{Item, Start, is_placeholder, look_command};
 use super::opener::MAX_WIRE_KEY_BYTES;
 use super::rendezvous::Rendezvous;
 use super::wire::{
@@ -48,13 +52,18 @@ pub struct MemcachedStore {
     /// Lost connections to all of them.
     fences: Arc<Fences>,
     rendezvous: Rendezvous,
-    common: Common,
+    pub(super) common: Common,
+    /// When each server started, for leases.
+    pub(super) starts: Vec<Mutex<Option<Start>>>,
+    /// Whether a server was seen to have no CAS numbers (`-C`).
+    pub(super) lacks_versions: AtomicBool,
     item_size_bytes: u64,
     pub(super) counts: ServerCounts,
     is_closed: AtomicBool,
 }
 
 /// A key as the server knows it, and the number of its server.
+#[derive(Clone)]
 pub(super) struct ServerKey {
     pub(super) bytes: Vec<u8>,
     pub(super) server: usize,
@@ -69,7 +78,19 @@ impl MemcachedStore {
     ) -> Self {
         let rendezvous = Rendezvous::new(servers.iter().map(|server| &**server.name()));
         let (counts, is_closed) = (ServerCounts::default(), AtomicBool::new(false));
-        Self { servers, fences, rendezvous, common, item_size_bytes, counts, is_closed }
+        let starts = servers.iter().map(|_| Mutex::default()).collect();
+        let lacks_versions = AtomicBool::new(false);
+        Self {
+            servers,
+            fences,
+            rendezvous,
+            common,
+            starts,
+            lacks_versions,
+            item_size_bytes,
+            counts,
+            is_closed,
+        }
     }
 
     fn check_open(&self) -> Result<()> {
@@ -79,7 +100,7 @@ impl MemcachedStore {
         Ok(())
     }
 
-    fn key(&self, key: &[u8]) -> Result<ServerKey> {
+    pub(super) fn key(&self, key: &[u8]) -> Result<ServerKey> {
         self.check_open()?;
         let bytes = self.common.key(key);
         if bytes.is_empty() {
@@ -110,11 +131,11 @@ impl MemcachedStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    fn unsupported(&self, operation: &'static str) -> Error {
+    pub(super) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { operation, store: self.describe() }
     }
 
-    fn backend(
+    pub(super) fn backend(
         &self,
         operation: &'static str,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -123,7 +144,11 @@ impl MemcachedStore {
     }
 
     /// Returns the answer, or the server's refusal as an error.
-    fn accepted(&self, operation: &'static str, reply: Reply) -> Result<MetaCommandResult> {
+    pub(super) fn accepted(
+        &self,
+        operation: &'static str,
+        reply: Reply,
+    ) -> Result<MetaCommandResult> {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
@@ -145,7 +170,12 @@ impl MemcachedStore {
     }
 
     /// Sends a command that changes an entry; `None` if the server did not answer.
-    fn change(&self, key: &ServerKey, repeat: Repeat, command: &MetaCommand) -> Option<Reply> {
+    pub(super) fn change(
+        &self,
+        key: &ServerKey,
+        repeat: Repeat,
+        command: &MetaCommand,
+    ) -> Option<Reply> {
         let server = &self.servers[key.server];
         self.answer_about(key, || {
             server.change(repeat, &[&key.bytes], |connection, deadline| {
@@ -154,7 +184,7 @@ impl MemcachedStore {
         })
     }
 
-    fn read(&self, key: &ServerKey, options: &GetOptions) -> Option<Reply> {
+    pub(super) fn read(&self, key: &ServerKey, options: &GetOptions) -> Option<Reply> {
         let command = build_get(&key.bytes, options).expect("the options are in range");
         self.ask(key, &command)
     }
@@ -184,6 +214,9 @@ impl MemcachedStore {
     /// Converts the reply to a command for a value.
     fn found(&self, reply: Reply) -> Result<Found> {
         let result = self.accepted("get", reply)?;
+        if is_placeholder(&result) {
+            return Ok(None);
+        }
         match (result.rc, result.value) {
             (ReturnCode::Va, Some(mut value)) => {
                 if result.client_flags == Some(COUNTER_FLAGS) {
@@ -214,6 +247,7 @@ impl MemcachedStore {
             WriteMode::Add => meta.mode = SetMode::Add,
             WriteMode::Replace => meta.mode = SetMode::Replace,
             WriteMode::Cas(version) => meta.compare_cas = Some(version.raw()),
+            WriteMode::Leased(lease) => meta.compare_cas = Some(self.lease_cas(key, lease)),
             _ => return Err(self.unsupported("set under this condition")),
         }
         build_set(&key.bytes, value, &meta).map_err(|error| self.backend("set", error))
@@ -225,6 +259,9 @@ impl MemcachedStore {
             Some(reply) => match self.accepted("set", reply)?.rc {
                 ReturnCode::Hd => Written::Stored,
                 ReturnCode::Ns if mode == WriteMode::Add => Written::Exists,
+                ReturnCode::Nf | ReturnCode::Ex if matches!(mode, WriteMode::Leased(_)) => {
+                    Written::Revoked
+                }
                 ReturnCode::Ns | ReturnCode::Nf => Written::Absent,
                 ReturnCode::Ex => Written::Changed,
                 code => return Err(self.backend("set", format!("the server answered {code:?}"))),
@@ -234,10 +271,65 @@ impl MemcachedStore {
         Ok(written)
     }
 
-    fn deleted(&self, reply: Option<Reply>) -> Result<bool> {
+    /// Returns the outcome of a write. The server takes a placeholder for an entry: an `add` is done over it by a second
+    /// write, and a `cas` finds nothing.
+    fn written_on_nothing(
+        &self,
+        key: &ServerKey,
+        value: &[u8],
+        options: &SetOptions,
+        reply: Option<Reply>,
+    ) -> Result<Written> {
+        let code = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|result| result.rc);
+        let cas = match (options.mode, code) {
+            (WriteMode::Add, Some(ReturnCode::Ns)) | (WriteMode::Cas(_), Some(ReturnCode::Ex)) => {
+                match self.look("set", key)? {
+                    Item::Placeholder(cas) => cas,
+                    _ => return self.written(options.mode, reply),
+                }
+            }
+            _ => return self.written(options.mode, reply),
+        };
+        if options.mode != WriteMode::Add {
+            self.counts.written(Written::Absent);
+            return Ok(Written::Absent);
+        }
+        let over = SetOptions::cas(Version::from_raw(cas)).with_ttl(options.ttl);
+        let command = self.set_command(key, value, &over)?;
+        let changed = self.change(key, Repeat::Never, &command);
+        let is_stored = matches!(&changed, Some(Ok(result)) if result.rc == ReturnCode::Hd);
+        // Whoever was faster has added an entry.
+        self.written(options.mode, if is_stored || changed.is_none() { changed } else { reply })
+    }
+
+    /// Writes where there is an entry and not a placeholder, which the server takes for one.
+    fn replace(&self, key: &ServerKey, value: &[u8], options: &SetOptions) -> Result<Written> {
+        for _ in 0..COMPARE_ATTEMPTS {
+            let Item::Entry(cas) = self.look("set", key)? else {
+                self.counts.written(Written::Absent);
+                return Ok(Written::Absent);
+            };
+            let over =
+                cas.map_or_else(SetOptions::replace, |cas| SetOptions::cas(Version::from_raw(cas)));
+            let command = self.set_command(key, value, &over.with_ttl(options.ttl))?;
+            let reply = self.change(key, Repeat::Never, &command);
+            // It was written or removed since, perhaps in the place of what was written.
+            let is_changed = matches!(
+                &reply,
+                Some(Ok(result)) if matches!(result.rc, ReturnCode::Ex | ReturnCode::Nf)
+            );
+            if !is_changed || cas.is_none() {
+                return self.written(options.mode, reply);
+            }
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
+    }
+
+    /// Returns the outcome of a deletion, of an entry or of something else.
+    fn deleted(&self, reply: Option<Reply>, is_entry: bool) -> Result<bool> {
         let was_there = match reply {
             None => false,
-            Some(reply) => self.accepted("delete", reply)?.rc == ReturnCode::Hd,
+            Some(reply) => self.accepted("delete", reply)?.rc == ReturnCode::Hd && is_entry,
         };
         self.counts.deleted(was_there);
         Ok(was_there)
@@ -254,7 +346,10 @@ impl MemcachedStore {
         let number = match self.change(&key, Repeat::Never, &command) {
             None => None,
             Some(Err(why)) if why.contains("non-numeric") => {
-                return Err(Error::NotACounter { operation, store: self.describe() });
+                if !matches!(self.look(operation, &key)?, Item::Placeholder(_)) {
+                    return Err(Error::NotACounter { operation, store: self.describe() });
+                }
+                None
             }
             Some(reply) => {
                 let result = self.accepted(operation, reply)?;
@@ -326,8 +421,12 @@ impl Store for MemcachedStore {
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let key = self.key(key)?;
         self.check_value(&key, value.len())?;
+        if options.mode == WriteMode::Replace {
+            return self.replace(&key, value, options);
+        }
         let command = self.set_command(&key, value, options)?;
-        self.written(options.mode, self.change(&key, Repeat::of_writes([options.mode]), &command))
+        let reply = self.change(&key, Repeat::of_writes([options.mode]), &command);
+        self.written_on_nothing(&key, value, options, reply)
     }
 
     fn reserve(
@@ -342,9 +441,8 @@ impl Store for MemcachedStore {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        let key = self.key(key)?;
-        let command = delete_command(&key.bytes);
-        self.deleted(self.change(&key, Repeat::Harmless, &command))
+        let deleted = self.delete_many(&[key]).pop();
+        deleted.expect("each key has its outcome")
     }
 
     /// Leaves the entry if the server does not answer: deleting the key later could delete a newer
@@ -352,7 +450,7 @@ impl Store for MemcachedStore {
     fn delete_version(&self, key: &[u8], version: Version) -> Result<bool> {
         let key = self.key(key)?;
         let command = delete_version_command(&key.bytes, version.raw());
-        self.deleted(self.ask(&key, &command))
+        self.deleted(self.ask(&key, &command), true)
     }
 
     /// Leaves the entry if the server does not answer, as [`delete_version`](Store::delete_version) does.
@@ -364,14 +462,14 @@ impl Store for MemcachedStore {
                 None => None,
             };
             let Some((_, hit)) = found.filter(|(value, _)| value == expected) else {
-                return self.deleted(None);
+                return self.deleted(None, true);
             };
             let version = hit.version.ok_or_else(|| self.unsupported("compare_and_delete"))?;
             let command = delete_version_command(&key.bytes, version.raw());
             let reply = self.ask(&key, &command);
             let is_changed = matches!(&reply, Some(Ok(result)) if result.rc == ReturnCode::Ex);
             if !is_changed {
-                return self.deleted(reply);
+                return self.deleted(reply, true);
             }
             // It was written since, perhaps with an equal value.
         }
@@ -383,11 +481,15 @@ impl Store for MemcachedStore {
         let key = self.key(key)?;
         let mut options = GetOptions::default();
         options.value = false;
+        options.return_size = true;
         options.touch = Some(ttl);
         let command = build_get(&key.bytes, &options).expect("the options are in range");
         let was_there = match self.change(&key, Repeat::Harmless, &command) {
             None => false,
-            Some(reply) => self.accepted("touch", reply)?.rc == ReturnCode::Hd,
+            Some(reply) => {
+                let result = self.accepted("touch", reply)?;
+                result.rc == ReturnCode::Hd && !is_placeholder(&result)
+            }
         };
         self.counts.touched(was_there);
         Ok(was_there)
@@ -403,13 +505,15 @@ impl Store for MemcachedStore {
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.key(key)?;
-        let mut options = GetOptions::default();
-        options.value = false;
-        options.no_lru_bump = true;
-        match self.read(&key, &options) {
-            None => Ok(false),
-            Some(reply) => Ok(self.accepted("contains", reply)?.rc == ReturnCode::Hd),
-        }
+        Ok(matches!(self.look("contains", &key)?, Item::Entry(_)))
+    }
+
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        self.grant(key)
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease, _groups: &[&[u8]]) -> Result<bool> {
+        self.holds(key, lease)
     }
 
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
@@ -424,10 +528,18 @@ impl Store for MemcachedStore {
             self.counts.read(found.is_some());
             Ok(found)
         };
-        self.ask_many(&commands, false, Repeat::Harmless).into_iter().map(found).collect()
+        self.ask_many(&commands, 1, false, Repeat::Harmless).into_iter().map(found).collect()
     }
 
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        // What a batch writes over a placeholder comes after the rest of it.
+        let mut keys = HashSet::new();
+        let is_repeated = !entries.iter().all(|(key, ..)| keys.insert(key));
+        let has = |mode| entries.iter().any(|(_, _, options)| options.mode == mode);
+        if has(WriteMode::Replace) || is_repeated && has(WriteMode::Add) {
+            let each = entries.iter();
+            return each.map(|(key, value, options)| self.set(key, value, options)).collect();
+        }
         self.change_many(
             entries,
             Repeat::of_writes(entries.iter().map(|(_, _, options)| options.mode)),
@@ -435,9 +547,11 @@ impl Store for MemcachedStore {
                 let key = self.key(key)?;
                 self.check_value(&key, value.len())?;
                 let command = self.set_command(&key, value, options)?;
-                Ok((key, command))
+                Ok((key, [command]))
             },
-            |(_, _, options), reply| self.written(options.mode, reply),
+            |(key, value, options), [reply]| {
+                self.written_on_nothing(&self.key(key)?, value, options, reply)
+            },
         )
     }
 
@@ -447,10 +561,16 @@ impl Store for MemcachedStore {
             Repeat::Harmless,
             |key| {
                 let key = self.key(key)?;
-                let command = delete_command(&key.bytes);
-                Ok((key, command))
+                let commands = [look_command(&key.bytes), delete_command(&key.bytes)];
+                Ok((key, commands))
             },
-            |_, reply| self.deleted(reply),
+            |_, [seen, deleted]| {
+                // A placeholder is no entry, though the server has deleted it.
+                let item =
+                    seen.map(|seen| self.item(&self.accepted("delete", seen)?)).transpose()?;
+                let is_entry = !matches!(item, Some(Item::Placeholder(_)));
+                self.deleted(deleted, is_entry)
+            },
         )
     }
 

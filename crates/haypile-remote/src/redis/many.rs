@@ -3,12 +3,14 @@
 use std::iter;
 
 use haypile::{Cursor, Error, Result};
-use redis::{Cmd, FromRedisValue, cmd};
+use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use super::connection::{Reply, ask};
+use super::lease::{head, is_of_placeholder};
 use super::nodes::{Batch, Node, Purpose, single};
 use super::store::RedisStore;
 use super::wire::{pattern, unlink};
+use crate::deadline::Lost;
 use crate::server::Repeat;
 
 /// Keys that one `SCAN` of a namespace visits before it answers.
@@ -40,26 +42,27 @@ struct UnknownNode;
 struct Unsettled;
 
 impl RedisStore {
-    /// Does many independent changes together. Those that `prepare` refuses are not sent.
-    pub(super) fn change_many<T, R>(
+    /// Does many independent changes together, each by some commands. Those that `prepare` refuses are not sent.
+    pub(super) fn change_many<T, A, R, const COMMANDS: usize>(
         &self,
         items: &[T],
         repeat: Repeat,
-        prepare: impl Fn(&T) -> Result<(Vec<u8>, Cmd)>,
-        finish: impl Fn(&T, Option<Reply<bool>>) -> Result<R>,
+        prepare: impl Fn(&T) -> Result<(Vec<u8>, [Cmd; COMMANDS])>,
+        read: impl Fn(Vec<Reply<Value>>) -> Result<A, Lost>,
+        finish: impl Fn(&T, Option<A>) -> Result<R>,
     ) -> Vec<Result<R>> {
         let mut batch = Batch::new();
         let mut refused = Vec::new();
         for item in items {
             match prepare(item) {
-                Ok((key, command)) => {
-                    batch.push(key, [command]);
+                Ok((key, commands)) => {
+                    batch.push(key, commands);
                     refused.push(None);
                 }
                 Err(error) => refused.push(Some(error)),
             }
         }
-        let mut replies = self.ask_about(Purpose::Change(repeat), &batch, single).into_iter();
+        let mut replies = self.ask_about(Purpose::Change(repeat), &batch, read).into_iter();
         let result = |(item, refused): (&T, Option<Error>)| match refused {
             Some(error) => Err(error),
             None => finish(item, replies.next().flatten()),
@@ -90,6 +93,25 @@ impl RedisStore {
             next => Some(Cursor::new(*number, next)),
         };
         Ok((next, keys))
+    }
+
+    /// Returns those of these keys, as the server knows them, that are not known to have a placeholder alone.
+    pub(super) fn of_entries(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let mut batch = Batch::new();
+        for key in &keys {
+            batch.push(key.clone(), [head(key)]);
+        }
+        let heads = self.ask_about(Purpose::Read, &batch, single::<Vec<u8>>);
+        let mut entries = Vec::new();
+        for (key, head) in keys.into_iter().zip(heads) {
+            let head =
+                head.map(|head| self.accepted("keys", is_of_placeholder(head))).transpose()?;
+            // A server that does not answer any more has said which keys there were.
+            if head != Some(true) {
+                entries.push(key);
+            }
+        }
+        Ok(entries)
     }
 
     /// Returns some keys that a server has, and the position to go on at; zero if there are no

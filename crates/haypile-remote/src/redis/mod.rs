@@ -57,6 +57,7 @@
 
 mod cluster;
 mod connection;
+mod lease;
 mod login;
 mod many;
 mod nodes;

@@ -11,7 +11,7 @@ use super::settings::Redis;
 use super::store::RedisStore;
 use crate::address::Address;
 use crate::fence::Fences;
-use crate::options::{Common, OPTIONS, TIMEOUT, socket, wrong_place};
+use crate::options::{Common, LEASES, OPTIONS, TIMEOUT, socket, wrong_place};
 use crate::server::Server;
 
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -42,6 +42,7 @@ static UNIX: Scheme = Scheme {
         OptionSpec::TTL,
         OptionSpec::NAMESPACE,
         OptionSpec::COMPUTE_WAIT,
+        LEASES,
         OptionSpec::RECORD,
         OptionSpec::RECORD_MAX,
         OptionSpec::RECORD_KEYS,

@@ -25,6 +25,14 @@ impl Refusal {
                 "the server has reached its maxmemory and evicts nothing; set its \
                  maxmemory-policy, for example to allkeys-lru, or give it more memory",
             ),
+            _ if error.to_string().contains("permission")
+                || error.to_string().contains("can't run this command") =>
+            {
+                Some(
+                    "docs/engine.md lists the commands that each operation needs; computations need \
+                     no scripts with leases=no",
+                )
+            }
             _ => None,
         };
         Self { error, advice }

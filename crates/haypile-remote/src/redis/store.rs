@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use haypile::url::CacheUrl;
 use haypile::{
-    Cursor, Durability, Error, Found, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
-    Store, Ttl, WriteMode, Written,
+    Cursor, Durability, Error, Found, Hit, Lease, Limits, Page, Reservation, Result, SetOptions,
+    Stats, Store, Ttl, WriteMode, Written,
 };
 use haypile_policy::rules::counter;
 use redis::{Cmd, FromRedisValue, Value, cmd};
 
 use super::connection::{Reply, value};
+use super::lease::{and_head, head, is_placeholder, set_if, set_leased, touch};
 use super::nodes::{Batch, Nodes, Purpose, single};
 use super::refusal::Refusal;
 use super::wire::{unlink, wire_ttl, with_key};
@@ -33,9 +34,6 @@ const REPLACE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
 /// Deletes an entry that has this value; returns whether it did.
 const DELETE_IF_SAME: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                               return redis.call('UNLINK', KEYS[1]) end return 0";
-/// Removes the TTL of an entry; returns whether there is an entry. `PERSIST` alone does not tell an
-/// entry without a TTL from a missing one.
-const KEEP_FOR_EVER: &str = "redis.call('PERSIST', KEYS[1]) return redis.call('EXISTS', KEYS[1])";
 
 /// A database of Redis or Valkey; see the [module documentation](super).
 ///
@@ -62,7 +60,7 @@ impl RedisStore {
     }
 
     /// Returns the key as the server knows it.
-    fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
+    pub(super) fn key(&self, key: &[u8]) -> Result<Vec<u8>> {
         self.check_open()?;
         let limit_bytes = Limits::MAX_KEY_BYTES - self.common.prefix.len();
         if key.len() > limit_bytes {
@@ -86,7 +84,7 @@ impl RedisStore {
         })
     }
 
-    fn unsupported(&self, operation: &'static str) -> Error {
+    pub(super) fn unsupported(&self, operation: &'static str) -> Error {
         Error::Unsupported { operation, store: self.describe() }
     }
 
@@ -116,7 +114,7 @@ impl RedisStore {
     }
 
     /// Sends one command about an entry; `None` if its server did not answer.
-    fn ask<T: FromRedisValue>(
+    pub(super) fn ask<T: FromRedisValue>(
         &self,
         purpose: Purpose,
         key: Vec<u8>,
@@ -141,6 +139,7 @@ impl RedisStore {
             let (left_ms, stored) = (self.accepted("get", left)?, self.accepted("get", stored)?);
             // Negative if there is no TTL, or if there was no entry yet.
             let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
+            let stored = stored.filter(|stored| !is_placeholder(stored));
             Ok(stored.map(|stored| (stored, Hit::new(None, left))))
         };
         let answers = self.ask_about(Purpose::Read, &batch, pair).into_iter();
@@ -148,19 +147,18 @@ impl RedisStore {
     }
 
     fn set_command(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Cmd> {
+        let ttl = options.ttl.resolve(self.common.ttl)?;
         let mut command = cmd("SET");
         command.arg(key).arg(value);
         match options.mode {
             WriteMode::Set => {}
-            WriteMode::Add => {
-                command.arg("NX");
-            }
-            WriteMode::Replace => {
-                command.arg("XX");
-            }
+            // A placeholder is no entry, but the server takes it for one.
+            WriteMode::Add => return Ok(set_if(key, value, false, ttl)),
+            WriteMode::Replace => return Ok(set_if(key, value, true, ttl)),
+            WriteMode::Leased(lease) => return Ok(set_leased(key, value, lease, ttl)),
             _ => return Err(self.unsupported("compare-and-swap")),
         }
-        if let Some(ttl) = wire_ttl(options.ttl.resolve(self.common.ttl)?) {
+        if let Some(ttl) = wire_ttl(ttl) {
             command.arg("PX").arg(ttl);
         }
         Ok(command)
@@ -172,16 +170,18 @@ impl RedisStore {
             None => written_nowhere(mode),
             Some(true) => Written::Stored,
             Some(false) if mode == WriteMode::Add => Written::Exists,
+            Some(false) if matches!(mode, WriteMode::Leased(_)) => Written::Revoked,
             Some(false) => Written::Absent,
         };
         self.counts.written(written);
         Ok(written)
     }
 
-    fn deleted(&self, reply: Option<Reply<bool>>) -> Result<bool> {
-        let was_there = match reply {
+    /// Returns the outcome of a deletion, which may have deleted a placeholder.
+    fn deleted(&self, answer: Option<(Reply<bool>, bool)>) -> Result<bool> {
+        let was_there = match answer {
             None => false,
-            Some(reply) => self.accepted("delete", reply)?,
+            Some((reply, was_placeholder)) => self.accepted("delete", reply)? && !was_placeholder,
         };
         self.counts.deleted(was_there);
         Ok(was_there)
@@ -200,7 +200,7 @@ impl RedisStore {
                     Some(reply) => self.accepted(operation, reply)?,
                     None => None,
                 };
-            let Some(seen) = seen else {
+            let Some(seen) = seen.filter(|seen| !is_placeholder(seen)) else {
                 self.counts.counted(false);
                 return Ok(None);
             };
@@ -273,9 +273,8 @@ impl Store for RedisStore {
     }
 
     fn delete(&self, key: &[u8]) -> Result<bool> {
-        let key = self.key(key)?;
-        let command = unlink(&key);
-        self.deleted(self.ask(Purpose::Change(Repeat::Harmless), key, command))
+        let deleted = self.delete_many(&[key]).pop();
+        deleted.expect("each key has its outcome")
     }
 
     /// Leaves the entry if the server does not answer: deleting the key later could delete another value,
@@ -284,16 +283,13 @@ impl Store for RedisStore {
         let key = self.key(key)?;
         let mut command = cmd("EVAL");
         command.arg(DELETE_IF_SAME).arg(1).arg(&key).arg(expected);
-        self.deleted(self.ask(Purpose::Read, key, command))
+        self.deleted(self.ask(Purpose::Read, key, command).map(|reply| (reply, false)))
     }
 
     fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool> {
-        let ttl = wire_ttl(ttl.resolve(self.common.ttl)?);
+        let ttl = ttl.resolve(self.common.ttl)?;
         let key = self.key(key)?;
-        let command = match ttl {
-            Some(ttl) => with_key("PEXPIRE", &key).arg(ttl).take(),
-            None => cmd("EVAL").arg(KEEP_FOR_EVER).arg(1).arg(&key).take(),
-        };
+        let command = touch(&key, ttl);
         let was_there = match self.ask(Purpose::Change(Repeat::Harmless), key, command) {
             Some(reply) => self.accepted("touch", reply)?,
             None => false,
@@ -312,11 +308,23 @@ impl Store for RedisStore {
 
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let key = self.key(key)?;
-        let command = with_key("EXISTS", &key);
-        match self.ask(Purpose::Read, key, command) {
-            Some(reply) => self.accepted("contains", reply),
+        let mut batch = Batch::new();
+        let commands = [head(&key), with_key("EXISTS", &key)];
+        batch.push(key, commands);
+        match self.ask_about(Purpose::Read, &batch, and_head).pop().flatten() {
+            Some((reply, is_placeholder)) => {
+                Ok(self.accepted::<bool>("contains", reply)? && !is_placeholder)
+            }
             None => Ok(false),
         }
+    }
+
+    fn lease(&self, key: &[u8]) -> Result<Lease> {
+        self.grant(key)
+    }
+
+    fn check_lease(&self, key: &[u8], lease: Lease, _groups: &[&[u8]]) -> Result<bool> {
+        self.holds(key, lease)
     }
 
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Found>> {
@@ -336,8 +344,9 @@ impl Store for RedisStore {
                 let key = self.key(key)?;
                 self.check_value(value.len())?;
                 let command = self.set_command(&key, value, options)?;
-                Ok((key, command))
+                Ok((key, [command]))
             },
+            single,
             |(_, _, options), reply| self.written(options.mode, reply),
         )
     }
@@ -348,10 +357,11 @@ impl Store for RedisStore {
             Repeat::Harmless,
             |key| {
                 let key = self.key(key)?;
-                let command = unlink(&key);
-                Ok((key, command))
+                let commands = [head(&key), unlink(&key)];
+                Ok((key, commands))
             },
-            |_, reply| self.deleted(reply),
+            and_head,
+            |_, answer| self.deleted(answer),
         )
     }
 
@@ -368,6 +378,7 @@ impl Store for RedisStore {
     fn keys(&self, from: Cursor, limit: usize) -> Result<Page> {
         self.check_open()?;
         let (next, keys) = self.scan("keys", from, limit)?;
+        let keys = self.of_entries(keys)?;
         let own =
             |key: Vec<u8>| key.strip_prefix(self.common.prefix.as_slice()).map(<[u8]>::to_vec);
         let keys = keys.into_iter().filter_map(own).collect();

@@ -22,7 +22,7 @@ fn set(store: &dyn Store, options: SetOptions) -> Result<(), Error> {
     store.set(b"k", b"1", &options).map(drop)
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     Row {
         line: "| `get`, `get_many` | `get`, `pttl` |",
         namespace: true,
@@ -32,18 +32,37 @@ const ROWS: [Row; 12] = [
         ],
     },
     Row {
-        line: "| `set`, `add`, `replace`, `set_many`, reservations | `set` |",
+        line: "| `add`, `replace` | `eval`, `exists`, `getrange`, `set` |",
+        namespace: true,
+        operations: &[
+            |store| set(store, SetOptions::add()),
+            |store| set(store, SetOptions::replace()),
+        ],
+    },
+    Row {
+        line: "| leases, and computations without `leases=no` | `eval`, `get`, `getrange`, `set` |",
+        namespace: true,
+        operations: &[
+            |store| store.lease(b"k").map(drop),
+            |store| store.lease(b"of nothing").map(drop),
+            |store| {
+                let lease = store.lease(b"k")?;
+                assert!(store.check_lease(b"k", lease, &[])?);
+                set(store, SetOptions::leased(lease))
+            },
+        ],
+    },
+    Row {
+        line: "| `set`, `set_many`, reservations | `set` |",
         namespace: true,
         operations: &[
             |store| set(store, SetOptions::set()),
-            |store| set(store, SetOptions::add()),
-            |store| set(store, SetOptions::replace()),
             |store| store.set_many(&[(b"k", b"1", SetOptions::set())]).remove(0).map(drop),
             |store| store.reserve(b"k", 1, &SetOptions::set())?.commit().map(drop),
         ],
     },
     Row {
-        line: "| `delete`, `delete_many` | `unlink` |",
+        line: "| `delete`, `delete_many` | `unlink`, `getrange` |",
         namespace: true,
         operations: &[
             |store| store.delete(b"k").map(drop),
@@ -51,21 +70,17 @@ const ROWS: [Row; 12] = [
         ],
     },
     Row {
-        line: "| `contains` | `exists` |",
+        line: "| `contains` | `exists`, `getrange` |",
         namespace: true,
         operations: &[|store| store.contains(b"k").map(drop)],
     },
     Row {
-        line: "| `touch` with a TTL | `pexpire` |",
+        line: "| `touch` | `eval`, `exists`, `getrange`, `pexpire`, `persist` |",
         namespace: true,
-        operations: &[|store| {
-            store.touch(b"k", Ttl::After(std::time::Duration::from_secs(9))).map(drop)
-        }],
-    },
-    Row {
-        line: "| `touch` without one | `eval`, `persist`, `exists` |",
-        namespace: true,
-        operations: &[|store| store.touch(b"k", Ttl::Never).map(drop)],
+        operations: &[
+            |store| store.touch(b"k", Ttl::After(std::time::Duration::from_secs(9))).map(drop),
+            |store| store.touch(b"k", Ttl::Never).map(drop),
+        ],
     },
     Row {
         line: "| `incr`, `decr` | `get`, `set`, `eval` |",
@@ -73,7 +88,7 @@ const ROWS: [Row; 12] = [
         operations: &[|store| store.incr(b"k", 2).map(drop), |store| store.decr(b"k", 1).map(drop)],
     },
     Row {
-        line: "| `keys` | `scan` |",
+        line: "| `keys` | `scan`, `getrange` |",
         namespace: true,
         operations: &[|store| store.keys(Cursor::default(), 9).map(drop)],
     },

@@ -18,6 +18,7 @@ mod fence;
 mod fence_cluster;
 mod garbage;
 mod late;
+mod lease;
 mod memcached;
 mod model;
 mod nodes;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use haypile::{Error, SetOptions, Store, Ttl, Version, WriteMode, Written};
+use haypile::{Error, Lease, SetOptions, Store, Ttl, Version, WriteMode, Written};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -27,6 +27,9 @@ enum Operation {
     SetMany(Vec<(u8, Vec<u8>, Mode)>),
     DeleteMany(Vec<u8>),
     Clear,
+    /// Takes a lease, which counts until the next one of its key.
+    Lease(u8),
+    SetLeased(u8, Vec<u8>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,9 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => prop::collection::vec((key, value, mode), 0..8).prop_map(Operation::SetMany),
         1 => keys.prop_map(Operation::DeleteMany),
         1 => Just(Operation::Clear),
+        3 => (0..6_u8).prop_map(Operation::Lease),
+        2 => (0..6_u8, prop::collection::vec(any::<u8>(), 0..40))
+            .prop_map(|(key, value)| Operation::SetLeased(key, value)),
     ];
     prop::collection::vec(operation, 1..40)
 }
@@ -94,6 +100,10 @@ struct Both<'a> {
     has_versions: bool,
     map: HashMap<u8, Vec<u8>>,
     versions: HashMap<u8, Version>,
+    /// How often each key was written or removed.
+    changes: HashMap<u8, u64>,
+    /// The leases, with the changes of their keys until then and what was there.
+    leases: HashMap<u8, (Lease, u64, Option<Vec<u8>>)>,
 }
 
 /// Parses a number as the trait does.
@@ -135,9 +145,55 @@ impl Both<'_> {
             _ => Written::Stored,
         };
         if written.is_stored() {
-            self.map.insert(at, value.to_vec());
+            self.put(at, value.to_vec());
         }
         written
+    }
+
+    fn lease(&mut self, at: u8) {
+        let lease = self.store.lease(&key(at)).unwrap();
+        assert!(self.store.check_lease(&key(at), lease, &[]).unwrap());
+        self.leases.insert(at, (lease, self.changes(at), self.map.get(&at).cloned()));
+    }
+
+    fn set_leased(&mut self, at: u8, value: &[u8]) {
+        let Some((lease, ..)) = self.leases.get(&at) else { return };
+        let (lease, holds) = (*lease, self.holds(at));
+        assert_eq!(self.store.check_lease(&key(at), lease, &[]).unwrap(), holds);
+        let written = self.store.set(&key(at), value, &SetOptions::leased(lease)).unwrap();
+        assert_eq!(written, if holds { Written::Stored } else { Written::Revoked });
+        if holds {
+            self.put(at, value.to_vec());
+        }
+    }
+
+    fn put(&mut self, at: u8, value: Vec<u8>) {
+        self.changed(at);
+        self.map.insert(at, value);
+    }
+
+    /// A key that is removed has changed, whether it was there or not.
+    fn remove(&mut self, at: u8) -> bool {
+        self.changed(at);
+        self.map.remove(&at).is_some()
+    }
+
+    fn changed(&mut self, at: u8) {
+        *self.changes.entry(at).or_default() += 1;
+    }
+
+    fn changes(&self, at: u8) -> u64 {
+        self.changes.get(&at).copied().unwrap_or(0)
+    }
+
+    /// Whether a write under the last lease of a key is accepted.
+    fn holds(&self, at: u8) -> bool {
+        self.leases.get(&at).is_some_and(|(_, changes, value)| {
+            // A server without versions compares what is there.
+            let is_same =
+                !self.has_versions && value.is_some() && *value == self.map.get(&at).cloned();
+            is_same || *changes == self.changes(at)
+        })
     }
 
     /// Whether the version of the last read is that of the entry.
@@ -158,7 +214,7 @@ impl Both<'_> {
                 }
                 Some(before) => {
                     assert_eq!(result.unwrap(), Some(change(before)));
-                    self.map.insert(at, change(before).to_string().into_bytes());
+                    self.put(at, change(before).to_string().into_bytes());
                 }
                 None => assert!(matches!(result, Err(Error::NotACounter { .. })), "{result:?}"),
             },
@@ -192,10 +248,10 @@ impl Both<'_> {
                 let mut reservation = store.reserve(&key(*at), value.len(), &options).unwrap();
                 reservation.buffer().copy_from_slice(value);
                 assert_eq!(reservation.commit().unwrap(), Written::Stored);
-                self.map.insert(*at, value.clone());
+                self.put(*at, value.clone());
             }
             Operation::Delete(at) => {
-                assert_eq!(store.delete(&key(*at)).unwrap(), self.map.remove(at).is_some());
+                assert_eq!(store.delete(&key(*at)).unwrap(), self.remove(*at));
             }
             Operation::CompareAndDelete(at, same) => {
                 let mut value = self.map.get(at).cloned().unwrap_or_default();
@@ -205,7 +261,7 @@ impl Both<'_> {
                 let is_same = *same && self.map.contains_key(at);
                 assert_eq!(store.compare_and_delete(&key(*at), &value).unwrap(), is_same);
                 if is_same {
-                    self.map.remove(at);
+                    self.remove(*at);
                 }
             }
             Operation::Touch(at, ttl) => {
@@ -253,13 +309,16 @@ impl Both<'_> {
                 let keys: Vec<_> = many.iter().map(|at| key(*at)).collect();
                 let keys: Vec<_> = keys.iter().map(Vec::as_slice).collect();
                 for (at, result) in many.iter().zip(store.delete_many(&keys)) {
-                    assert_eq!(result.unwrap(), self.map.remove(at).is_some());
+                    assert_eq!(result.unwrap(), self.remove(*at));
                 }
             }
             Operation::Clear => {
                 store.clear().unwrap();
+                (0..6).for_each(|at| self.changed(at));
                 self.map.clear();
             }
+            Operation::Lease(at) => self.lease(*at),
+            Operation::SetLeased(at, value) => self.set_leased(*at, value),
         }
     }
 }
@@ -290,7 +349,8 @@ fn check(url: &str, kind: Kind) {
     let result = runner.run(&operations(), |operations| {
         store.clear().unwrap();
         let (map, versions) = (HashMap::new(), HashMap::new());
-        let mut both = Both { store: &*store, has_versions, map, versions };
+        let (changes, leases) = (HashMap::new(), HashMap::new());
+        let mut both = Both { store: &*store, has_versions, map, versions, changes, leases };
         for operation in &operations {
             let counts = operations
                 .iter()
@@ -300,8 +360,12 @@ fn check(url: &str, kind: Kind) {
             }
         }
         (0..6).for_each(|at| both.get(at));
-        assert_eq!(store.len().unwrap(), both.map.len() as u64);
-        assert_eq!(store.is_empty().unwrap(), both.map.is_empty());
+        // Placeholders count.
+        let most = both.map.len() + both.leases.len();
+        assert!((both.map.len()..=most).contains(&usize::try_from(store.len().unwrap()).unwrap()));
+        if both.leases.is_empty() {
+            assert_eq!(store.is_empty().unwrap(), both.map.is_empty());
+        }
         Ok(())
     });
     result.unwrap();
