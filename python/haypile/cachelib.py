@@ -57,7 +57,7 @@ class HaypileCache(BaseCache):
     `leases=True` has a `set` that follows a miss of `get` in the same thread or task, within a minute, refused if somebody
     has deleted or written the key in between: what was asked for before a deletion does not come back after it. It costs
     a lookup per miss, and `set` then returns False. A program that sets what it knows itself, after a miss of
-    which it made nothing, does not want it. memcached and Redis have no leases: there it does nothing.
+    which it made nothing, does not want it. Over a server with `leases=no` it does nothing.
 
     set and add return False if the cache does not store the value: it is too large, or another process holds
     a lock. The cache counts that in its stats, and set deletes the entry under the key.

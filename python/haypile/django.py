@@ -47,7 +47,7 @@ class HaypileCache(BaseCache):
     OPTIONS are `serializer`, one of haypile.Objects ("pickle" by default), `sign` (True by default) and `leases`.
     With `leases`, a `set` that follows a miss of `get` in the same thread or task, within a minute, is refused if somebody has
     deleted or written the key in between: what was asked for before a deletion does not come back after it. It costs
-    a lookup per miss. memcached and Redis have no leases: there it does nothing.
+    a lookup per miss. Over a server with `leases=no` it does nothing.
     With `sign`, each value carries a signature by a key that is derived from SECRET_KEY, and an entry without a
     valid one, by this key or by one of SECRET_KEY_FALLBACKS, is a miss. Integers from 0 to 2**64 - 1 are stored as digits, not signed, so that incr is
     atomic. A `file:` cache of pickles has to belong to this user and to have mode 0600, signed or not; otherwise

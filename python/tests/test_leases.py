@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import haypile
+import urls
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -102,6 +103,27 @@ class Leases(unittest.TestCase):
             self.assertFalse(cache._write("key", b"old", 60, lease))
             self.assertFalse(cache._write("key", bytes(2 << 20), 60, lease))
             self.assertIsNone(cache.get("key"))
+
+    def test_leases_on_servers(self):
+        for start in (urls.memcached, urls.redis):
+            with self.subTest(start.__name__):
+                url = start(self)
+                cache, other = haypile.open(url), haypile.open(url)
+                self.addCleanup(cache.close)
+                self.addCleanup(other.close)
+                objects = haypile.Objects(cache)
+
+                def compute():
+                    other.delete("key")
+                    return "old"
+
+                self.assertEqual(objects.get_or_compute("key", 600, compute), "old")
+                self.assertIsNone(other.get("key"))
+                lease = cache.lease("key")
+                self.assertNotIn("key", other)
+                self.assertTrue(other.set_leased("key", b"new", lease))
+                self.assertFalse(cache.set_leased("key", b"old", lease))
+                self.assertEqual(cache["key"], b"new")
 
     def test_a_computation_among_writers_of_what_cannot_be_loaded(self):
         for url in ("memory:size=1MiB", self.file):

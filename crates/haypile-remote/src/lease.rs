@@ -1,4 +1,4 @@
-//! What leases on all servers have in common.
+//! The common parts of leases on all servers.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

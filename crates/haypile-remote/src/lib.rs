@@ -17,8 +17,8 @@
 //! | `redis+cluster://USER:PASSWORD@a:6379,b:6379` | a Redis or Valkey Cluster; the URL names some of its nodes |
 //!
 //! Options: `timeout=` (how long an operation waits for the server; 250ms by default), `ttl=`,
-//! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `compute_wait=`, `record=`,
-//! `compress=`.
+//! `namespace=NAME` (the keys have the prefix `NAME:` on the server), `compute_wait=`, `leases=no` (no placeholders under keys that are
+//! being computed), `record=`, `compress=`.
 //!
 //! # When the server does not answer
 //!

@@ -12,7 +12,8 @@ use std::fmt;
 /// [`Revoked`](crate::Written::Revoked), and nothing has changed. The term is memcached's (R. Nishtala and others, "Scaling
 /// Memcache at Facebook", NSDI 2013).
 ///
-/// A lease changes nothing in the store and needs not be given back. It is valid for its key in its store, and may be
+/// A lease changes nothing that our operations see, and needs not be given back. On a server it is a placeholder for some minutes,
+/// which other programs read as a value. It is valid for its key in its store, and may be
 /// handed to another process that uses the same file. One of before a reboot, of a file that was replaced, or one that was
 /// damaged or made up is revoked.
 ///

@@ -93,7 +93,7 @@ fn found_with(subject: &str, options: &[&str], case: &str, count: &str) {
 
 #[test]
 fn stale_values_are_found() {
-    // Whoever looks beside it undoes deletions.
+    // Whoever looks aside undoes deletions.
     found("files", "invalidate", "stale");
     // So does who reads a file without leases.
     found_with("file", &["--no-leases"], "invalidate", "stale");

@@ -140,7 +140,7 @@ impl Tally {
         Some(format!("{}; {}", parts.join(", "), self.findings.join("; ")))
     }
 
-    /// What a row of the case `invalidate` has besides.
+    /// Returns the further counts of a row of the case `invalidate`.
     pub(super) fn removals(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("stale", self.stale),

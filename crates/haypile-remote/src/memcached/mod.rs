@@ -16,9 +16,10 @@
 //! | TTL | whole seconds, rounded up; because of the ticks of its clock an entry can expire up to a second early |
 //! | versions | its CAS numbers, which `delete_version` compares as well; none if the server runs without them (`-C`) |
 //! | `compare_and_delete` | compares, and deletes by CAS number; unsupported if the server runs without them (`-C`) |
+//! | leases | the CAS number of the entry, or of a placeholder of ten minutes where there is none, which other programs read as an empty value; unsupported without CAS numbers (`-C`) and with `leases=no` |
 //! | counters | its own: it also accepts a number with blanks or a sign before it, or a blank or a zero byte and anything behind it; and sometimes it refuses one of 2^63 or more, because it looks for a minus sign beyond its end (1.6.18) |
 //! | `clear` | `flush_all`: everything that the servers hold, including entries of other clients; not with `namespace=` |
-//! | `len`, `bytes` | the servers' `curr_items` and `bytes`, including entries of other clients and those that expired or were cleared but are not yet removed; not with `namespace=` |
+//! | `len`, `bytes` | the servers' `curr_items` and `bytes`, including entries of other clients and those that expired or were cleared but are not yet removed, and placeholders; not with `namespace=` |
 //! | `keys` | unsupported |
 //!
 //! memcached subtracts in place and leaves blanks behind a number that became shorter. Writes mark

@@ -565,7 +565,7 @@ impl Store for MemcachedStore {
                 Ok((key, commands))
             },
             |_, [seen, deleted]| {
-                // A placeholder is no entry, though the server has deleted it.
+                // A placeholder is not an entry, though the server has deleted it.
                 let item =
                     seen.map(|seen| self.item(&self.accepted("delete", seen)?)).transpose()?;
                 let is_entry = !matches!(item, Some(Item::Placeholder(_)));

@@ -76,7 +76,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.len() == PLACEHOLDER_BYTES && value.starts_with(&MARK)
 }
 
-/// Returns the command that reads so much of a value that [`is_placeholder`] can tell. It is an error of the server for
+/// Returns the command that reads as much of a value as [`is_placeholder`] needs. It is an error of the server for
 /// an entry that is not bytes.
 pub(super) fn head(key: &[u8]) -> Cmd {
     with_key("GETRANGE", key).arg(0).arg(LAST).take()

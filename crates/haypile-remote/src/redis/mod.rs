@@ -16,11 +16,13 @@
 //! | values | up to 512 MiB, the server's default bound (`proto-max-bulk-len`) |
 //! | TTL | milliseconds, rounded up |
 //! | versions | none, and `cas` is unsupported: see below |
+//! | leases | the SHA-1 of the value, or a placeholder of 32 bytes and ten minutes where there is none, which other programs read as a value; scripts compare them; unsupported with `leases=no` |
+//! | `add`, `replace`, `touch` | scripts, to which a placeholder is nothing |
 //! | `compare_and_delete` | a script (`EVAL`) compares and deletes |
 //! | counters | as in every store: from 0 to 2^64 - 1, read and written back if unchanged; Redis' own are signed, and create a missing entry |
 //! | `clear` | `FLUSHDB`: the whole database, including entries of other clients; with `namespace=`, its entries one by one |
-//! | `len` | `DBSIZE`; with `namespace=`, its entries are counted one by one |
-//! | `keys` | `SCAN` |
+//! | `len` | `DBSIZE`; with `namespace=`, its entries are counted one by one; placeholders count |
+//! | `keys` | `SCAN`, without the keys of placeholders |
 //! | `bytes` | unsupported: the server counts its own memory, and not that of a database |
 //!
 //! # A cluster

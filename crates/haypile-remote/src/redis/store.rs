@@ -152,7 +152,7 @@ impl RedisStore {
         command.arg(key).arg(value);
         match options.mode {
             WriteMode::Set => {}
-            // A placeholder is no entry, but the server takes it for one.
+            // A placeholder is not an entry, but the server takes it for one.
             WriteMode::Add => return Ok(set_if(key, value, false, ttl)),
             WriteMode::Replace => return Ok(set_if(key, value, true, ttl)),
             WriteMode::Leased(lease) => return Ok(set_leased(key, value, lease, ttl)),

@@ -100,7 +100,7 @@ struct Both<'a> {
     has_versions: bool,
     map: HashMap<u8, Vec<u8>>,
     versions: HashMap<u8, Version>,
-    /// How often each key was written or removed.
+    /// The number of times that each key was written or removed.
     changes: HashMap<u8, u64>,
     /// The leases, with the changes of their keys until then and what was there.
     leases: HashMap<u8, (Lease, u64, Option<Vec<u8>>)>,

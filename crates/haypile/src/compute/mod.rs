@@ -78,7 +78,7 @@ impl Cache {
     /// returns the value and does not store it.
     ///
     /// Changes by another process, or on the [`store`](Self::store) itself, count in the same way where the store has
-    /// leases, as `memory:`, `file:` and levels over these do: see [`Lease`](crate::Lease). Elsewhere, such as on servers, they are
+    /// leases, as `memory:`, `file:`, memcached, Redis and levels over these do: see [`Lease`](crate::Lease). Elsewhere they are
     /// detected by their result: a value that is there when the computation ends stays, but a deletion is not
     /// detected, and the computed value is stored.
     ///
@@ -221,7 +221,7 @@ impl Cache {
                     flights.board(key, need, computer)
                 }
                 stage if self.holds(key, stage) => break,
-                // Its own value ends a lease too: the flight has begun to store that since it was looked at.
+                // Its own value ends a lease too: the flight has begun to store that in the meantime.
                 _ if matches!(flight.stage(), Stage::Storing)
                     && !mutant::is_on("stored-flight-is-taken-for-revoked") =>
                 {

@@ -1,4 +1,4 @@
-//! A store without leases, such as one on a server: only changes through its caches are noticed.
+//! A store without leases, such as a memcached without versions: only changes through its caches are noticed.
 
 use std::sync::Arc;
 

@@ -72,8 +72,8 @@ pub struct TortureOptions {
     /// --features test-hooks
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
     pub boots: u64,
-    /// Let the clients of invalidate look beside the cache and write what they read from the database without a lease, as
-    /// most programs do
+    /// Let the clients of invalidate look aside and write what they read from the database without a lease, as most
+    /// programs do
     #[arg(long)]
     pub no_leases: bool,
     /// Runners of further caches

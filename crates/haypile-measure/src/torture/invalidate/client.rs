@@ -27,7 +27,7 @@ impl From<Failure> for End {
     }
 }
 
-/// What a client says of an order.
+/// A client's answer to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It has read the value of this number.
@@ -104,53 +104,7 @@ impl Client {
             // There was nothing to compute: it dies between two operations.
             return Err(End::Killed);
         }
-        self.judge(order, &answer, tally)
-    }
-
-    fn judge(&self, order: Order, answer: &str, tally: &mut Tally) -> Result<Answer, End> {
-        let mut words = answer.splitn(3, ' ');
-        let word = words.next().unwrap_or("");
-        let mut number = || words.next().and_then(|number| number.parse::<u64>().ok());
-        tally.acknowledged += 1;
-        let is_read = matches!(order, Order::Get(_) | Order::Compute(_) | Order::Fill(_));
-        let fills = matches!(order, Order::Fill(_));
-        let found = match (word, is_read) {
-            ("hit", true) => number().map(Answer::Hit),
-            ("value", true) => number().map(Answer::Value),
-            ("miss", true) => Some(Answer::Miss),
-            ("stored", true) if fills => Some(Answer::Stored),
-            ("refused", true) if fills => Some(Answer::Refused),
-            ("done", false) => {
-                let time = number().ok_or_else(|| said(answer))?;
-                tally.wrote(time);
-                return Ok(Answer::Done);
-            }
-            ("busy", _) => {
-                tally.busy += 1;
-                return Ok(Answer::Nothing);
-            }
-            ("unsupported", _) => {
-                tally.acknowledged -= 1;
-                tally.unsupported += 1;
-                return Ok(Answer::Nothing);
-            }
-            ("failed", _) => {
-                tally.failed += 1;
-                tally.find(|| format!("'{order}' failed: {answer}"));
-                return Ok(Answer::Nothing);
-            }
-            ("wrong", true) => {
-                tally.wrong += 1;
-                tally.find(|| format!("'{order}': {answer}"));
-                return Ok(Answer::Nothing);
-            }
-            _ => None,
-        };
-        let found = found.ok_or_else(|| said(answer))?;
-        if let Order::Get(_) = order {
-            tally.read(number().ok_or_else(|| said(answer))?);
-        }
-        Ok(found)
+        judged(order, &answer, tally)
     }
 
     /// Ends it in order.
@@ -178,6 +132,53 @@ impl Client {
         let deadline = Deadline::after(context.options.timeout);
         self.0.line(deadline, &|| context.watcher.is_interrupted())
     }
+}
+
+/// Reads the line that answers an order, and counts.
+fn judged(order: Order, answer: &str, tally: &mut Tally) -> Result<Answer, End> {
+    let mut words = answer.splitn(3, ' ');
+    let word = words.next().unwrap_or("");
+    let mut number = || words.next().and_then(|number| number.parse::<u64>().ok());
+    tally.acknowledged += 1;
+    let is_read = matches!(order, Order::Get(_) | Order::Compute(_) | Order::Fill(_));
+    let fills = matches!(order, Order::Fill(_));
+    let found = match (word, is_read) {
+        ("hit", true) => number().map(Answer::Hit),
+        ("value", true) => number().map(Answer::Value),
+        ("miss", true) => Some(Answer::Miss),
+        ("stored", true) if fills => Some(Answer::Stored),
+        ("refused", true) if fills => Some(Answer::Refused),
+        ("done", false) => {
+            let time = number().ok_or_else(|| said(answer))?;
+            tally.wrote(time);
+            return Ok(Answer::Done);
+        }
+        ("busy", _) => {
+            tally.busy += 1;
+            return Ok(Answer::Nothing);
+        }
+        ("unsupported", _) => {
+            tally.acknowledged -= 1;
+            tally.unsupported += 1;
+            return Ok(Answer::Nothing);
+        }
+        ("failed", _) => {
+            tally.failed += 1;
+            tally.find(|| format!("'{order}' failed: {answer}"));
+            return Ok(Answer::Nothing);
+        }
+        ("wrong", true) => {
+            tally.wrong += 1;
+            tally.find(|| format!("'{order}': {answer}"));
+            return Ok(Answer::Nothing);
+        }
+        _ => None,
+    };
+    let found = found.ok_or_else(|| said(answer))?;
+    if let Order::Get(_) = order {
+        tally.read(number().ok_or_else(|| said(answer))?);
+    }
+    Ok(found)
 }
 
 /// Waits until it is time to die, more exactly than a sleep does; whoever drops the client kills it.

@@ -52,9 +52,8 @@ pub(super) fn run(context: &TestContext<'_>, is_control: bool) -> Result<(), Uns
             scope.spawn(move || Driver::new(context, truth, is_unsupported, 0).survive());
         let victims: Vec<_> = (1..context.options.writers)
             .map(|number| {
-                scope.spawn(move || {
-                    Driver::new(context, truth, is_unsupported, number).die_again(left, is_control)
-                })
+                let driver = Driver::new(context, truth, is_unsupported, number);
+                scope.spawn(move || driver.die_again(left, is_control))
             })
             .collect();
         for victim in victims {

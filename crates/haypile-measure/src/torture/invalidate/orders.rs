@@ -1,4 +1,4 @@
-//! What clients are told to do, and what becomes of them at it.
+//! Orders to clients, and the fates of clients within them.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::draw::Draw;
 use super::super::role::{ALL_KEYS, GROUPS};
 
-/// What is removed.
+/// A kind of removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     Key(u64),
@@ -55,7 +55,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// What becomes of a client within an order.
+/// The fate of a client within an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Live,

@@ -1,4 +1,4 @@
-//! What clients may still read.
+//! The database, and the values that clients may still read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,15 +30,15 @@ struct Entry {
 /// Removals of a key, a group or everything.
 #[derive(Default)]
 struct Removed {
-    /// How many have begun.
+    /// The number that have begun.
     begun: AtomicU64,
-    /// How many have ended, by an answer or the death of their client.
+    /// The number that have ended, by an answer or the death of their client.
     ended: AtomicU64,
     /// The number of the last change of which the removal was acknowledged.
     floor: AtomicU64,
 }
 
-/// What is known of a key before an order.
+/// The state of a key before an order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// The lowest number that is not stale.
@@ -65,7 +65,7 @@ impl Truth {
         self.keys.len() as u64
     }
 
-    /// What somebody who asks the database now is told.
+    /// Returns the number that the database has now.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
@@ -81,7 +81,7 @@ impl Truth {
         self.of(removal).ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// What was answered to the removal after a change.
+    /// Notes the answer to the removal after a change.
     pub(super) fn removed(
         &self,
         removal: Removal,
@@ -171,7 +171,7 @@ impl Truth {
             .map(|removal| self.of(removal))
     }
 
-    /// How many removals have begun that may remove a key: of groups, all, for two may have one word in a cache.
+    /// Returns the number of removals that have begun and may remove a key: of groups, all, for two may have one word in a cache.
     fn begun(&self, key: u64) -> u64 {
         self.sum(key, |removed| &removed.begun)
     }

@@ -35,10 +35,10 @@ fn url(orders: &Orders) -> Result<CacheUrl, String> {
 struct Shared {
     store: Arc<dyn Store>,
     cache: Cache,
-    /// Whether what is computed is protected against removals; otherwise all look beside the cache, and write without more ado.
+    /// Whether what is computed is protected against removals; otherwise all look aside, and write without more ado.
     has_leases: bool,
     has_groups: bool,
-    /// What the cache is of: a server ends with its last process.
+    /// The owner of the cache: a server ends with its last process.
     _subject: StoreSubject,
 }
 

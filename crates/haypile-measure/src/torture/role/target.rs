@@ -32,7 +32,7 @@ pub trait Target {
         Err(Refusal::Unsupported)
     }
 
-    /// Reads a key into `buffer`, or writes what `read` gives into these groups: as a caller does that looks beside the cache,
+    /// Reads a key into `buffer`, or writes what `read` gives into these groups: as a caller does that looks aside,
     /// with whatever the cache has so that this undoes no removal in the meantime.
     fn fill(
         &mut self,
@@ -62,7 +62,7 @@ pub trait Target {
     }
 }
 
-/// What came of [`Target::fill`].
+/// The outcome of [`Target::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// There was a value.
