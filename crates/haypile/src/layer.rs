@@ -258,6 +258,20 @@ impl<L: Layer> Store for L {
         self.loaded(key, buffer, hit)
     }
 
+    fn get_if_changed_into(
+        &self,
+        key: &[u8],
+        version: Version,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
+        let hit = self.inner().get_if_changed_into(key, version, buffer)?;
+        if hit.is_some_and(|hit| hit.version == Some(version)) {
+            // There is no value to load.
+            return Ok(hit);
+        }
+        self.loaded(key, buffer, hit)
+    }
+
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         self.pinned(key, self.inner().get_pinned(key)?)
     }

@@ -66,6 +66,26 @@ pub trait Store: fmt::Debug + Send + Sync {
         self.get_into(key, buffer)
     }
 
+    /// Does the same as [`get_versioned_into`](Self::get_versioned_into), but copies nothing if the entry still has this version:
+    /// the hit has it, and `buffer` is empty. A caller that keeps what it made of a value so learns that it is still true,
+    /// at the cost of a lookup, however long the value is. It counts as a hit.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_versioned_into`](Self::get_versioned_into).
+    fn get_if_changed_into(
+        &self,
+        key: &[u8],
+        version: Version,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
+        let hit = self.get_versioned_into(key, buffer)?;
+        if hit.is_some_and(|hit| hit.version == Some(version)) {
+            buffer.clear();
+        }
+        Ok(hit)
+    }
+
     /// Returns the value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buffer = Vec::new();

@@ -60,6 +60,7 @@ noted! {
     fn compression() -> Option<Compression>;
     fn get_into(key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
     fn get_versioned_into(key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
+    fn get_if_changed_into(key: &[u8], version: Version, buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
     fn get(key: &[u8]) -> Result<Option<Vec<u8>>>;
     fn get_pinned(key: &[u8]) -> Result<Option<Pinned<'_>>>;
     fn get_in_place(key: &[u8]) -> Result<Option<Pinned<'_>>>;
@@ -119,6 +120,9 @@ fn call(store: &dyn Store, method: &str) {
         "compression" => _ = store.compression(),
         "get_into" => _ = store.get_into(key, &mut Vec::new()),
         "get_versioned_into" => _ = store.get_versioned_into(key, &mut Vec::new()),
+        "get_if_changed_into" => {
+            _ = store.get_if_changed_into(key, Version::from_raw(1), &mut Vec::new());
+        }
         "get" => drop(store.get(key)),
         "get_pinned" => drop(store.get_pinned(key)),
         "get_in_place" => drop(store.get_in_place(key)),
@@ -249,6 +253,7 @@ fn levels_forward_everything_to_the_lower_level() {
         ("get_pinned", &["get_into"]),
         ("get_in_place", &["get_into"]),
         ("get_in_place_verified", &["get_into"]),
+        ("get_if_changed_into", &["get_versioned_into"]),
     ];
     check(&tiered, &lower, instead);
 }
@@ -257,7 +262,8 @@ fn levels_forward_everything_to_the_lower_level() {
 fn levels_read_in_the_upper_level_first() {
     let (tiered, upper, _) = levels();
     let reads = methods().into_iter().filter(|method| method.starts_with("get_"));
-    for method in reads.filter(|method| *method != "get_versioned_into") {
+    let versioned = ["get_versioned_into", "get_if_changed_into"];
+    for method in reads.filter(|method| !versioned.contains(method)) {
         upper.take();
         call(&tiered, method);
         let called = upper.take();

@@ -411,6 +411,26 @@ impl Store for FileStore {
         Ok(hit)
     }
 
+    fn get_if_changed_into(
+        &self,
+        key: &[u8],
+        version: Version,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
+        {
+            let key = self.reader.key(key)?;
+            let using = self.sessions.begin();
+            let session = self.session(&using, "get")?;
+            let search = Lookup::new(&session.area, &key.hashed(&session.area)).search(None);
+            let search = search.map_err(|stop| self.reader.stopped(stop))?;
+            if matches!(search, Search::Found(seen) if seen.version == version.raw()) {
+                buffer.clear();
+                return Ok(self.note_search(session, &search));
+            }
+        }
+        self.get_into(key, buffer)
+    }
+
     fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<crate::store::Found>> {
         let mut found = Vec::with_capacity(keys.len());
         for keys in keys.chunks(TOGETHER) {

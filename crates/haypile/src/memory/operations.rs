@@ -178,6 +178,15 @@ impl<P: Policy> Store for MemoryStore<P> {
         self.copy_into(key, buffer)
     }
 
+    fn get_if_changed_into(
+        &self,
+        key: &[u8],
+        version: Version,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
+        self.copy_if_changed(key, version, buffer)
+    }
+
     fn get_pinned(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         self.pin(key)
     }

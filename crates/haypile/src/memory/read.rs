@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::mutant;
 use crate::pinned::Pinned;
 use crate::store::Hit;
+use crate::write::Version;
 
 /// Values longer than this are copied outside of the lock.
 const COPIED_UNDER_LOCK_BYTES: usize = 8 << 10;
@@ -83,15 +84,38 @@ impl<P: Policy> MemoryStore<P> {
             Copy::Whole => Ok(Some(hit)),
             Copy::OutOfMemory => Err(self.out_of_memory(COPIED_UNDER_LOCK_BYTES)),
             Copy::Later(pin) => {
-                let pinned = PinnedRecord::new(pin, &self.pool);
-                let value: &[u8] = pinned.as_ref();
-                if buffer.try_reserve_exact(value.len()).is_err() {
-                    return Err(self.out_of_memory(value.len()));
-                }
-                buffer.extend_from_slice(value);
+                self.copy_pinned(pin, buffer)?;
                 Ok(Some(hit))
             }
         }
+    }
+
+    /// Copies a value unless the entry has this version.
+    pub(super) fn copy_if_changed(
+        &self,
+        key: &[u8],
+        version: Version,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Hit>> {
+        buffer.clear();
+        let pin =
+            |record: &Record, hit: Hit| ((hit.version != Some(version)).then(|| record.pin()), hit);
+        let Some((pin, hit)) = self.find(self.key(key)?, pin)? else { return Ok(None) };
+        if let Some(pin) = pin {
+            self.copy_pinned(pin, buffer)?;
+        }
+        Ok(Some(hit))
+    }
+
+    /// Copies a value that is held into an empty buffer.
+    fn copy_pinned(&self, pin: Pin, buffer: &mut Vec<u8>) -> Result<()> {
+        let pinned = PinnedRecord::new(pin, &self.pool);
+        let value: &[u8] = pinned.as_ref();
+        if buffer.try_reserve_exact(value.len()).is_err() {
+            return Err(self.out_of_memory(value.len()));
+        }
+        buffer.extend_from_slice(value);
+        Ok(())
     }
 
     pub(super) fn pin(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {

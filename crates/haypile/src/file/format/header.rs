@@ -122,15 +122,22 @@ impl Header {
         put(GROUPS_AT, &groups.to_le_bytes());
         put(word(STATE), &READY.to_le_bytes());
         // An epoch, a sequence number or a version of zero is of what was never written.
-        for at in [EPOCH, SEQUENCE, NEXT_VERSION] {
+        for at in [EPOCH, SEQUENCE] {
             put(word(at), &1_u64.to_le_bytes());
         }
+        put(word(NEXT_VERSION), &self.first_version().to_le_bytes());
         for at in [STAMP, SWEPT] {
             put(word(at), &stamp.to_le_bytes());
         }
         let checksum = xxh3_64(&page[..CHECKSUM_AT]);
         page[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&checksum.to_le_bytes());
         page
+    }
+
+    /// Returns the first version of a new file: another one for each file, because whoever has a version of the file that
+    /// was here before must not find it in this one. A fourth of all at most, so that there are enough.
+    fn first_version(&self) -> u64 {
+        u64::try_from(self.identity >> (128 - 46)).expect("46 bits").max(1)
     }
 
     /// Reads the first bytes of a file of `file_bytes`.
