@@ -11,6 +11,7 @@ from haypile._cache import Cache
 from haypile._haypile import Busy, _get_or_compute
 from haypile._memoize import Decorator, Options
 from haypile._serializers import Serializer, name_of, named
+from haypile._shared import Shared
 from haypile._threads import Lane, in_a_thread
 from haypile._trust import Guard, Signer
 from haypile._types import MISSING, SHORT_BYTES, Key, Secrets, Ttl
@@ -59,10 +60,15 @@ class Objects(Generic[_V]):
     operations here it is not there; len, iteration and delete see the entry. A stored None is a value, which get
     returns as such.
 
+    With `share=1000`, the objects of up to 1000 entries (and 16 KiB of stored bytes for each, all in all) are kept, and get,
+    [], get_or_compute and memoized functions return the same object again while its entry has not changed, in whatever process:
+    without loading it, and without copying its bytes. **All callers get one object**: who changes it changes it for all
+    of this process, until the entry changes. Not over Redis, which has no versions, and not for AsyncCache.
+
     Objects[User] is a cache of users, for type checkers.
     """
 
-    __slots__ = ("_cache", "_given", "_guard", "_lane", "_serializer", "_signer")
+    __slots__ = ("_cache", "_given", "_guard", "_lane", "_serializer", "_shared", "_signer")
 
     @overload
     def __init__(
@@ -71,6 +77,7 @@ class Objects(Generic[_V]):
         serializer: Literal["json", "msgpack", "pickle"] | Serializer = "json",
         *,
         sign: Secrets | None = None,
+        share: int | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -79,9 +86,17 @@ class Objects(Generic[_V]):
         serializer: tuple[Callable[[_V], bytes], Callable[[bytes], _V]],
         *,
         sign: Secrets | None = None,
+        share: int | None = None,
     ) -> None: ...
 
-    def __init__(self, cache: Cache | str | os.PathLike[str], serializer: Any = "json", *, sign: Any = None) -> None:
+    def __init__(
+        self,
+        cache: Cache | str | os.PathLike[str],
+        serializer: Any = "json",
+        *,
+        sign: Any = None,
+        share: int | None = None,
+    ) -> None:
         self._cache = cache if isinstance(cache, Cache) else Cache(cache)
         # Operations on a local cache run in the thread of a loop, all others in these.
         self._lane = None if self._cache._is_local() else Lane()
@@ -89,6 +104,7 @@ class Objects(Generic[_V]):
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
+        self._shared = None if share is None else Shared(share)
 
     @property
     def cache(self) -> Cache:
@@ -102,6 +118,9 @@ class Objects(Generic[_V]):
 
     def get(self, key: Key, default: Any = None) -> Any:
         """Returns the value of a key, or `default`."""
+        if self._shared is not None:
+            value = self._shared.get(self, key)
+            return default if value is MISSING else value
         data = self._cache.get(key)
         return default if data is None else self._loaded(key, data, default)
 
@@ -302,7 +321,7 @@ class Objects(Generic[_V]):
                 "haypile.Objects with sign= is not pickled, because the pickle would contain the secret: make"
                 " it where it is used"
             )
-        return (Objects, (self._cache, self._given))
+        return (_remade, (self._cache, self._given, None if self._shared is None else self._shared.most))
 
     def __repr__(self) -> str:
         return f"<haypile.Objects over {self._cache!r}>"
@@ -390,3 +409,7 @@ class Objects(Generic[_V]):
         if isinstance(data, bytes) and len(data) < SHORT_BYTES:
             return self._loaded(key, data, default)
         return await in_a_thread(lambda: self._in_pieces._loaded(key, _json.copied(data), default))
+
+
+def _remade(cache: Cache, serializer: Any, share: int | None) -> Objects[Any]:
+    return Objects(cache, serializer, share=share)

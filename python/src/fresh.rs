@@ -39,6 +39,11 @@ impl Fresh {
         Ok(Self(Ok(freshness)))
     }
 
+    /// Whether a value serves as long as it is there.
+    pub(crate) fn is_plain(self) -> bool {
+        self.0.is_err()
+    }
+
     /// Returns the time for which a value is kept.
     pub(crate) fn lifetime(self) -> Lifetime {
         Lifetime(self.0.map_or_else(

@@ -44,6 +44,13 @@ fn get_or_compute<'py>(
     let py = objects.py();
     let cache = objects.getattr(intern!(py, "_cache"))?.cast_into::<Cache>()?;
     let missing = py.import(intern!(py, "haypile._types"))?.getattr(intern!(py, "MISSING"))?;
+    let shared = objects.getattr(intern!(py, "_shared"))?;
+    if !shared.is_none() && fresh.is_plain() {
+        let found = shared.call_method1(intern!(py, "found"), (objects, key))?;
+        if !found.is(&missing) {
+            return Ok((found.unbind(), false));
+        }
+    }
     let (objects, key) = (objects.as_unbound(), key.as_unbound());
     let dump = |py: Python<'_>, value: &Py<PyAny>| {
         let data = objects.call_method1(py, intern!(py, "_dumped"), (key, value))?;

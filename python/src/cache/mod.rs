@@ -115,6 +115,24 @@ impl Cache {
         self.look(py, look, |hit, value| (PyBytes::new(py, value), hit.version.map(Version::raw)))
     }
 
+    /// Returns the value of a key and its version, as get_versioned, but None in the place of the value if the entry still
+    /// has this version: nothing is copied then. None if there is no entry.
+    fn get_if_changed<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+        version: u64,
+    ) -> PyResult<Option<(Option<Bound<'py, PyBytes>>, Option<u64>)>> {
+        let known = Version::from_raw(version);
+        let look = |cache: &engine::Cache, into: &mut Vec<u8>| {
+            cache.store().get_if_changed_into(key.as_ref(), known, into)
+        };
+        self.look(py, look, |hit, value| {
+            let is_changed = hit.version != Some(known);
+            (is_changed.then(|| PyBytes::new(py, value)), hit.version.map(Version::raw))
+        })
+    }
+
     /// Returns the remaining life of an entry in seconds; None if it does not expire, or if its server
     /// does not say. Raises KeyError if the key has no entry.
     fn ttl(&self, py: Python<'_>, key: KeyArgument) -> PyResult<Option<f64>> {
@@ -251,7 +269,11 @@ impl Cache {
 
     /// As lease, but returns None where the cache has no leases.
     #[pyo3(name = "_try_lease")]
-    fn try_lease_bytes<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn try_lease_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let lease = self.try_lease(py, &key)?;
         Ok(lease.map(|lease| PyBytes::new(py, &lease.to_bytes())))
     }

@@ -126,6 +126,7 @@ impl Header {
             put(word(at), &1_u64.to_le_bytes());
         }
         put(word(NEXT_VERSION), &self.first_version().to_le_bytes());
+        put(word(SKIPPED_VERSIONS), &(self.first_version() - 1).to_le_bytes());
         for at in [STAMP, SWEPT] {
             put(word(at), &stamp.to_le_bytes());
         }
@@ -135,9 +136,9 @@ impl Header {
     }
 
     /// Returns the first version of a new file: another one for each file, because whoever has a version of the file that
-    /// was here before must not find it in this one. A fourth of all at most, so that there are enough.
+    /// was here before must not find it in this one. It is in the first fourth of all, so that there are enough.
     fn first_version(&self) -> u64 {
-        u64::try_from(self.identity >> (128 - 46)).expect("46 bits").max(1)
+        u64::try_from(self.identity >> (128 - 45)).expect("45 bits").max(1)
     }
 
     /// Reads the first bytes of a file of `file_bytes`.
