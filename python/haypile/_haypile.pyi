@@ -4,7 +4,7 @@
 import datetime
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar, final, overload
+from typing import Any, Literal, TypeVar, final, overload
 
 from typing_extensions import Buffer, Self, TypeAlias, disjoint_base
 
@@ -100,6 +100,7 @@ class Cache:
     def _identity(self) -> int: ...
     def _is_local(self) -> bool: ...
     def _namespace(self) -> str: ...
+    def _get_unless(self, key: Key, version: int) -> tuple[bytes, int | None] | Literal[True] | None: ...
     def _try_lease(self, key: Key) -> bytes | None: ...
     def _offer(
         self, key: Key, value: Buffer, ttl: Ttl, groups: Iterable[Key] = (), lease: bytes | None = None

@@ -68,7 +68,7 @@ class Objects(Generic[_V]):
     Objects[User] is a cache of users, for type checkers.
     """
 
-    __slots__ = ("_cache", "_given", "_guard", "_lane", "_serializer", "_shared", "_signer")
+    __slots__ = ("_cache", "_given", "_guard", "_get_unless", "_held", "_lane", "_serializer", "_shared", "_signer")
 
     @overload
     def __init__(
@@ -104,7 +104,10 @@ class Objects(Generic[_V]):
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
-        self._shared = None if share is None else Shared(share)
+        self._shared: Any = None if share is None else Shared(share)
+        # What each hit needs.
+        self._held: Any = None if share is None else self._shared.held
+        self._get_unless = self._cache._get_unless
 
     @property
     def cache(self) -> Cache:
@@ -118,8 +121,14 @@ class Objects(Generic[_V]):
 
     def get(self, key: Key, default: Any = None) -> Any:
         """Returns the value of a key, or `default`."""
-        if self._shared is not None:
-            value = self._shared.get(self, key)
+        held_all = self._held
+        if held_all is not None:
+            held = held_all.get(key)
+            found = None if held is None else self._get_unless(key, held[0])
+            if found is True:
+                # All that is done for most calls.
+                return held[1]
+            value = self._shared.get(self, key, held, found)
             return default if value is MISSING else value
         data = self._cache.get(key)
         return default if data is None else self._loaded(key, data, default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from haypile._types import MISSING, Key
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 _MEAN_BYTES = 16 << 10
 
 
+# A version, the object, and its stored bytes.
+_Held: TypeAlias = tuple[int, Any, int]
+# As Cache._get_unless returns it.
+_Found: TypeAlias = tuple[bytes, int | None] | Literal[True] | None
+
+
 class Shared:
     """The objects of at most `most` entries, and of at most 16 KiB of stored bytes for each of them, all in all.
 
     Those that were kept first leave first.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "_held", "_lock", "most")
+    __slots__ = ("__weakref__", "_bytes", "_lock", "held", "most")
 
     def __init__(self, most: int) -> None:
         if type(most) is not int or most < 1:
             raise ValueError(f"share={most!r} is not a number of objects, such as share=1000")
         self.most = most
+        self.held: dict[Key, _Held] = {}
         self.forget()
         _all.add(self)
 
     def forget(self) -> None:
         """Keeps nothing any more."""
         self._lock = threading.Lock()
-        # Versions, objects and stored bytes.
-        self._held: dict[Key, tuple[int, Any, int]] = {}
+        self.held.clear()
         self._bytes = 0
 
-    def get(self, objects: Objects[Any], key: Key) -> Any:
-        """Returns the object of a key, or MISSING."""
-        held = self._held.get(key)
-        found: tuple[bytes | None, int | None] | None
+    def get(self, objects: Objects[Any], key: Key, held: _Held | None, found: _Found) -> Any:
+        """Returns the object of a key, or MISSING, after a look in which it was not as it is `held`, if it is."""
         if held is None:
             found = objects._cache.get_versioned(key)
-        else:
-            found = objects._cache.get_if_changed(key, held[0])
-            if found is not None and found[0] is None:
-                return held[1]
-        if found is None or found[0] is None:
+        if found is None or found is True:
             self._drop(key)
             return MISSING
         data, version = found
@@ -60,26 +60,26 @@ class Shared:
         return value
 
     def found(self, objects: Objects[Any], key: Key) -> Any:
-        """As get, for a caller that looks for itself where this finds nothing: a key without an entry counts as one miss."""
-        if key not in self._held and key not in objects._cache:
+        """As Objects.get, for a caller that looks for itself where this finds nothing: a key without an entry counts as one miss."""
+        if key not in self.held and key not in objects._cache:
             return MISSING
-        return self.get(objects, key)
+        return objects.get(key, MISSING)
 
-    def _keep(self, key: Key, entry: tuple[int, Any, int]) -> None:
+    def _keep(self, key: Key, entry: _Held) -> None:
         with self._lock:
             self._forget_one(key)
-            self._held[key] = entry
+            self.held[key] = entry
             self._bytes += entry[2]
-            while len(self._held) > self.most or self._bytes > self.most * _MEAN_BYTES:
-                self._forget_one(next(iter(self._held)))
+            while len(self.held) > self.most or self._bytes > self.most * _MEAN_BYTES:
+                self._forget_one(next(iter(self.held)))
 
     def _drop(self, key: Key) -> None:
-        if key in self._held:
+        if key in self.held:
             with self._lock:
                 self._forget_one(key)
 
     def _forget_one(self, key: Key) -> None:
-        entry = self._held.pop(key, None)
+        entry = self.held.pop(key, None)
         if entry is not None:
             self._bytes -= entry[2]
 

@@ -113,18 +113,18 @@ class SharedTest(unittest.TestCase):
             for number in range(50):
                 objects.set(str(number), "x")
                 objects.get(str(number))
-            self.assertEqual(len(shared._held), 10)
+            self.assertEqual(len(shared.held), 10)
             self.assertEqual(shared._bytes, 10 * len('"x"'))
             large = "x" * 50_000
             for number in range(50):
                 objects.set(f"large:{number}", large)
                 self.assertEqual(objects.get(f"large:{number}"), large)
             self.assertLessEqual(shared._bytes, 10 << 14)
-            self.assertEqual(shared._bytes, sum(entry[2] for entry in shared._held.values()))
+            self.assertEqual(shared._bytes, sum(entry[2] for entry in shared.held.values()))
             objects.set("huge", "x" * 300_000)
             for _ in range(2):
                 self.assertEqual(len(objects.get("huge")), 300_000)
-            self.assertEqual((shared._bytes, shared._held), (0, {}))
+            self.assertEqual((shared._bytes, shared.held), (0, {}))
 
     def test_threads_write_and_read(self):
         for objects in self.each(share=3):
@@ -145,7 +145,7 @@ class SharedTest(unittest.TestCase):
                 thread.join()
             self.assertEqual(wrong, [])
             shared = objects._shared
-            self.assertEqual(shared._bytes, sum(entry[2] for entry in shared._held.values()))
+            self.assertEqual(shared._bytes, sum(entry[2] for entry in shared.held.values()))
 
     def test_a_forked_child_has_none_of_its_parents_objects(self):
         objects = haypile.Objects("memory:size=1MiB", share=10)

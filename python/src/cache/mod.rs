@@ -8,9 +8,10 @@ mod steps;
 use std::sync::{Arc, Mutex};
 
 use engine::{Durability, SetOptions, Version, Writers};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyMemoryView, PyTuple};
 
 use crate::arguments::{
     Entries, Group, Groups, KeyArgument, KeyArguments, LeaseArgument, Lifetime, Value,
@@ -123,14 +124,26 @@ impl Cache {
         key: KeyArgument,
         version: u64,
     ) -> PyResult<Option<(Option<Bound<'py, PyBytes>>, Option<u64>)>> {
-        let known = Version::from_raw(version);
-        let look = |cache: &engine::Cache, into: &mut Vec<u8>| {
-            cache.store().get_if_changed_into(key.as_ref(), known, into)
-        };
-        self.look(py, look, |hit, value| {
-            let is_changed = hit.version != Some(known);
-            (is_changed.then(|| PyBytes::new(py, value)), hit.version.map(Version::raw))
+        self.look_unless(py, &key, version, |hit, value| {
+            (value.map(|value| PyBytes::new(py, value)), hit.version.map(Version::raw))
         })
+    }
+
+    /// As get_if_changed, but True in the place of a tuple if the entry still has this version.
+    #[pyo3(name = "_get_unless")]
+    fn get_unless<'py>(
+        &self,
+        py: Python<'py>,
+        key: KeyArgument,
+        version: u64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.look_unless(py, &key, version, |hit, value| match value {
+            None => Ok(PyBool::new(py, true).to_owned().into_any()),
+            Some(value) => {
+                (PyBytes::new(py, value), hit.version.map(Version::raw)).into_bound_py_any(py)
+            }
+        });
+        found?.transpose()
     }
 
     /// Returns the remaining life of an entry in seconds; None if it does not expire, or if its server

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use engine::{Hit, Lease, OwnedPinned, SetOptions};
+use engine::{Hit, Lease, OwnedPinned, SetOptions, Version};
 use pyo3::exceptions::{PyKeyError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -55,6 +55,21 @@ impl Cache {
         let found = hit.map(|hit| found(hit, &buffer));
         buffer::give_back(buffer);
         Ok(found)
+    }
+
+    /// Reads a value; `found` gets none if the entry still has this version.
+    pub(super) fn look_unless<T>(
+        &self,
+        py: Python<'_>,
+        key: &KeyArgument,
+        version: u64,
+        found: impl FnOnce(Hit, Option<&[u8]>) -> T,
+    ) -> PyResult<Option<T>> {
+        let known = Version::from_raw(version);
+        let look = |cache: &engine::Cache, into: &mut Vec<u8>| {
+            cache.store().get_if_changed_into(key.as_ref(), known, into)
+        };
+        self.look(py, look, |hit, value| found(hit, (hit.version != Some(known)).then_some(value)))
     }
 
     pub(super) fn write(
