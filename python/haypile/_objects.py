@@ -104,9 +104,10 @@ class Objects(Generic[_V]):
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
-        self._shared: Any = None if share is None else Shared(share)
+        shared = None if share is None else Shared(share)
+        self._shared: Any = shared
         # What each hit needs.
-        self._held: Any = None if share is None else self._shared.held
+        self._held = None if shared is None else shared.held
         self._get_unless = self._cache._get_unless
 
     @property

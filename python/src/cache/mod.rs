@@ -32,6 +32,9 @@ use steps::{ATTEMPTS, missing, pop};
 /// of a store that is open to whoever reaches it.
 type WritersOf = (String, Option<(u32, u32)>);
 
+/// A value unless it has not changed, and its version.
+type IfChanged<'py> = (Option<Bound<'py, PyBytes>>, Option<u64>);
+
 /// The operations of haypile.Cache, which says what holds for all of them.
 #[pyclass(frozen, subclass, module = "haypile._haypile")]
 pub struct Cache {
@@ -123,7 +126,7 @@ impl Cache {
         py: Python<'py>,
         key: KeyArgument,
         version: u64,
-    ) -> PyResult<Option<(Option<Bound<'py, PyBytes>>, Option<u64>)>> {
+    ) -> PyResult<Option<IfChanged<'py>>> {
         self.look_unless(py, &key, version, |hit, value| {
             (value.map(|value| PyBytes::new(py, value)), hit.version.map(Version::raw))
         })
