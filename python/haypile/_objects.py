@@ -107,7 +107,7 @@ class Objects(Generic[_V]):
         shared = None if share is None else Shared(share)
         self._shared: Any = shared
         # What each hit needs.
-        self._held = None if shared is None else shared.held
+        self._held: Any = None if shared is None else shared.held
         self._get_unless = self._cache._get_unless
 
     @property

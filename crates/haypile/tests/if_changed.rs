@@ -78,7 +78,7 @@ fn an_entry_that_is_out_of_date_is_none() {
         clock.advance(Duration::from_secs(11));
         assert!(read(&cache, "key", version).is_none(), "{url}");
         let spaced = cache.in_groups(["group"]).unwrap();
-        spaced.write("grouped", "value", SetOptions::set()).unwrap();
+        assert!(spaced.write("grouped", "value", SetOptions::set()).unwrap().is_stored());
         let (_, version) = cache.get_versioned("grouped").unwrap().unwrap();
         assert!(read(&cache, "grouped", version).unwrap().1.is_empty(), "{url}");
         assert_eq!(
