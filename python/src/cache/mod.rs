@@ -519,7 +519,11 @@ impl Cache {
 
     /// Writes a value, under a lease if there is one, if the cache takes it; returns whether it did. A refusal is counted,
     /// and the old value deleted; what a revoked lease finds stays.
-    #[pyo3(name = "_offer", signature = (key, value, ttl, groups=Groups::default(), lease=None))]
+    #[pyo3(
+        name = "_offer",
+        signature = (key, value, ttl, groups=Groups::default(), lease=None),
+        text_signature = "($self, key, value, ttl, groups=(), lease=None)"
+    )]
     fn offer(
         &self,
         py: Python<'_>,
