@@ -53,11 +53,11 @@ impl Cache {
     /// Writes a value for a program that goes on without it, as [`get_or_compute`](Self::get_or_compute) does: if
     /// the store refuses the value, because it is too large, there is no room, or another process holds a lock, that is
     /// counted ([`Stats::refused_values`]) and no error. The old value is deleted then, if that is possible. Returns
-    /// whether the value was written. Conditions hold as in [`Store::write`].
+    /// whether the value was written. Conditions hold as in [`write`](Self::write).
     ///
     /// # Errors
     ///
-    /// All others of [`Store::write`].
+    /// All others of [`write`](Self::write).
     pub fn offer(
         &self,
         key: impl AsRef<[u8]>,
