@@ -327,7 +327,8 @@ class Call:
         # Others go on writing what this program cannot load: it waits for them no longer.
         lease = await self._operate(lambda: codec._cache._try_lease(self.key))
         data, value = await codec._dumped_in_loop(self.key, await self._call())
-        await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl, self.groups, lease), len(data))
+        if lease is not False:
+            await self._operate(lambda: codec._cache._offer(self.key, data, self.ttl, self.groups, lease), len(data))
         return value, True
 
     async def _turn(

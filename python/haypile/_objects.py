@@ -63,7 +63,7 @@ class Objects(Generic[_V]):
     With `share=1000`, the objects of up to 1000 entries (and 16 KiB of stored bytes for each, all in all) are kept, and get,
     [], get_or_compute and memoized functions return the same object again while its entry has not changed, in whatever process:
     without loading it, and without copying its bytes. **All callers get one object**: who changes it changes it for all
-    of this process, until the entry changes. Not over Redis, which has no versions, and not for AsyncCache.
+    of this process, until the entry changes. Over servers, and for AsyncCache, nothing is kept.
 
     Objects[User] is a cache of users, for type checkers.
     """
@@ -104,10 +104,10 @@ class Objects(Generic[_V]):
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
-        shared = None if share is None else Shared(share)
-        self._shared: Any = shared
-        # What each hit needs.
-        self._held: Any = None if shared is None else shared.held
+        self._shared: Any = None if share is None else Shared(share)
+        # What each hit needs. A server that restarts gives versions again, to other entries.
+        is_shared = share is not None and self._cache._schemes()[-1] in ("memory", "file")
+        self._held: Any = self._shared.held if is_shared else None
         self._get_unless = self._cache._get_unless
 
     @property

@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from haypile._haypile import Error
 from haypile._types import MISSING, Key
 
 if TYPE_CHECKING:
@@ -61,9 +62,13 @@ class Shared:
 
     def found(self, objects: Objects[Any], key: Key) -> Any:
         """As Objects.get, for a caller that looks for itself where this finds nothing: a key without an entry counts as one miss."""
-        if key not in self.held and key not in objects._cache:
+        try:
+            if key not in self.held and key not in objects._cache:
+                return MISSING
+            return objects.get(key, MISSING)
+        except Error:
+            # A cache that fails is one without the entry: the caller finds out and counts it.
             return MISSING
-        return objects.get(key, MISSING)
 
     def _keep(self, key: Key, entry: _Held) -> None:
         with self._lock:

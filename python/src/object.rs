@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::SetOptions;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -44,8 +43,8 @@ fn get_or_compute<'py>(
     let py = objects.py();
     let cache = objects.getattr(intern!(py, "_cache"))?.cast_into::<Cache>()?;
     let missing = py.import(intern!(py, "haypile._types"))?.getattr(intern!(py, "MISSING"))?;
-    let shared = objects.getattr(intern!(py, "_shared"))?;
-    if !shared.is_none() && fresh.is_plain() {
+    if fresh.is_plain() && !objects.getattr(intern!(py, "_held"))?.is_none() {
+        let shared = objects.getattr(intern!(py, "_shared"))?;
         let found = shared.call_method1(intern!(py, "found"), (objects, key))?;
         if !found.is(&missing) {
             return Ok((found.unbind(), false));
@@ -78,13 +77,13 @@ fn get_or_compute<'py>(
     }
     // As in a computation that the engine runs: what others write or delete in the meantime is newer.
     let key_argument = key.extract::<KeyArgument>(py)?;
-    let options = match cache.get().try_lease(py, &key_argument)? {
-        Some(lease) => SetOptions::leased(lease),
-        None => SetOptions::set(),
-    };
+    let terms = cache.get().terms(py, &key_argument)?;
     let value = call.make(py)?;
     let data = dump(py, &value)?;
-    cache.get().offer_in(py, &key_argument, &data, options.with_ttl(fresh.lifetime().0), groups)?;
+    if let Some(options) = terms {
+        let options = options.with_ttl(fresh.lifetime().0);
+        cache.get().offer_in(py, &key_argument, &data, options, groups)?;
+    }
     Ok((value, true))
 }
 

@@ -125,6 +125,25 @@ class Leases(unittest.TestCase):
                 self.assertFalse(cache.set_leased("key", b"old", lease))
                 self.assertEqual(cache["key"], b"new")
 
+    def test_forked_children_have_leases_of_their_own(self):
+        cache = haypile.open(urls.redis(self))
+        self.addCleanup(cache.close)
+        cache.lease("key")
+        leases = set()
+        for _ in range(3):
+            cache.delete("key")
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(writer, cache.lease("key"))
+                os._exit(0)
+            os.close(writer)
+            leases.add(os.read(reader, 32))
+            os.close(reader)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(len(leases), 3)
+        self.assertEqual({len(lease) for lease in leases}, {32})
+
     def test_a_computation_among_writers_of_what_cannot_be_loaded(self):
         for url in ("memory:size=1MiB", self.file):
             cache = haypile.open(url)

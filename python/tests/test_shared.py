@@ -8,8 +8,14 @@ import threading
 import unittest
 
 import haypile
+import urls
 
 SPAWN = multiprocessing.get_context("spawn")
+
+
+class Failing(haypile.Cache):
+    def __contains__(self, _key):
+        raise haypile.Busy("another process makes room")
 
 
 def write(url, key, value):
@@ -158,6 +164,23 @@ class SharedTest(unittest.TestCase):
             objects.set("key", "child's")
             os._exit(0 if objects.get("key") == "child's" else 1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_nothing_is_kept_of_a_server(self):
+        for start in (urls.memcached, urls.redis):
+            url = start(self)
+            for objects in (haypile.Objects(url, share=10), haypile.Objects("memory:size=1MiB -> " + url, share=10)):
+                with self.subTest(objects.cache.url), objects:
+                    objects.set("key", [1])
+                    # Its versions begin again when it restarts.
+                    self.assertIsNot(objects.get("key"), objects.get("key"))
+                    self.assertEqual(objects.get_or_compute("key", 60, self.fail), [1])
+
+    def test_a_cache_that_fails_is_one_without_the_entry(self):
+        with haypile.Objects("memory:size=1MiB", share=10) as objects:
+            objects._cache = Failing("memory:size=1MiB")
+            objects._get_unless = objects._cache._get_unless
+            self.assertEqual(objects._shared.found(objects, "key"), haypile._types.MISSING)
+            objects._cache.close()
 
     def test_a_signature_is_verified_before_an_object_is_shared(self):
         with haypile.Objects(self.file, sign="secret" * 6, share=10) as objects:

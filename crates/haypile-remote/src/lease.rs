@@ -1,7 +1,10 @@
 //! The common parts of leases on all servers.
 
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use haypile::Lease;
 
@@ -23,6 +26,8 @@ pub(crate) fn words_of(lease: Lease) -> [u64; 4] {
 
 /// Returns a number that nobody else has.
 pub(crate) fn random() -> u64 {
-    // The keys of the standard library's hashers come from the system.
-    RandomState::new().build_hasher().finish()
+    static DRAWN: AtomicU64 = AtomicU64::new(0);
+    // The keys of the standard library's hashers come from the system, but a forked child has those of its parent.
+    let own = (process::id(), SystemTime::now(), DRAWN.fetch_add(1, Ordering::Relaxed));
+    RandomState::new().hash_one(own)
 }

@@ -68,7 +68,8 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Does the same as [`get_versioned_into`](Self::get_versioned_into), but copies nothing if the entry still has this version:
     /// the hit has it, and `buffer` is empty. A caller that keeps what it made of a value so learns that it is still true,
-    /// at the cost of a lookup, however long the value is. It counts as a hit.
+    /// at the cost of a lookup, however long the value is. It counts as a hit. A server that restarts may give a version again: do
+    /// not keep one of a server for long.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ mod steps;
 
 use std::sync::{Arc, Mutex};
 
-use engine::{Durability, SetOptions, Version, Writers};
+use engine::{Durability, SetOptions, Version, WriteMode, Writers};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -283,15 +283,14 @@ impl Cache {
         Ok(PyBytes::new(py, &lease.to_bytes()))
     }
 
-    /// As lease, but returns None where the cache has no leases.
+    /// As lease, but returns None where the cache has no leases, and False where it fails, so that nothing should be written.
     #[pyo3(name = "_try_lease")]
-    fn try_lease_bytes<'py>(
-        &self,
-        py: Python<'py>,
-        key: KeyArgument,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let lease = self.try_lease(py, &key)?;
-        Ok(lease.map(|lease| PyBytes::new(py, &lease.to_bytes())))
+    fn try_lease<'py>(&self, py: Python<'py>, key: KeyArgument) -> PyResult<Bound<'py, PyAny>> {
+        match self.terms(py, &key)?.map(|options| options.mode) {
+            Some(WriteMode::Leased(lease)) => Ok(PyBytes::new(py, &lease.to_bytes()).into_any()),
+            Some(_) => Ok(py.None().into_bound(py)),
+            None => Ok(PyBool::new(py, false).to_owned().into_any()),
+        }
     }
 
     /// Writes a value under a lease; returns whether it did. It does not if the key was deleted or written since the

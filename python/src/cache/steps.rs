@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use engine::{Hit, Lease, OwnedPinned, SetOptions, Version};
+use engine::{Hit, OwnedPinned, SetOptions, Version};
 use pyo3::exceptions::{PyKeyError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -100,12 +100,14 @@ impl Cache {
         self.operate(py, bytes, |_| Ok(write()?.is_stored()))
     }
 
-    /// Grants a lease of a key; `None` where the cache has none.
-    pub(crate) fn try_lease(&self, py: Python<'_>, key: &KeyArgument) -> PyResult<Option<Lease>> {
+    /// Returns how to write a value of a key that is computed from now on: under a lease where the cache has leases. A cache that
+    /// fails gets none: `None`.
+    pub(crate) fn terms(&self, py: Python<'_>, key: &KeyArgument) -> PyResult<Option<SetOptions>> {
         self.operate(py, 0, |cache| match cache.lease(key) {
-            Ok(lease) => Ok(Some(lease)),
-            Err(engine::Error::Unsupported { .. }) => Ok(None),
-            Err(error) => Err(error),
+            Ok(lease) => Ok(Some(SetOptions::leased(lease))),
+            Err(engine::Error::Unsupported { .. }) => Ok(Some(SetOptions::set())),
+            Err(error @ engine::Error::Closed { .. }) => Err(error),
+            Err(_) => Ok(None),
         })
     }
 

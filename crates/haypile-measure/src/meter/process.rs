@@ -128,10 +128,10 @@ mod tests {
         let own = std::process::id();
         let before = process_cpu_ns(own).unwrap();
         let mut number = 1_u64;
-        while process_cpu_ns(own).unwrap() == before {
+        // Some kernels scale it, and then it goes back by a little at times.
+        while process_cpu_ns(own).unwrap() <= before {
             number = std::hint::black_box(number.wrapping_mul(3));
         }
-        assert!(process_cpu_ns(own).unwrap() > before);
         assert!(process_memory_bytes(own).unwrap() > 0);
         assert_eq!((process_cpu_ns(u32::MAX), process_memory_bytes(u32::MAX)), (None, None));
     }

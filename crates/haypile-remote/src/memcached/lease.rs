@@ -5,6 +5,7 @@
 //! again when it restarts: a lease has its process and the time at which that started, which are asked again after a lost
 //! connection.
 
+use std::process;
 use std::sync::atomic::Ordering;
 
 use haypile::{Lease, Result};
@@ -16,9 +17,6 @@ use super::wire::{delete_command, wire_ttl};
 use crate::lease::{lease_of, words_of};
 use crate::server::Repeat;
 
-/// Two clients differ by this in the second at which a server started, which they compute from its time and its uptime.
-const START_TOLERANCE_SECONDS: u64 = 2;
-
 /// When a server started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
@@ -27,6 +25,8 @@ pub(super) struct Start {
     process: u64,
     /// The number of connections to it that had been lost when it was asked.
     lost: u64,
+    /// The process that asked. A forked child has lost all connections of its parent.
+    asked_by: u32,
 }
 
 /// No server gives this number to an item.
@@ -117,7 +117,9 @@ impl MemcachedStore {
     pub(super) fn holds(&self, key: &[u8], lease: Lease) -> Result<bool> {
         let key = self.key(key)?;
         let cas = self.lease_cas(&key, lease);
-        let item = self.look("lease", &key)?;
+        // Nobody has removed it from a server that does not answer, as far as anybody can see.
+        let Some(reply) = self.read(&key, &look_options()) else { return Ok(true) };
+        let item = self.item(&self.accepted("lease", reply)?)?;
         Ok(matches!(item, Item::Placeholder(now) | Item::Entry(Some(now)) if now == cas))
     }
 
@@ -126,7 +128,9 @@ impl MemcachedStore {
         let server = &self.servers[number];
         let lost = server.lost_connections();
         let mut known = self.starts[number].lock();
-        if let Some(start) = known.filter(|start| start.lost == lost) {
+        let asked_by = process::id();
+        if let Some(start) = known.filter(|start| start.lost == lost && start.asked_by == asked_by)
+        {
             return Some(start);
         }
         if server.is_down() {
@@ -139,16 +143,14 @@ impl MemcachedStore {
         let number =
             |name| numbers.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
         let second = number("time")?.checked_sub(number("uptime")?)?;
-        *known = Some(Start { second, process: number("pid")?, lost });
+        *known = Some(Start { second, process: number("pid")?, lost, asked_by });
         *known
     }
 
     /// Returns the CAS number that an item must have for a write under this lease.
     pub(super) fn lease_cas(&self, key: &ServerKey, lease: Lease) -> u64 {
-        let [cas, second, _, process] = words_of(lease);
-        let is_of_this = |own: Start| {
-            own.process == process && own.second.abs_diff(second) <= START_TOLERANCE_SECONDS
-        };
+        let [cas, second, _, server] = words_of(lease);
+        let is_of_this = |own: Start| own.process == server && own.second == second;
         if cas > 0 && self.start(key.server).is_some_and(is_of_this) { cas } else { NO_CAS }
     }
 }

@@ -271,7 +271,7 @@ impl MemcachedStore {
         Ok(written)
     }
 
-    /// Returns the outcome of a write. The server takes a placeholder for an entry: an `add` is done over it by a second
+    /// Returns the outcome of a write. The server takes a placeholder for an entry: an `add` is done over it by another
     /// write, and a `cas` finds nothing.
     fn written_on_nothing(
         &self,
@@ -281,25 +281,44 @@ impl MemcachedStore {
         reply: Option<Reply>,
     ) -> Result<Written> {
         let code = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|result| result.rc);
-        let cas = match (options.mode, code) {
-            (WriteMode::Add, Some(ReturnCode::Ns)) | (WriteMode::Cas(_), Some(ReturnCode::Ex)) => {
-                match self.look("set", key)? {
-                    Item::Placeholder(cas) => cas,
-                    _ => return self.written(options.mode, reply),
-                }
+        match (options.mode, code) {
+            (WriteMode::Add, Some(ReturnCode::Ns)) => self.add(key, value, options),
+            (WriteMode::Cas(_), Some(ReturnCode::Ex))
+                if matches!(self.look("set", key)?, Item::Placeholder(_)) =>
+            {
+                self.counts.written(Written::Absent);
+                Ok(Written::Absent)
             }
-            _ => return self.written(options.mode, reply),
-        };
-        if options.mode != WriteMode::Add {
-            self.counts.written(Written::Absent);
-            return Ok(Written::Absent);
+            _ => self.written(options.mode, reply),
         }
-        let over = SetOptions::cas(Version::from_raw(cas)).with_ttl(options.ttl);
-        let command = self.set_command(key, value, &over)?;
-        let changed = self.change(key, Repeat::Never, &command);
-        let is_stored = matches!(&changed, Some(Ok(result)) if result.rc == ReturnCode::Hd);
-        // Whoever was faster has added an entry.
-        self.written(options.mode, if is_stored || changed.is_none() { changed } else { reply })
+    }
+
+    /// Writes where there is a placeholder, or nothing any more.
+    fn add(&self, key: &ServerKey, value: &[u8], options: &SetOptions) -> Result<Written> {
+        for _ in 0..COMPARE_ATTEMPTS {
+            let over = match self.look("set", key)? {
+                Item::Entry(_) => {
+                    self.counts.written(Written::Exists);
+                    return Ok(Written::Exists);
+                }
+                Item::Absent => *options,
+                Item::Placeholder(cas) => {
+                    SetOptions::cas(Version::from_raw(cas)).with_ttl(options.ttl)
+                }
+            };
+            let command = self.set_command(key, value, &over)?;
+            let reply = self.change(key, Repeat::Never, &command);
+            // Somebody has written or removed it since.
+            let is_changed = matches!(
+                &reply,
+                Some(Ok(result))
+                    if matches!(result.rc, ReturnCode::Ns | ReturnCode::Ex | ReturnCode::Nf)
+            );
+            if !is_changed {
+                return self.written(options.mode, reply);
+            }
+        }
+        Err(Error::Busy { store: self.describe(), process: None })
     }
 
     /// Writes where there is an entry and not a placeholder, which the server takes for one.
@@ -341,16 +360,27 @@ impl MemcachedStore {
         key: &[u8],
         options: &ArithmeticOptions,
     ) -> Result<Option<u64>> {
-        let key = self.key(key)?;
+        self.count_key(operation, &self.key(key)?, options, false)
+    }
+
+    fn count_key(
+        &self,
+        operation: &'static str,
+        key: &ServerKey,
+        options: &ArithmeticOptions,
+        is_again: bool,
+    ) -> Result<Option<u64>> {
         let command = build_arithmetic(&key.bytes, options).expect("the options are in range");
-        let number = match self.change(&key, Repeat::Never, &command) {
+        let number = match self.change(key, Repeat::Never, &command) {
             None => None,
-            Some(Err(why)) if why.contains("non-numeric") => {
-                if !matches!(self.look(operation, &key)?, Item::Placeholder(_)) {
+            Some(Err(why)) if why.contains("non-numeric") => match self.look(operation, key)? {
+                Item::Entry(_) if is_again => {
                     return Err(Error::NotACounter { operation, store: self.describe() });
                 }
-                None
-            }
+                // Perhaps it has come in the place of a placeholder.
+                Item::Entry(_) => return self.count_key(operation, key, options, true),
+                Item::Placeholder(_) | Item::Absent => None,
+            },
             Some(reply) => {
                 let result = self.accepted(operation, reply)?;
                 let number = result.value.as_deref().and_then(counter::parse);
@@ -488,7 +518,13 @@ impl Store for MemcachedStore {
             None => false,
             Some(reply) => {
                 let result = self.accepted("touch", reply)?;
-                result.rc == ReturnCode::Hd && !is_placeholder(&result)
+                let has_placeholder = is_placeholder(&result);
+                if has_placeholder {
+                    // It lives as long as any.
+                    options.touch = Some(wire_ttl(Some(self.common.lease_life())));
+                    self.read(&key, &options);
+                }
+                result.rc == ReturnCode::Hd && !has_placeholder
             }
         };
         self.counts.touched(was_there);

@@ -1,8 +1,10 @@
 //! Leases, of which the server has to see each change of a key by whatever client.
 
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -172,10 +174,66 @@ fn a_server_that_does_not_answer_grants_what_is_revoked() {
         let store = open(&daemon.url("timeout=30s")).unwrap();
         daemon.kill();
         let lease = store.lease(b"key").unwrap();
-        assert!(!store.check_lease(b"key", lease, &[]).unwrap());
+        // Nothing is seen of a removal.
+        assert!(store.check_lease(b"key", lease, &[]).unwrap());
         assert_eq!(set(&*store, b"key", b"value", lease), Written::Revoked);
+        daemon.restart();
+        while open(&daemon.url("timeout=30s")).is_err() {
+            thread::yield_now();
+        }
+        assert_eq!(set(&*store, b"key", b"value", lease), Written::Revoked);
+        daemon.kill();
         let cache = Cache::new(Arc::clone(&store));
         assert_eq!(cache.get_or_compute("key", None, || b"value".to_vec()).unwrap(), b"value");
+    }
+}
+
+#[test]
+fn one_computes_also_while_no_server_answers() {
+    for kind in KINDS {
+        let Some(mut daemon) = Daemon::start(kind) else { continue };
+        let cache = Cache::new(open(&daemon.url("timeout=30s")).unwrap());
+        cache.set("other", "value").unwrap();
+        daemon.kill();
+        let (computed, waiting) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let ask = || {
+            let mut is_first_look = true;
+            let compute = || {
+                computed.fetch_add(1, Ordering::SeqCst);
+                while waiting.load(Ordering::SeqCst) + computed.load(Ordering::SeqCst) < 4 {
+                    thread::yield_now();
+                }
+                Ok::<_, Infallible>(b"value".to_vec())
+            };
+            let poll = || {
+                // It is called again and again by whoever waits.
+                if std::mem::take(&mut is_first_look) {
+                    waiting.fetch_add(1, Ordering::SeqCst);
+                }
+                Ok(())
+            };
+            cache.get_or_try_compute_until("key", None, compute, poll)
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap().unwrap(), b"value");
+            }
+        });
+        assert_eq!(computed.into_inner(), 1);
+    }
+}
+
+#[test]
+fn a_placeholder_lives_on_as_it_was_when_it_is_touched() {
+    let Some(daemon) = Daemon::start(Kind::Memcached) else { return };
+    let store = open(&daemon.url("timeout=30s")).unwrap();
+    for ttl in [Ttl::After(Duration::from_secs(1)), Ttl::Never] {
+        store.delete(b"key").unwrap();
+        let lease = store.lease(b"key").unwrap();
+        assert!(!store.touch(b"key", ttl).unwrap());
+        assert_eq!(say(&daemon, "mg key t"), "HD t600 Z");
+        assert_eq!(set(&*store, b"key", b"value", lease), Written::Stored);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::hash_map::RandomState;
 use std::fs::{File, Permissions};
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, IFlags, RenameFlags};
 use rustix::io::Errno;
@@ -125,8 +126,10 @@ pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileEr
     Ok(Made(made))
 }
 
+/// Returns a number that nobody else has, nor a forked child.
 fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    // The keys of the standard library's hashers come from the system, but a forked child has those of its parent.
+    RandomState::new().hash_one((std::process::id(), SystemTime::now()))
 }
 
 /// Returns the seed of a new file: random, unless a test has chosen it.
