@@ -104,10 +104,12 @@ class Objects(Generic[_V]):
         self._serializer = named(serializer)
         self._signer = None if sign is None else Signer(sign, name_of(self._serializer), self._cache._namespace())
         self._guard = Guard(self._cache, self._signer is not None) if self._serializer.is_unsafe else None
-        self._shared: Any = None if share is None else Shared(share)
-        # What each hit needs. A server that restarts gives versions again, to other entries.
-        is_shared = share is not None and self._cache._schemes()[-1] in ("memory", "file")
-        self._held: Any = self._shared.held if is_shared else None
+        shared = None if share is None else Shared(share)
+        self._shared: Any = shared
+        # A server that restarts gives versions again, to other entries.
+        has_lasting_versions = self._cache._schemes()[-1] in ("memory", "file")
+        # What each hit needs.
+        self._held: Any = shared.held if shared is not None and has_lasting_versions else None
         self._get_unless = self._cache._get_unless
 
     @property
