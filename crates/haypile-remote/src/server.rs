@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haypile::{Clock, WriteMode};
@@ -104,8 +104,6 @@ pub(crate) struct Server<C: Connect> {
     /// Held by the thread that drains the invalidations.
     draining: Mutex<()>,
     has_pending: AtomicBool,
-    /// The number of connections that were lost.
-    lost: AtomicU64,
 }
 
 /// A connection that a request takes.
@@ -166,13 +164,7 @@ impl<C: Connect> Server<C> {
             pending: Mutex::default(),
             draining: Mutex::default(),
             has_pending: AtomicBool::new(false),
-            lost: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the number of connections that were lost: a server that restarts loses them.
-    pub(crate) fn lost_connections(&self) -> u64 {
-        self.lost.load(Ordering::Acquire)
     }
 
     /// Returns the name for messages.
@@ -248,7 +240,6 @@ impl<C: Connect> Server<C> {
                 }
                 Err(lost) => lost,
             };
-            self.lost.fetch_add(1, Ordering::AcqRel);
             let asked = if is_asked { changed } else { &[] };
             self.lose(
                 connection,

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memcache::exp::{
     DeleteOptions, Error, GetOptions, MetaCommand, MetaCommandResult, MetaConnection, build_delete,
@@ -22,6 +23,8 @@ pub(super) struct Connection {
     socket: TcpStream,
     /// The number of the next request, which its answer repeats.
     next: u32,
+    /// Connections are numbered in the order in which they are opened.
+    pub(super) number: u64,
 }
 
 /// The outcome of a command: an answer, or the server's reason for refusing.
@@ -111,9 +114,20 @@ fn hello() -> MetaCommand {
 #[derive(Debug)]
 pub(super) struct Memcached {
     pub(super) address: Resolved,
+    /// The number of connections that were opened.
+    opened: AtomicU64,
 }
 
 impl Memcached {
+    pub(super) fn new(address: Resolved) -> Self {
+        Self { address, opened: AtomicU64::new(0) }
+    }
+
+    /// Returns the number of the last connection.
+    pub(super) fn last_connection(&self) -> u64 {
+        self.opened.load(Ordering::Acquire)
+    }
+
     /// Checks that the server understands the meta protocol, so far that a miss repeats the
     /// request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
@@ -135,7 +149,8 @@ impl Connect for Memcached {
     fn connect(&self, deadline: Deadline) -> Result<Connection, Lost> {
         let socket = self.address.connect(deadline)?;
         let meta = socket.try_clone().map_err(|error| Lost::new(&error))?;
-        Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0 })
+        let number = self.opened.fetch_add(1, Ordering::AcqRel) + 1;
+        Ok(Connection { meta: MetaConnection::from_stream(meta), socket, next: 0, number })
     }
 
     fn greet(&self, connection: &mut Connection, deadline: Deadline) -> Result<(), Lost> {

@@ -2,16 +2,16 @@
 //!
 //! `mg` with `N` makes an empty item of a key that has none, and all clients are told of it (`W` or `Z`) until somebody
 //! stores a value. Whoever deletes or writes the key changes its CAS number, in whatever way. The numbers of a server begin
-//! again when it restarts: a lease has its process and the time at which that started, which are asked again after a lost
+//! again when it restarts: a lease has its process and the time at which that started, which are asked once for each new
 //! connection.
 
-use std::process;
 use std::sync::atomic::Ordering;
 
-use haypile::{Lease, Result};
+use haypile::{Lease, Result, WriteMode, Written};
 use memcache::exp::{GetOptions, MetaCommand, MetaCommandResult, ReturnCode, build_get};
 
 use super::admin;
+use super::connection::{Connection, Reply};
 use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
 use crate::lease::{lease_of, words_of};
@@ -23,10 +23,21 @@ pub(super) struct Start {
     second: u64,
     /// The number of its process.
     process: u64,
-    /// The number of connections to it that had been lost when it was asked.
-    lost: u64,
-    /// The process that asked. A forked child has lost all connections of its parent.
-    asked_by: u32,
+    /// The last connection to it that had been opened when it was asked.
+    last_connection: u64,
+}
+
+impl Start {
+    /// Whether the server has granted a lease since.
+    fn granted(self, lease: Lease) -> bool {
+        let [cas, second, _, process] = words_of(lease);
+        ![0, NO_CAS].contains(&cas) && self.second == second && self.process == process
+    }
+}
+
+/// Returns the CAS number of a lease.
+pub(super) fn cas_of(lease: Lease) -> u64 {
+    words_of(lease)[0]
 }
 
 /// No server gives this number to an item.
@@ -94,9 +105,8 @@ impl MemcachedStore {
         }
         let mut options = look_options();
         options.vivify_ttl = Some(wire_ttl(Some(self.common.lease_life())));
-        // Before the number: a server that restarts in between gives one of no use.
-        let start = self.start(key.server);
-        let (Some(start), Some(reply)) = (start, self.read(&key, &options)) else {
+        let command = build_get(&key.bytes, &options).expect("the options are in range");
+        let Some((start, reply)) = self.ask_started(&key, &command) else {
             return Ok(lease_of([NO_CAS, 0, 0, 0]));
         };
         let result = self.accepted("lease", reply)?;
@@ -116,41 +126,67 @@ impl MemcachedStore {
 
     pub(super) fn holds(&self, key: &[u8], lease: Lease) -> Result<bool> {
         let key = self.key(key)?;
-        let cas = self.lease_cas(&key, lease);
         // Nobody has removed it from a server that does not answer, as far as anybody can see.
-        let Some(reply) = self.read(&key, &look_options()) else { return Ok(true) };
+        let Some((start, reply)) = self.ask_started(&key, &look_command(&key.bytes)) else {
+            return Ok(true);
+        };
         let item = self.item(&self.accepted("lease", reply)?)?;
-        Ok(matches!(item, Item::Placeholder(now) | Item::Entry(Some(now)) if now == cas))
+        let is_same =
+            matches!(item, Item::Placeholder(now) | Item::Entry(Some(now)) if now == cas_of(lease));
+        Ok(is_same && start.granted(lease))
     }
 
-    /// Returns when a server started; `None` if it does not answer.
-    fn start(&self, number: usize) -> Option<Start> {
-        let server = &self.servers[number];
-        let lost = server.lost_connections();
+    /// Writes where the key has not changed since the lease was granted.
+    pub(super) fn set_leased(
+        &self,
+        key: &ServerKey,
+        command: &MetaCommand,
+        lease: Lease,
+    ) -> Result<Written> {
+        let server = &self.servers[key.server];
+        let answer = self.answer_about(key, || {
+            server.change(Repeat::Never, &[&key.bytes], |connection, deadline| {
+                let start = self.start(key.server, connection);
+                if start.is_some_and(|start| start.granted(lease)) {
+                    connection.ask(command.clone(), deadline).map(Some)
+                } else {
+                    Ok(None)
+                }
+            })
+        });
+        self.written(WriteMode::Leased(lease), answer.flatten())
+    }
+
+    /// Sends a command that changes no entry, and returns when the server started that answered.
+    fn ask_started(&self, key: &ServerKey, command: &MetaCommand) -> Option<(Start, Reply)> {
+        let server = &self.servers[key.server];
+        let answer = self.answer_about(key, || {
+            server.ask(Repeat::Harmless, &[], |connection, deadline| {
+                // Asked before: a server that restarts in between has ended the connection.
+                let Some(start) = self.start(key.server, connection) else { return Ok(None) };
+                connection.ask(command.clone(), deadline).map(|reply| Some((start, reply)))
+            })
+        });
+        answer.flatten()
+    }
+
+    /// Returns when the server started that a connection leads to, if to any; `None` if it does not answer.
+    fn start(&self, number: usize, connection: &Connection) -> Option<Start> {
         let mut known = self.starts[number].lock();
-        let asked_by = process::id();
-        if let Some(start) = known.filter(|start| start.lost == lost && start.asked_by == asked_by)
-        {
+        // A connection that was open when the server was asked leads to no later one.
+        if let Some(start) = known.filter(|start| connection.number <= start.last_connection) {
             return Some(start);
         }
-        if server.is_down() {
-            return None;
-        }
-        let numbers = server.on_fresh_connection(|memcached, deadline| {
-            admin::numbers(memcached.address.connect(deadline)?, "stats", deadline)
+        let asked = self.servers[number].on_fresh_connection(|memcached, deadline| {
+            let last_connection = memcached.last_connection();
+            let stream = memcached.address.connect(deadline)?;
+            Ok((last_connection, admin::numbers(stream, "stats", deadline)?))
         });
-        let numbers = numbers.ok()?;
+        let (last_connection, numbers) = asked.ok()?;
         let number =
             |name| numbers.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
         let second = number("time")?.checked_sub(number("uptime")?)?;
-        *known = Some(Start { second, process: number("pid")?, lost, asked_by });
+        *known = Some(Start { second, process: number("pid")?, last_connection });
         *known
-    }
-
-    /// Returns the CAS number that an item must have for a write under this lease.
-    pub(super) fn lease_cas(&self, key: &ServerKey, lease: Lease) -> u64 {
-        let [cas, second, _, server] = words_of(lease);
-        let is_of_this = |own: Start| own.process == server && own.second == second;
-        if cas > 0 && self.start(key.server).is_some_and(is_of_this) { cas } else { NO_CAS }
     }
 }

@@ -113,7 +113,7 @@ fn open(
     fences: &Arc<Fences>,
 ) -> Result<(Server<Memcached>, Option<u64>), Lost> {
     let resolved = address.resolve().map_err(|error| Lost::new(&error))?;
-    let memcached = Memcached { address: resolved };
+    let memcached = Memcached::new(resolved);
     let name = address.to_string();
     let server = Server::new(memcached, name, common.timeout, clock, Arc::clone(fences));
     let item_size_bytes = server.try_out(|memcached, deadline| {

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::admin;
 use super::connection::{Memcached, Reply};
-use super::lease::{Item, Start, is_placeholder, look_command};
+use super::lease::{Item, Start, cas_of, is_placeholder, look_command};
 use super::opener::MAX_WIRE_KEY_BYTES;
 use super::rendezvous::Rendezvous;
 use super::wire::{
@@ -199,7 +199,7 @@ impl MemcachedStore {
         })
     }
 
-    fn answer_about<T>(
+    pub(super) fn answer_about<T>(
         &self,
         key: &ServerKey,
         ask: impl FnOnce() -> Result<T, Unreachable>,
@@ -247,13 +247,13 @@ impl MemcachedStore {
             WriteMode::Add => meta.mode = SetMode::Add,
             WriteMode::Replace => meta.mode = SetMode::Replace,
             WriteMode::Cas(version) => meta.compare_cas = Some(version.raw()),
-            WriteMode::Leased(lease) => meta.compare_cas = Some(self.lease_cas(key, lease)),
+            WriteMode::Leased(lease) => meta.compare_cas = Some(cas_of(lease)),
             _ => return Err(self.unsupported("set under this condition")),
         }
         build_set(&key.bytes, value, &meta).map_err(|error| self.backend("set", error))
     }
 
-    fn written(&self, mode: WriteMode, reply: Option<Reply>) -> Result<Written> {
+    pub(super) fn written(&self, mode: WriteMode, reply: Option<Reply>) -> Result<Written> {
         let written = match reply {
             None => written_nowhere(mode),
             Some(reply) => match self.accepted("set", reply)?.rc {
@@ -455,6 +455,9 @@ impl Store for MemcachedStore {
             return self.replace(&key, value, options);
         }
         let command = self.set_command(&key, value, options)?;
+        if let WriteMode::Leased(lease) = options.mode {
+            return self.set_leased(&key, &command, lease);
+        }
         let reply = self.change(&key, Repeat::of_writes([options.mode]), &command);
         self.written_on_nothing(&key, value, options, reply)
     }
@@ -571,8 +574,12 @@ impl Store for MemcachedStore {
         // What a batch writes over a placeholder comes after the rest of it.
         let mut keys = HashSet::new();
         let is_repeated = !entries.iter().all(|(key, ..)| keys.insert(key));
-        let has = |mode| entries.iter().any(|(_, _, options)| options.mode == mode);
-        if has(WriteMode::Replace) || is_repeated && has(WriteMode::Add) {
+        let is_apart = |mode| match mode {
+            WriteMode::Replace | WriteMode::Leased(_) => true,
+            WriteMode::Add => is_repeated,
+            _ => false,
+        };
+        if entries.iter().any(|(_, _, options)| is_apart(options.mode)) {
             let each = entries.iter();
             return each.map(|(key, value, options)| self.set(key, value, options)).collect();
         }
