@@ -228,7 +228,7 @@ fn containers_that_take_turns_use_few_versions_up() {
     }
     let each = (next_version(&path) - first) / 100;
     // Each takes 2^16, but a child that another test forks has the locks of this one until it runs its program, and whoever
-    // opens meanwhile finds that somebody uses the file.
+    // opens at that time finds that somebody uses the file.
     assert!((1 << 10..1 << 17).contains(&each), "{each} versions are used up by opening");
     // At the end of them, opening uses no more up.
     let late = (1_u64 << 47) - 100;
