@@ -36,7 +36,7 @@ fn name(sample: &Value) -> &str {
 }
 
 /// Whether the servers are installed; fails if they are required and missing.
-fn has_servers() -> bool {
+pub(crate) fn has_servers() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |name: &str| std::env::split_paths(&path).any(|at| at.join(name).is_file());
     let all = ["memcached", "redis-server"].into_iter().all(is_there);

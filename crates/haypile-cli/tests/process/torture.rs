@@ -10,7 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::{INTERRUPTED, NEGATIVE, haypile, path_in, text};
+use crate::program::{FAILURE, INTERRUPTED, NEGATIVE, haypile, path_in, text};
+use crate::sources::has_servers;
 
 /// Few kills, in a directory of the test's own.
 fn torture(directory: &TempDir, arguments: &[&str]) -> Output {
@@ -110,12 +111,21 @@ fn values_that_nobody_removes_and_that_are_gone_are_found() {
 }
 
 #[test]
-fn servers_are_clients_of_one_case() {
+fn servers_take_part_in_one_case() {
     let directory = TempDir::new().unwrap();
-    let output = torture(&directory, &["redis", "memcached", "--case", "keep", "--json"]);
+    let output = torture(&directory, &["redis", "--case", "keep"]);
+    assert_eq!(output.status.code(), Some(FAILURE));
+    let message = text(output.stderr);
+    assert!(message.ends_with("add --case invalidate\n"), "{message}");
+    if !has_servers() {
+        return;
+    }
+    let output = torture(&directory, &["redis", "--case", "keep,invalidate", "--json"]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["samples"].as_array().unwrap().len(), 0);
-    assert_eq!(json["unsupported"].as_array().unwrap().len(), 4);
+    let rows = json["samples"].as_array().unwrap();
+    assert_eq!((rows.len(), output.status.code()), (2, Some(0)), "{json}");
+    assert!(rows.iter().all(|row| row["counts"]["stale"] == 0), "{json}");
+    assert_eq!(json["unsupported"].as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use haypile_measure::measure::Runner;
 use haypile_measure::subject::SubjectSpec;
-use haypile_measure::torture::{Contestant, role};
+use haypile_measure::torture::{Contestant, TortureCase, role};
 
 use super::TortureOptions;
 use crate::experiment::on_caches::listings;
@@ -17,6 +17,13 @@ pub(super) fn contestants(options: &TortureOptions) -> anyhow::Result<Vec<Contes
     let default = ["file".parse::<SubjectSpec>().expect("a valid name")];
     let subjects = if options.subjects.is_empty() { &default[..] } else { &options.subjects[..] };
     let contestant = |subject: &SubjectSpec| {
+        let has_case = options.case.is_empty() || options.case.contains(&TortureCase::Invalidate);
+        if role::SERVERS.contains(&subject.name()) && !has_case {
+            bail!(
+                "{} is a server, of which the death of a client shows nothing: add --case invalidate",
+                subject.name()
+            );
+        }
         if role::OURS.contains(&subject.name()) {
             let version = env!("CARGO_PKG_VERSION").to_owned();
             let runner = Arc::clone(&own);
