@@ -9,7 +9,7 @@ use crate::address::Address;
 /// The default of `timeout=`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// `timeout=`.
+/// The option for the longest wait for a server.
 pub(crate) const TIMEOUT: OptionSpec = OptionSpec {
     name: "timeout",
     kind: ValueKind::Duration,
@@ -30,7 +30,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec::COMPRESS_MIN,
 ];
 
-/// `leases=`.
+/// The option that turns leases, and with them placeholders, off.
 pub(crate) const LEASES: OptionSpec = OptionSpec {
     name: "leases",
     kind: ValueKind::Choice(&["yes", "no"]),

@@ -35,7 +35,8 @@ impl Lease {
         self.0
     }
 
-    pub(crate) fn from_words(words: [u64; 4]) -> Self {
+    /// Returns the lease of these words, for a store that grants leases. Of a store with groups, the third word is its clock of groups.
+    pub fn from_words(words: [u64; 4]) -> Self {
         let mut bytes = [0; Self::BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -48,7 +49,8 @@ impl Lease {
         self.words()[2]
     }
 
-    pub(crate) fn words(self) -> [u64; 4] {
+    /// Returns the words of a lease, which came from [`from_words`](Self::from_words) unless it was made up.
+    pub fn words(self) -> [u64; 4] {
         let (words, _) = self.0.as_chunks::<8>();
         std::array::from_fn(|number| u64::from_le_bytes(words[number]))
     }

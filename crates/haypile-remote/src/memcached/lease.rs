@@ -14,7 +14,6 @@ use super::admin;
 use super::connection::{Connection, Reply};
 use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
-use crate::lease::{lease_of, words_of};
 use crate::server::Repeat;
 
 /// When a server started.
@@ -30,14 +29,14 @@ pub(super) struct Start {
 impl Start {
     /// Whether the server has granted a lease since.
     fn granted(self, lease: Lease) -> bool {
-        let [cas, second, _, process] = words_of(lease);
+        let [cas, second, _, process] = lease.words();
         ![0, NO_CAS].contains(&cas) && self.second == second && self.process == process
     }
 }
 
 /// Returns the CAS number of a lease.
 pub(super) fn cas_of(lease: Lease) -> u64 {
-    words_of(lease)[0]
+    lease.words()[0]
 }
 
 /// No server gives this number to an item.
@@ -107,11 +106,13 @@ impl MemcachedStore {
         options.vivify_ttl = Some(wire_ttl(Some(self.common.lease_life())));
         let command = build_get(&key.bytes, &options).expect("the options are in range");
         let Some((start, reply)) = self.ask_started(&key, &command) else {
-            return Ok(lease_of([NO_CAS, 0, 0, 0]));
+            return Ok(Lease::from_words([NO_CAS, 0, 0, 0]));
         };
         let result = self.accepted("lease", reply)?;
         match (result.rc, result.cas.filter(|cas| *cas > 0)) {
-            (ReturnCode::Hd, Some(cas)) => Ok(lease_of([cas, start.second, 0, start.process])),
+            (ReturnCode::Hd, Some(cas)) => {
+                Ok(Lease::from_words([cas, start.second, 0, start.process]))
+            }
             (ReturnCode::Hd, None) => {
                 self.lacks_versions.store(true, Ordering::Relaxed);
                 if is_placeholder(&result) {

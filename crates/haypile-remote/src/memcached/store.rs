@@ -275,16 +275,16 @@ impl MemcachedStore {
     /// write, and a `cas` finds nothing.
     fn written_on_nothing(
         &self,
-        key: &ServerKey,
+        key: &[u8],
         value: &[u8],
         options: &SetOptions,
         reply: Option<Reply>,
     ) -> Result<Written> {
         let code = reply.as_ref().and_then(|reply| reply.as_ref().ok()).map(|result| result.rc);
         match (options.mode, code) {
-            (WriteMode::Add, Some(ReturnCode::Ns)) => self.add(key, value, options),
+            (WriteMode::Add, Some(ReturnCode::Ns)) => self.add(&self.key(key)?, value, options),
             (WriteMode::Cas(_), Some(ReturnCode::Ex))
-                if matches!(self.look("set", key)?, Item::Placeholder(_)) =>
+                if matches!(self.look("set", &self.key(key)?)?, Item::Placeholder(_)) =>
             {
                 self.counts.written(Written::Absent);
                 Ok(Written::Absent)
@@ -449,17 +449,17 @@ impl Store for MemcachedStore {
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
-        let key = self.key(key)?;
-        self.check_value(&key, value.len())?;
+        let at = self.key(key)?;
+        self.check_value(&at, value.len())?;
         if options.mode == WriteMode::Replace {
-            return self.replace(&key, value, options);
+            return self.replace(&at, value, options);
         }
-        let command = self.set_command(&key, value, options)?;
+        let command = self.set_command(&at, value, options)?;
         if let WriteMode::Leased(lease) = options.mode {
-            return self.set_leased(&key, &command, lease);
+            return self.set_leased(&at, &command, lease);
         }
-        let reply = self.change(&key, Repeat::of_writes([options.mode]), &command);
-        self.written_on_nothing(&key, value, options, reply)
+        let reply = self.change(&at, Repeat::of_writes([options.mode]), &command);
+        self.written_on_nothing(key, value, options, reply)
     }
 
     fn reserve(
@@ -571,15 +571,15 @@ impl Store for MemcachedStore {
     }
 
     fn set_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
+        let is_any = |of: fn(WriteMode) -> bool| entries.iter().any(|entry| of(entry.2.mode));
         // What a batch writes over a placeholder comes after the rest of it.
-        let mut keys = HashSet::new();
-        let is_repeated = !entries.iter().all(|(key, ..)| keys.insert(key));
-        let is_apart = |mode| match mode {
-            WriteMode::Replace | WriteMode::Leased(_) => true,
-            WriteMode::Add => is_repeated,
-            _ => false,
+        let is_repeated = || {
+            let mut keys = HashSet::new();
+            !entries.iter().all(|(key, ..)| keys.insert(key))
         };
-        if entries.iter().any(|(_, _, options)| is_apart(options.mode)) {
+        if is_any(|mode| matches!(mode, WriteMode::Replace | WriteMode::Leased(_)))
+            || is_any(|mode| mode == WriteMode::Add) && is_repeated()
+        {
             let each = entries.iter();
             return each.map(|(key, value, options)| self.set(key, value, options)).collect();
         }
@@ -592,9 +592,7 @@ impl Store for MemcachedStore {
                 let command = self.set_command(&key, value, options)?;
                 Ok((key, [command]))
             },
-            |(key, value, options), [reply]| {
-                self.written_on_nothing(&self.key(key)?, value, options, reply)
-            },
+            |(key, value, options), [reply]| self.written_on_nothing(key, value, options, reply),
         )
     }
 

@@ -14,6 +14,7 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Returns the refusal of a server, and what to do about it where that is known.
     pub(super) fn new(error: RedisError, is_in_cluster: bool) -> Self {
+        let text = error.to_string();
         let advice = match error.kind() {
             ErrorKind::Server(
                 ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot,
@@ -25,14 +26,10 @@ impl Refusal {
                 "the server has reached its maxmemory and evicts nothing; set its \
                  maxmemory-policy, for example to allkeys-lru, or give it more memory",
             ),
-            _ if error.to_string().contains("permission")
-                || error.to_string().contains("can't run this command") =>
-            {
-                Some(
-                    "docs/engine.md lists the commands that each operation needs; computations need \
+            _ if text.contains("permission") || text.contains("can't run this command") => Some(
+                "docs/engine.md lists the commands that each operation needs; computations need \
                      no scripts with leases=no",
-                )
-            }
+            ),
             _ => None,
         };
         Self { error, advice }
