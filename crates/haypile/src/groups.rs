@@ -28,8 +28,9 @@ pub(crate) const MAX_GROUP_BYTES: usize = 250;
 /// The fewest and the most words that a store can be told to have for its groups.
 pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
 
+/// The length of a word in bytes.
 const WORD_BYTES: usize = 8;
-/// The words of marks that do not depend on the number of groups: the entry's number, and the lengths.
+/// The number of words in marks besides the hashes of groups: one has the entry's number, and one the lengths.
 const FIXED_WORDS: usize = 2;
 
 /// Groups of an entry, as their hashes in a store.

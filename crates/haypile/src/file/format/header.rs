@@ -125,8 +125,9 @@ impl Header {
         for at in [EPOCH, SEQUENCE] {
             put(word(at), &1_u64.to_le_bytes());
         }
-        put(word(NEXT_VERSION), &self.first_version().to_le_bytes());
-        put(word(SKIPPED_VERSIONS), &(self.first_version() - 1).to_le_bytes());
+        let first = self.first_version();
+        put(word(NEXT_VERSION), &first.to_le_bytes());
+        put(word(SKIPPED_VERSIONS), &(first - 1).to_le_bytes());
         for at in [STAMP, SWEPT] {
             put(word(at), &stamp.to_le_bytes());
         }

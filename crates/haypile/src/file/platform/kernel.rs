@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "no library has locks of open file descriptions on single bytes")]
 
 use std::fs::{File, OpenOptions};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
@@ -16,6 +15,7 @@ use rustix::fs::SeekFrom;
 
 use crate::call::{Call, errno};
 use crate::file::platform::map::Anchor;
+use crate::file::platform::random::random;
 use crate::mutant;
 
 /// Offset of the byte that the first owner slot locks.
@@ -76,7 +76,7 @@ const MARKS: [std::ops::Range<u64>; 2] = [1 << 40..1 << 41, 1 << 29..1 << 30];
 
 impl Descriptor {
     fn new(file: File) -> io::Result<Self> {
-        let random = RandomState::new().build_hasher().finish();
+        let random = random();
         let mut found = Err(rustix::io::Errno::INVAL);
         for marks in MARKS {
             let mark = marks.start + random % (marks.end - marks.start);

@@ -7,4 +7,5 @@ pub(in crate::file) mod kernel;
 pub(in crate::file) mod map;
 pub(in crate::file) mod mapped;
 pub(in crate::file) mod memory_limit;
+pub(in crate::file) mod random;
 pub(in crate::file) mod stamp;

@@ -2,7 +2,6 @@
 //! a copy has put together.
 
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
@@ -11,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::call::Call;
 use crate::file::format::stamp::SURE;
+use crate::file::platform::random::random;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -21,7 +21,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// is in the file is verified then.
 pub(in crate::file) fn of(file: &File) -> io::Result<u64> {
     let metadata = file.metadata().call("statx")?;
-    let boot = boot_id().unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    let boot = boot_id().unwrap_or_else(|| random());
     // An inode's number is soon used again. By the system call, for not every C library has it.
     let birth = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
     let birth = birth.filter(|found| found.stx_mask & StatxFlags::BTIME.bits() != 0);

@@ -1,12 +1,9 @@
 //! Making a file: under a name of its own, until it is complete.
 
-use std::collections::hash_map::RandomState;
 use std::fs::{File, Permissions};
-use std::hash::BuildHasher;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
-use std::time::SystemTime;
 
 use rustix::fs::{CWD, IFlags, RenameFlags};
 use rustix::io::Errno;
@@ -17,6 +14,7 @@ use crate::file::format::layout::Geometry;
 use crate::file::platform::filesystem;
 use crate::file::platform::kernel::{self, Kernel};
 use crate::file::platform::map::{Access, Map};
+use crate::file::platform::random::random;
 use crate::file::platform::stamp;
 use crate::file::process::create::{Compressed, Wanted, check_file_system};
 use crate::file::process::error::FileError;
@@ -124,12 +122,6 @@ pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileEr
     // Else the path could name a file without a header after a loss of power.
     file.sync_all().call("fsync").map_err(no_room)?;
     Ok(Made(made))
-}
-
-/// Returns a number that nobody else has, nor a forked child.
-fn random() -> u64 {
-    // The keys of the standard library's hashers come from the system, but a forked child has those of its parent.
-    RandomState::new().hash_one((std::process::id(), SystemTime::now()))
 }
 
 /// Returns the seed of a new file: random, unless a test has chosen it.
