@@ -45,7 +45,7 @@ pub(super) enum Answer {
     Nothing,
 }
 
-/// A process.
+/// A process that does orders.
 pub(super) struct Client(Child);
 
 impl Client {

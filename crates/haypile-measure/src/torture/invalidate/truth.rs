@@ -23,7 +23,8 @@ pub(super) struct Truth {
 #[derive(Default)]
 struct Entry {
     removed: Removed,
-    /// The number of removals that had begun, plus 1, when a value was stored during which none began; 0 if there is none.
+    /// The number of removals of the key that had begun when its last value was stored, plus 1. Only a value counts that was
+    /// stored while no removal was under way; 0 before the first.
     stored: AtomicU64,
 }
 
