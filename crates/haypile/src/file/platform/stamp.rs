@@ -21,7 +21,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// is in the file is verified then.
 pub(in crate::file) fn of(file: &File) -> io::Result<u64> {
     let metadata = file.metadata().call("statx")?;
-    let boot = boot_id().unwrap_or_else(|| random());
+    let boot = boot_id().unwrap_or_else(random);
     // An inode's number is soon used again. By the system call, for not every C library has it.
     let birth = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
     let birth = birth.filter(|found| found.stx_mask & StatxFlags::BTIME.bits() != 0);
