@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::context::TestContext;
 use super::controls::Controls;
 use super::plan::{Contestant, NAME, TortureCase, TortureOutcome, TorturePlan};
+use super::spoken::Unsupported;
 use super::stage::Stage;
 use super::tally::Tally;
 use super::{invalidate, kill_all, kills, role, stops, takeover};
@@ -106,20 +107,16 @@ fn one(
         (_, true) => return Ok(None),
     };
     let context = TestContext::new(options, contestant, watcher, stage, place.path().to_owned());
+    let mut done = Ok(());
     match case {
         TortureCase::Keep | TortureCase::Evict => kills::run(&context, is_control),
         TortureCase::Stop => stops::run(&context),
         TortureCase::All => kill_all::run(&context),
-        TortureCase::Invalidate => {
-            if invalidate::run(&context, is_control).is_err() {
-                return Ok(None);
-            }
-        }
-        TortureCase::Compute => {
-            if takeover::run(&context).is_err() {
-                return Ok(None);
-            }
-        }
+        TortureCase::Compute => done = takeover::run(&context),
+        TortureCase::Invalidate => done = invalidate::run(&context, is_control),
+    }
+    if done == Err(Unsupported) {
+        return Ok(None);
     }
     let operations = context.operations.load(Ordering::Relaxed);
     let mut tally = context.tally.into_inner();

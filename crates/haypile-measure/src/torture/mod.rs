@@ -24,6 +24,7 @@ mod plan;
 mod process;
 mod reader;
 mod slot;
+mod spoken;
 mod stage;
 mod stops;
 mod takeover;

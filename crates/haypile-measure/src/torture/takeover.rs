@@ -6,17 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::context::TestContext;
 use super::role::Role;
-use crate::measure::{Child, Deadline, Failure};
+use super::spoken::{self, Unsupported, line, nonsense};
+use crate::measure::{Child, Failure};
 
 /// The number of processes that wait.
 const WAITERS: u64 = 2;
 
 /// The time that the second one takes to compute, so that another that does so too is seen.
 const COMPUTES: Duration = Duration::from_millis(5);
-
-/// The cache has no such operation.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unsupported;
 
 enum End {
     Failed(Failure),
@@ -82,11 +79,9 @@ fn take_over(context: &TestContext<'_>, round: u64) -> Result<(), End> {
 
 /// A process that has begun to ask.
 fn start(context: &TestContext<'_>, key: u64, first: u64) -> Result<Child, End> {
-    let command = context.command(Role::Computer, first, &[("key", key), ("first", first)]);
-    let mut child = Child::spawn(command, &context.contestant.runner.label)?;
-    let opened = line(context, &mut child)?;
-    let time = opened.strip_prefix("opened ").and_then(|time| time.parse().ok());
-    context.tally.lock().opened(time.ok_or_else(|| said(&opened))?);
+    let numbers = [("key", key), ("first", first)];
+    let (mut child, opened_ns) = spoken::start(context, Role::Computer, first, &numbers)?;
+    context.tally.lock().opened(opened_ns);
     for due in ["ready", "asking"] {
         let line = line(context, &mut child)?;
         if line != due {
@@ -125,12 +120,6 @@ fn finish(
     number.and_then(|number| number.parse().ok()).ok_or_else(|| said(&answer))
 }
 
-fn line(context: &TestContext<'_>, child: &mut Child) -> Result<String, Failure> {
-    let deadline = Deadline::after(context.options.timeout);
-    child.line(deadline, &|| context.watcher.is_interrupted())
-}
-
 fn said(line: &str) -> End {
-    let shown: String = line.chars().take(200).collect();
-    End::Failed(Failure::Failed(format!("a computing process said '{}'", shown.escape_debug())))
+    nonsense(Role::Computer, line).into()
 }

@@ -36,7 +36,7 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
         if let Some(error) = &sample.error {
             printout.text(format!("{} on {}: {error}\n", sample.subject.name, name(sample)));
         }
-        let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+        let count = |name: &str| count(sample, name);
         if sample.error.is_none() && sample.case == TortureCase::Compute.name() {
             printout.text(format!(
                 "{}: others took over {} computations, the slowest after {}\n",
@@ -55,17 +55,22 @@ pub(super) fn printout(samples: &[Sample], unsupported: &[(SubjectSpec, TortureC
     printout
 }
 
+/// Returns a count of a row; 0 where it has none of this name.
+fn count(sample: &Sample, name: &str) -> u64 {
+    sample.counts.get(name).copied().unwrap_or(0)
+}
+
 fn is_invalidate(sample: &Sample) -> bool {
     sample.case == TortureCase::Invalidate.name()
 }
 
 /// Returns what was removed, and what became of what others computed in the meantime.
 fn removals(sample: &Sample) -> String {
-    let count = |name: &str| grouped(sample.counts.get(name).copied().unwrap_or(0));
-    let lacking = match sample.counts.get("unsupported") {
-        None | Some(0) => String::new(),
-        Some(lacking) => format!("; {} orders that it has no operation for", grouped(*lacking)),
+    let lacking = match count(sample, "unsupported") {
+        0 => String::new(),
+        lacking => format!("; {} orders that it has no operation for", grouped(lacking)),
     };
+    let count = |name: &str| grouped(count(sample, name));
     format!(
         "{} on {}: {} deletions, {} invalidated groups and {} clears; {} values computed, of which {} were refused{lacking}\n",
         sample.subject.name,
@@ -85,7 +90,7 @@ fn name(sample: &Sample) -> String {
 }
 
 fn row(sample: &Sample) -> Vec<String> {
-    let count = |name: &str| sample.counts.get(name).copied().unwrap_or(0);
+    let count = |name: &str| count(sample, name);
     let whole = |name: &str| grouped(count(name));
     let time = |name: &str| {
         if count(name) == 0 { NOTHING.to_owned() } else { shown(count(name)) }

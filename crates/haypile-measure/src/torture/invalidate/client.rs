@@ -7,6 +7,7 @@ use rustix::process::{Signal, kill_process_group};
 
 use super::super::context::TestContext;
 use super::super::role::Role;
+use super::super::spoken::{self, line, nonsense};
 use super::super::tally::Tally;
 use super::orders::{Fate, Order};
 use crate::measure::{Child, Deadline, Failure};
@@ -54,13 +55,10 @@ impl Client {
         seed: u64,
         tally: &mut Tally,
     ) -> Result<Self, End> {
-        let command = context.command(Role::Client, seed, &[]);
-        let mut client = Self(Child::spawn(command, &context.contestant.runner.label)?);
-        let opened = client.line(context)?;
-        let time = opened.strip_prefix("opened ").and_then(|time| time.parse().ok());
-        tally.opened(time.ok_or_else(|| said(&opened))?);
-        match client.line(context)?.as_str() {
-            "ready" => Ok(client),
+        let (mut child, opened_ns) = spoken::start(context, Role::Client, seed, &[])?;
+        tally.opened(opened_ns);
+        match line(context, &mut child)?.as_str() {
+            "ready" => Ok(Self(child)),
             "unsupported" => Err(End::Unsupported),
             other => Err(said(other)),
         }
@@ -85,7 +83,7 @@ impl Client {
             Fate::Stopped(time) if !computes => self.stop(time, tally),
             _ => {}
         }
-        let mut answer = self.line(context)?;
+        let mut answer = line(context, &mut self.0)?;
         if answer == "computing" && computes {
             tally.computed += 1;
             let number = read();
@@ -98,7 +96,7 @@ impl Client {
                 Fate::Stopped(time) => self.stop(time, tally),
                 _ => {}
             }
-            answer = self.line(context)?;
+            answer = line(context, &mut self.0)?;
         }
         if matches!(fate, Fate::KilledComputing(_) | Fate::KilledStoring(_)) {
             // There was nothing to compute: it dies between two operations.
@@ -126,11 +124,6 @@ impl Client {
             let _ = signal(Signal::CONT);
             tally.stops += 1;
         }
-    }
-
-    fn line(&mut self, context: &TestContext<'_>) -> Result<String, Failure> {
-        let deadline = Deadline::after(context.options.timeout);
-        self.0.line(deadline, &|| context.watcher.is_interrupted())
     }
 }
 
@@ -191,6 +184,5 @@ fn die(after: Duration) -> End {
 }
 
 fn said(line: &str) -> End {
-    let shown: String = line.chars().take(200).collect();
-    End::Failed(Failure::Failed(format!("a client said '{}'", shown.escape_debug())))
+    nonsense(Role::Client, line).into()
 }

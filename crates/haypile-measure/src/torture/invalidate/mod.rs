@@ -19,7 +19,7 @@ use truth::Truth;
 use super::context::TestContext;
 use super::draw::{Draw, word};
 use super::role::SERVERS;
-use super::takeover::Unsupported;
+use super::spoken::Unsupported;
 use super::tally::Tally;
 use crate::measure::Failure;
 

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::process;
 use std::time::Instant;
 
 use super::target::{Filled, Refusal, Target};
-use super::{Orders, line, nanos, say};
+use super::{Orders, ask, line, nanos, refused, say};
 use crate::torture::value::{self, key_bytes};
 
 /// The number of groups of which each key is in one: that of its number modulo this.
@@ -58,12 +57,7 @@ impl<W: Write> Client<'_, W> {
             "clear" => self.target.clear().map(|()| done(begun)),
             _ => return format!("error '{}' is no order", line(order)),
         };
-        match done {
-            Ok(text) => text,
-            Err(Refusal::Unsupported) => "unsupported".to_owned(),
-            Err(Refusal::Busy) => format!("busy {}", nanos(begun)),
-            Err(Refusal::Failed(error)) => format!("failed {} {}", nanos(begun), line(&error)),
-        }
+        done.unwrap_or_else(|refusal| refused(&refusal, nanos(begun)))
     }
 
     fn get(&mut self, key: u64, begun: Instant) -> Result<String, Refusal> {
@@ -98,16 +92,10 @@ impl<W: Write> Client<'_, W> {
     }
 }
 
-/// Asks the database, which is whoever gives the orders.
+/// Reads the value of a key from the database, which is whoever gives the orders.
 fn read(out: &RefCell<&mut impl Write>, orders: &Orders, key: u64) -> Vec<u8> {
-    let mut told = String::new();
-    let said = say(&mut **out.borrow_mut(), "computing\n");
-    let heard = said.and_then(|()| io::stdin().read_line(&mut told));
-    let number = told.trim_end().strip_prefix("go ").and_then(|number| number.parse().ok());
-    let (Ok(_), Some(sequence)) = (heard, number) else {
-        // The parent is gone. A value must not come of it.
-        process::exit(0);
-    };
+    let number = |told: &str| told.strip_prefix("go ")?.parse().ok();
+    let sequence = ask(&mut **out.borrow_mut(), number);
     let mut value = Vec::new();
     value::write(orders.lengths(), key, sequence, &mut value);
     value

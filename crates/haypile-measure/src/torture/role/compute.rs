@@ -1,12 +1,11 @@
 //! Computes a value that others wait for, or waits for the process that computes it.
 
 use std::cell::RefCell;
-use std::io::{self, BufRead, Write};
-use std::process;
+use std::io::{self, Write};
 use std::time::Instant;
 
-use super::target::{Refusal, Target};
-use super::{Orders, line, nanos, say};
+use super::target::Target;
+use super::{Orders, ask, nanos, refused, say};
 use crate::torture::value::{self, key_bytes};
 
 pub(super) fn run(
@@ -19,13 +18,7 @@ pub(super) fn run(
     let begun = Instant::now();
     let shared = RefCell::new(&mut *out);
     let result = target.get_or_compute(key_bytes(key).as_bytes(), &[], &mut || {
-        let mut order = String::new();
-        let said = say(&mut **shared.borrow_mut(), "computing\n");
-        let heard = said.and_then(|()| io::stdin().lock().read_line(&mut order));
-        if heard.is_err() || order.trim_end() != "go" {
-            // The parent is gone. A value must not come of it.
-            process::exit(0);
-        }
+        ask(&mut **shared.borrow_mut(), |told| (told == "go").then_some(()));
         let mut value = Vec::new();
         value::write(orders.lengths(), key, sequence, &mut value);
         value
@@ -36,9 +29,7 @@ pub(super) fn run(
             Ok(sequence) => format!("value {sequence} {time}"),
             Err(wrong) => format!("wrong {key} {wrong}"),
         },
-        Err(Refusal::Unsupported) => "unsupported".to_owned(),
-        Err(Refusal::Busy) => format!("busy {time}"),
-        Err(Refusal::Failed(error)) => format!("failed {time} {}", line(&error)),
+        Err(refusal) => refused(&refusal, time),
     };
     say(out, &format!("{text}\nend\n"))
 }

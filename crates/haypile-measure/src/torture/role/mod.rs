@@ -13,6 +13,7 @@ mod target;
 mod write;
 
 use std::io::{self, Write};
+use std::process;
 use std::time::Instant;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -71,6 +72,27 @@ pub fn run(orders: &Orders, open: OpenTarget) -> io::Result<()> {
 fn say(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// Returns the line about an operation that was not done after this time.
+fn refused(refusal: &Refusal, time: u64) -> String {
+    match refusal {
+        Refusal::Busy => format!("busy {time}"),
+        Refusal::Unsupported => "unsupported".to_owned(),
+        Refusal::Failed(error) => format!("failed {time} {}", line(error)),
+    }
+}
+
+/// Asks whoever gives the orders for what a value is computed from. Where nobody is there any more, a value must not come of it,
+/// and the process ends.
+fn ask<T>(out: &mut impl Write, answer: impl Fn(&str) -> Option<T>) -> T {
+    let mut told = String::new();
+    let said = say(out, "computing\n");
+    let heard = said.and_then(|()| io::stdin().read_line(&mut told));
+    match (heard, answer(told.trim_end())) {
+        (Ok(_), Some(answer)) => answer,
+        _ => process::exit(0),
+    }
 }
 
 /// As one line.

@@ -1,0 +1,35 @@
+//! Processes that are spoken with, line by line: what computes, and what does orders.
+
+use super::context::TestContext;
+use super::role::Role;
+use crate::measure::{Child, Deadline, Failure};
+
+/// The cache has no such operation.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unsupported;
+
+/// Starts a process, and returns it with the nanoseconds in which it has opened the cache.
+pub(super) fn start(
+    context: &TestContext<'_>,
+    role: Role,
+    seed: u64,
+    numbers: &[(&str, u64)],
+) -> Result<(Child, u64), Failure> {
+    let command = context.command(role, seed, numbers);
+    let mut child = Child::spawn(command, &context.contestant.runner.label)?;
+    let opened = line(context, &mut child)?;
+    let time = opened.strip_prefix("opened ").and_then(|time| time.parse().ok());
+    Ok((child, time.ok_or_else(|| nonsense(role, &opened))?))
+}
+
+/// Returns the next line of a process.
+pub(super) fn line(context: &TestContext<'_>, child: &mut Child) -> Result<String, Failure> {
+    let deadline = Deadline::after(context.options.timeout);
+    child.line(deadline, &|| context.watcher.is_interrupted())
+}
+
+/// Returns the failure of a process that has said a line which has no place there.
+pub(super) fn nonsense(role: Role, line: &str) -> Failure {
+    let shown: String = line.chars().take(200).collect();
+    Failure::Failed(format!("a {} said '{}'", role.name(), shown.escape_debug()))
+}
