@@ -21,7 +21,7 @@ mod storage;
 
 pub use cache::{
     Body, BodyError, BoxError, Builder, CloseDelimited, FollowedRedirect, Forwarded, HttpCache,
-    Origin, PurgeError, ServiceOrigin, Status,
+    Origin, Purge, PurgeError, ServiceOrigin, Status,
 };
 pub use layer::{CacheLayer, CacheService};
 pub use storage::StoreTroubles;

@@ -24,7 +24,9 @@ use crate::semantics::validation::{add_validators, freshen, freshened, head_fres
 use crate::semantics::{
     RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
-use crate::storage::{Entry, Part, Read, Stamp, Storage, StoredBody, StoredResponse};
+use crate::storage::{
+    Begun, Entry, MOST_GROUPS, Part, Read, Stamp, Storage, StoredBody, StoredResponse,
+};
 
 /// The number of times that a write is tried while others write first.
 const WRITE_ATTEMPTS: u32 = 8;
@@ -92,9 +94,9 @@ impl Fetch {
         let (response, at) = (&received.response, received.received);
         let length = received.body.size_hint().exact();
         let may_store = self.cache.refusal(&self.parts, response, length, at).is_none();
-        let generation = if may_store { self.generation().await } else { None };
+        let begun = if may_store { self.begin().await } else { None };
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(self.receive(origin, answer, received, generation));
+        tokio::spawn(self.receive(origin, answer, received, begun));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -138,7 +140,12 @@ impl Fetch {
             if !may_store {
                 return;
             }
-            entry.responses[place].head = fresh;
+            let Some(begun) = read.begun() else { return };
+            let fresh = self.cache.stored(fresh, stale.body.clone(), begun);
+            if !self.cache.inner.storage.join_groups(&self.name, &fresh).await {
+                return;
+            }
+            entry.responses[place] = fresh;
         } else {
             entry.responses.remove(place);
         }
@@ -213,20 +220,20 @@ impl Fetch {
                 return;
             }
         };
-        let generation = self.generation().await;
+        let begun = self.begin().await;
         let received = match self.send(origin.clone(), headers).await {
             Ok(received) => received,
             Err(error) => return self.failed(answer, error).await,
         };
         let status = received.response.status;
         if is_conditional && status == StatusCode::NOT_MODIFIED {
-            return self.not_modified(origin, answer, received, generation).await;
+            return self.not_modified(origin, answer, received, begun).await;
         }
         if let Some(response) = self.serve_instead_of(status).await {
             let _ = answer.send(Ok(response));
             return;
         }
-        self.receive(origin, answer, received, generation).await;
+        self.receive(origin, answer, received, begun).await;
     }
 
     async fn send(&self, origin: impl Origin, headers: HeaderMap) -> Result<Received, BoxError> {
@@ -240,14 +247,14 @@ impl Fetch {
         Ok(Received { response, body, requested, received })
     }
 
-    /// Returns the generation under which the response may be stored; `None` if it may not be.
-    async fn generation(&self) -> Option<u64> {
+    /// Returns the place from which on the response may be stored; `None` if it may not be.
+    async fn begin(&self) -> Option<Begun> {
         let read = self.read.as_ref()?;
         // Of a request that forbids storing, not even its target is.
         if RequestDirectives::read(&self.parts.headers).no_store {
             return None;
         }
-        self.cache.inner.storage.generation(read, &self.name).await
+        self.cache.inner.storage.begin(read, &self.name).await
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
@@ -286,18 +293,17 @@ impl Fetch {
         origin: impl Origin,
         answer: oneshot::Sender<Answered>,
         received: Received,
-        generation: Option<u64>,
+        begun: Option<Begun>,
     ) {
         let Some(stale) = self.stale.take() else { return };
         let Received { response, requested, received, body: _ } = received;
         let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
         let news = response.headers;
         let freshen = |stored: &StoredResponse| {
-            let mut fresh = stored.clone();
-            let head = &mut fresh.head;
+            let mut head = stored.head.clone();
             freshen(&self.cache.inner.rules, &mut head.headers, &news);
             (head.requested, head.received) = (requested, received);
-            fresh
+            self.cache.stored(head, stored.body.clone(), begun.unwrap_or(Begun::NEVER))
         };
         let is_meant = !is_elsewhere && !freshened(&news, &[&stale.response.head]).is_empty();
         let fresh = is_meant.then(|| {
@@ -321,10 +327,12 @@ impl Fetch {
                 Ok(received) => received,
                 Err(error) => return self.failed(answer, error).await,
             };
-            return self.receive(origin, answer, received, generation).await;
+            return self.receive(origin, answer, received, begun).await;
         };
-        if let Some(generation) = generation {
-            let may_store = self.cache.may_store(&self.parts, &fresh.head);
+        if let Some(begun) = begun {
+            let storage = &self.cache.inner.storage;
+            let may_store = self.cache.may_store(&self.parts, &fresh.head)
+                && storage.join_groups(&self.name, &fresh).await;
             let change = |entry: &mut Entry| {
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
                 // The same representation for other requests. It does not say which ones those are
@@ -344,7 +352,7 @@ impl Fetch {
                     entry.insert(fresh.clone());
                 }
             };
-            self.cache.change(&self.name, generation, change).await;
+            self.cache.change(&self.name, begun, change).await;
         }
         if let Some(leader) = &self.leader {
             leader.tell(Progress::LookAgain);
@@ -361,7 +369,7 @@ impl Fetch {
         origin: impl Origin,
         answer: oneshot::Sender<Answered>,
         received: Received,
-        generation: Option<u64>,
+        begun: Option<Begun>,
     ) {
         let Self { cache, parts, name, why, leader, .. } = self;
         let Received { mut response, body, requested, received } = received;
@@ -378,18 +386,19 @@ impl Fetch {
         let refusal = cache.refusal(&parts, &whole, length, received);
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);
-        let kept = match (refusal, generation) {
+        let kept = match (refusal, begun) {
             (Some(reason), _) => Err(reason),
             (None, None) => Err("the store does not answer".to_owned()),
-            (None, Some(generation)) => {
+            (None, Some(begun)) => {
                 let mut head = Stored::new(&parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
-                let one = alone(&name, head);
+                let one = cache.stored(head, StoredBody::Inline(Bytes::new()), begun);
+                let one = alone(&name, one);
                 let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
-                has_room.then_some((generation, one)).ok_or("its head is too long".to_owned())
+                has_room.then_some((begun, one)).ok_or("its head is too long".to_owned())
             }
         };
-        let (generation, one) = match kept {
+        let (begun, one) = match kept {
             Ok(kept) => kept,
             Err(reason) => {
                 if let Some(leader) = &leader {
@@ -409,8 +418,8 @@ impl Fetch {
             leader.tell(if place.is_some() {
                 Progress::Alone
             } else {
-                let head = with_head.head.clone();
-                let coming = Coming { head, fill: Arc::clone(&fill), generation, length };
+                let (head, groups) = (with_head.head.clone(), with_head.groups.clone());
+                let coming = Coming { head, fill: Arc::clone(&fill), begun, groups, length };
                 Progress::Coming(Arc::new(coming))
             });
         }
@@ -429,11 +438,13 @@ impl Fetch {
             let insert = |entry: &mut Entry| match (&place, &body) {
                 (Some(place), StoredBody::Chunks(chunks)) => {
                     let part = Part { begin: place.range.start, chunks: *chunks };
-                    entry.insert_part(with_head.head.clone(), place.whole, part);
+                    entry.insert_part(with_head.clone(), place.whole, part);
                 }
                 _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
             };
-            cache.change(&name, generation, insert).await;
+            if cache.inner.storage.join_groups(&name, &with_head).await {
+                cache.change(&name, begun, insert).await;
+            }
             // Before the last byte is passed on: who has it finds the response in the store, and not on its way.
             drop(leader);
         };
@@ -444,7 +455,16 @@ impl Fetch {
 impl HttpCache {
     /// Whether a stored response with news of a later one may be stored, which this request brought.
     fn may_store(&self, parts: &request::Parts, head: &Stored) -> bool {
-        self.inner.rules.may_store(parts, &received_parts(head)).is_ok()
+        let rules = &self.inner.rules;
+        let has_few_groups = rules.groups(&head.headers).len() <= MOST_GROUPS;
+        has_few_groups && rules.may_store(parts, &received_parts(head)).is_ok()
+    }
+
+    /// Returns a response as it is stored.
+    fn stored(&self, head: Stored, body: StoredBody, begun: Begun) -> StoredResponse {
+        let groups = self.inner.rules.groups(&head.headers);
+        let groups = groups.iter().map(|name| self.group(name)).collect();
+        StoredResponse { head, body, number: begun.number, groups, has_expired: false }
     }
 
     /// Says why a response may not be stored; `None` if it may be.
@@ -462,6 +482,9 @@ impl HttpCache {
         if let Err(reason) = rules.may_store(parts, response) {
             return Some(reason.to_string());
         }
+        if rules.groups(&response.headers).len() > MOST_GROUPS {
+            return Some(format!("it is in more than {MOST_GROUPS} groups"));
+        }
         if !rules.is_useful(response, received) {
             return Some("it is stale at once".into());
         }
@@ -474,11 +497,11 @@ impl HttpCache {
     }
 
     /// Changes an entry, unless its responses were invalidated since its generation was read.
-    async fn change(&self, name: &Bytes, generation: u64, change: impl Fn(&mut Entry)) -> bool {
+    async fn change(&self, name: &Bytes, begun: Begun, change: impl Fn(&mut Entry)) -> bool {
         let storage = &self.inner.storage;
         for _ in 0..WRITE_ATTEMPTS {
             let Some(read) = storage.read(name).await else { return false };
-            let is_same = |entry: &Entry| entry.generation == generation;
+            let is_same = |entry: &Entry| entry.generation == begun.generation;
             let Some(mut entry) = read.entry.clone().filter(is_same) else { return false };
             change(&mut entry);
             while !Storage::has_room_for(&entry, 0) && entry.responses.len() > 1 {
@@ -503,9 +526,9 @@ fn add_date(headers: &mut HeaderMap, received: SystemTime) {
 }
 
 /// Returns an entry with one response, of which only the head has come.
-fn alone(name: &Bytes, head: Stored) -> Entry {
+fn alone(name: &Bytes, response: StoredResponse) -> Entry {
     let mut entry = Entry::empty(name.clone(), Stamp::default());
-    entry.insert(StoredResponse { head, body: StoredBody::Inline(Bytes::new()) });
+    entry.insert(response);
     entry
 }
 

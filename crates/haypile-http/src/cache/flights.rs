@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::fill::Fill;
 use crate::semantics::Stored;
+use crate::storage::{Begun, Group};
 
 /// The requests that are on their way to the origin, by the name of their target.
 #[derive(Debug, Default)]
@@ -34,8 +35,8 @@ pub(super) enum Progress {
 pub(super) struct Coming {
     pub(super) head: Stored,
     pub(super) fill: Arc<Fill>,
-    /// That of the entry when it was asked for.
-    pub(super) generation: u64,
+    pub(super) begun: Begun,
+    pub(super) groups: Vec<Group>,
     pub(super) length: Option<u64>,
 }
 

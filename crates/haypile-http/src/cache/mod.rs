@@ -31,10 +31,12 @@ pub use body::{Body, BodyError, BoxError};
 pub use origin::{CloseDelimited, FollowedRedirect, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
 
-pub use purge::PurgeError;
+pub use purge::{Purge, PurgeError};
 
-use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target, invalidated_by};
-use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
+use crate::semantics::{
+    Assessment, RequestDirectives, Reuse, Rules, Target, invalidated_by, invalidated_groups,
+};
+use crate::storage::{Entry, Group, MOST_GROUPS, Read, Storage, StoreTroubles, StoredResponse};
 use ahead::Ahead;
 use fetch::{Fetch, Received, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
@@ -244,7 +246,11 @@ impl HttpCache {
 
     /// The name of a target's entry, with the user's where it is one user's cache.
     fn name(&self, target: &Target) -> Bytes {
-        let target = target.as_str();
+        self.partitioned(target.as_str())
+    }
+
+    /// A target, or the begin of one, with the user's name before it where it is one user's cache.
+    fn partitioned(&self, target: &str) -> Bytes {
         match &self.inner.partition {
             None => target.to_owned().into(),
             // No target has a space.
@@ -288,6 +294,7 @@ impl HttpCache {
         for target in invalidated_by(&asked, target, &response) {
             self.inner.storage.invalidate(&self.name(&target)).await;
         }
+        self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
         if let Some(parts) = parts {
             let name = self.name(target);
             let read = self.inner.storage.read(&name).await;
@@ -299,6 +306,28 @@ impl HttpCache {
         let mut response = Response::from_parts(response, body);
         tell(&mut response, Status::forwarded(why));
         Ok(response)
+    }
+
+    /// Forgets the responses of an origin that are in these groups.
+    async fn invalidate_groups(&self, groups: Vec<String>, target: &Target) {
+        if groups.is_empty() {
+            return;
+        }
+        let storage = &self.inner.storage;
+        let origin = self.partitioned(target.origin());
+        if groups.len() > MOST_GROUPS {
+            // Each is a write of its own; one more is enough for all that they could be about.
+            let all = [&origin[..], b"/"].concat();
+            storage.purge(all.into(), false).await;
+            return;
+        }
+        let groups = groups.iter().map(|name| self.group(name)).collect();
+        storage.purge_groups(groups, Some(origin), false).await;
+    }
+
+    /// The group of a name, of the user where it is one user's cache.
+    fn group(&self, name: &str) -> Group {
+        Group::of(self.inner.partition.as_deref(), name)
     }
 
     /// Answers a GET or HEAD.
@@ -390,7 +419,9 @@ impl HttpCache {
     ) -> Option<Selected> {
         let now = self.now();
         let assess = |(place, response): (usize, &StoredResponse)| {
-            let assessment = self.inner.rules.assess(&parts.headers, asked, &response.head, now)?;
+            let StoredResponse { head, has_expired, .. } = response;
+            let rules = &self.inner.rules;
+            let assessment = rules.assess(&parts.headers, asked, head, now, *has_expired)?;
             Some((place, assessment))
         };
         let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;
@@ -428,8 +459,7 @@ impl HttpCache {
 
     /// Whether a response that is on its way has not been invalidated, as far as the store says.
     async fn is_current(&self, name: &Bytes, coming: &Coming) -> bool {
-        let Some(read) = self.inner.storage.read(name).await else { return true };
-        read.entry.is_some_and(|entry| entry.generation == coming.generation)
+        self.inner.storage.is_current(name, coming.begun, &coming.groups).await
     }
 
     /// Joins a response that another request has caused, if it answers this one.
@@ -499,7 +529,8 @@ impl HttpCache {
     fn status_of(&self, stored: &StoredResponse) -> Status {
         let head = &stored.head;
         let lifetime = self.inner.rules.lifetime(head.status, &head.headers, head.received);
-        Status::hit(lifetime.duration(), head.age(self.now()))
+        let (lifetime, age) = (lifetime.duration(), head.age(self.now()));
+        Status::hit(if stored.has_expired { lifetime.min(age) } else { lifetime }, age)
     }
 }
 

@@ -1,10 +1,70 @@
-//! Forgetting responses on request.
+//! Purges: forgetting responses on request, or making them stale.
 
 use bytes::Bytes;
 
 use super::HttpCache;
 use crate::semantics::Target;
 use crate::storage::LONGEST_PREFIX;
+
+/// The responses that an operator wants purged. They are forgotten, or made stale by
+/// [`soft`](Self::soft); what is on its way from the origin, as it was asked for before the purge, is
+/// not served later either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Purge<'a> {
+    what: What<'a>,
+    is_soft: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What<'a> {
+    Url(&'a str),
+    Prefix(&'a str),
+    Group(&'a str),
+    All,
+}
+
+impl<'a> Purge<'a> {
+    /// The responses to a target, given by its absolute URL, in all variants.
+    pub fn url(url: &'a str) -> Self {
+        Self::of(What::Url(url))
+    }
+
+    /// The responses to all targets that begin with a URL, such as `http://example.org/img/`.
+    /// `http://example.org/a` is also the begin of `http://example.org/ab`. Only whole hosts can be
+    /// purged: a prefix has a `/` behind its host, and at most 1,024 bytes.
+    ///
+    /// It costs one write, whatever was stored. The store remembers the last 48 prefixes: more make
+    /// one of the two that have most in common, which purges more than was asked for. A store that
+    /// evicts the memory of what was purged has forgotten all responses with it.
+    pub fn prefix(prefix: &'a str) -> Self {
+        Self::of(What::Prefix(prefix))
+    }
+
+    /// The responses, of all origins, that name this group in `Cache-Groups` (RFC 9875), or in
+    /// `Surrogate-Key` if the cache is shared.
+    ///
+    /// It costs two writes, whatever was stored.
+    pub fn group(name: &'a str) -> Self {
+        Self::of(What::Group(name))
+    }
+
+    /// All responses of this cache; where it is one user's, those of the user.
+    pub fn all() -> Self {
+        Self::of(What::All)
+    }
+
+    /// Makes the responses stale instead. They are served while they are revalidated in the background,
+    /// as long as they would be fresh otherwise; those that must not be served stale (`must-revalidate`,
+    /// `proxy-revalidate`, `s-maxage`) are revalidated first. They may be served if the origin fails.
+    pub fn soft(self) -> Self {
+        Self { is_soft: true, ..self }
+    }
+
+    fn of(what: What<'a>) -> Self {
+        Self { what, is_soft: false }
+    }
+}
 
 /// The reason why nothing was purged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,38 +79,47 @@ pub enum PurgeError {
     /// The begin of the targets is too long.
     #[error("a prefix of {0} bytes is longer than {LONGEST_PREFIX}")]
     TooLong(usize),
+    /// The group has no name.
+    #[error("a group has a name, for example user:7")]
+    NoGroup,
     /// The store does not take note. What should be purged may still be served.
     #[error("the store does not take note; nothing is purged for certain")]
     Store,
 }
 
 impl HttpCache {
-    /// Forgets the responses to a target, given by its absolute URL, in all variants. Responses that
-    /// are on their way are not stored. Returns whether there were any.
+    /// Purges responses. Returns whether there were any, as far as it knows: only the purge of a URL
+    /// can know that there were none.
     ///
     /// # Errors
     ///
-    /// If the text is not a URL, or the store fails.
-    pub async fn purge(&self, url: &str) -> Result<bool, PurgeError> {
+    /// If what is to be purged is not a URL, the begin of one, or the name of a group; or if the store
+    /// fails.
+    pub async fn purge(&self, purge: Purge<'_>) -> Result<bool, PurgeError> {
+        let Purge { what, is_soft } = purge;
+        let storage = &self.inner.storage;
+        let is_purged = match what {
+            What::Url(url) => return self.purge_url(url, is_soft).await,
+            What::Prefix(prefix) => storage.purge(self.prefix(prefix)?, is_soft).await,
+            What::Group("") => return Err(PurgeError::NoGroup),
+            What::Group(name) => storage.purge_groups(vec![self.group(name)], None, is_soft).await,
+            What::All => storage.purge(self.partitioned(""), is_soft).await,
+        };
+        is_purged.then_some(true).ok_or(PurgeError::Store)
+    }
+
+    async fn purge_url(&self, url: &str, is_soft: bool) -> Result<bool, PurgeError> {
         let name = self.name(&target(url)?);
         let storage = &self.inner.storage;
-        let was_there = storage.invalidate(&name).await.ok_or(PurgeError::Store)?;
+        let purged =
+            if is_soft { storage.expire(&name).await } else { storage.invalidate(&name).await };
+        let was_there = purged.ok_or(PurgeError::Store)?;
         storage.has_taken_note().await.then_some(was_there).ok_or(PurgeError::Store)
     }
 
-    /// Forgets the responses to all targets that begin with a URL, such as `http://example.org/img/`.
-    /// `http://example.org/a` is also the begin of `http://example.org/ab`. Only whole hosts can be
-    /// purged: a prefix has a `/` behind its host.
-    ///
-    /// It costs one write, whatever was stored. The store remembers the last 48 prefixes: more make
-    /// one of the two that have most in common, which purges more than was asked for. A store that
-    /// evicts the memory of what was purged has forgotten all responses with it.
-    ///
-    /// # Errors
-    ///
-    /// If the text is not the begin of a URL, or the store fails.
-    pub async fn purge_prefix(&self, prefix: &str) -> Result<(), PurgeError> {
-        let name: Bytes = self.name(&target(prefix)?);
+    /// Returns the begin of the names that a prefix of URLs is about.
+    fn prefix(&self, prefix: &str) -> Result<Bytes, PurgeError> {
+        let name = self.name(&target(prefix)?);
         // As a target, it would have a path and be the begin of nothing else.
         if !has_path(prefix) {
             return Err(PurgeError::WithinHost(prefix.to_owned()));
@@ -58,8 +127,7 @@ impl HttpCache {
         if name.len() > LONGEST_PREFIX {
             return Err(PurgeError::TooLong(name.len()));
         }
-        let is_purged = self.inner.storage.purge(name).await;
-        is_purged.then_some(()).ok_or(PurgeError::Store)
+        Ok(name)
     }
 }
 

@@ -3,7 +3,7 @@
 //! | request | response |
 //! |---|---|
 //! | `GET /metrics` | the counts of the proxy and of its cache, in Prometheus' text format |
-//! | `POST /purge` with `url=U`, `prefix=P` as a form, each as often as wanted | what was purged, a line each |
+//! | `POST /purge` with `url=U`, `prefix=P`, `group=G`, `all` as a form, each as often as wanted, and `soft` to make stale | what was purged, a line each |
 
 use std::convert::Infallible;
 use std::fmt::{self, Write as _};
@@ -28,7 +28,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::time::{sleep, timeout};
 
 use super::{Proxy, REST, text};
-use crate::cache::{Body, PurgeError};
+use crate::cache::{Body, Purge, PurgeError};
 
 /// The longest list of what to purge.
 const MOST_BODY_BYTES: usize = 1 << 20;
@@ -223,6 +223,11 @@ fn has_token(headers: &HeaderMap, token: &str) -> bool {
     brought.len() == token.len() && differences == 0
 }
 
+/// Whether a field without a value of its own is set.
+fn is_yes(value: &str) -> bool {
+    matches!(value, "" | "yes")
+}
+
 async fn metrics(proxy: &Proxy) -> Response<Body> {
     let inner = &proxy.inner;
     let mut all = inner.metrics.prometheus(inner.cache.store_troubles());
@@ -241,29 +246,38 @@ async fn purge(proxy: &Proxy, request: Request<Incoming>) -> Response<Body> {
         return text(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long, or broke off");
     };
     let form = form.to_bytes();
+    let fields: Vec<_> = url::form_urlencoded::parse(&form).collect();
+    let (soft, asked): (Vec<_>, Vec<_>) = fields.iter().partition(|(field, _)| field == "soft");
+    let is_soft = !soft.is_empty();
+    if soft.iter().any(|(_, value)| !is_yes(value)) {
+        return text(StatusCode::BAD_REQUEST, "soft is for all of the form: soft, or soft=yes");
+    }
+    if asked.is_empty() {
+        let reason = "a form with url=URL, prefix=URL, group=NAME or all says what to purge";
+        return text(StatusCode::BAD_REQUEST, reason);
+    }
     let mut lines = String::new();
     let mut status = StatusCode::OK;
-    let mut number = 0_u64;
-    for (field, value) in url::form_urlencoded::parse(&form) {
-        number += 1;
-        let purged = match &*field {
-            "url" => proxy
-                .inner
-                .cache
-                .purge(&value)
-                .await
-                .map(|was_there| if was_there { "purged" } else { "nothing was stored" }),
-            "prefix" => proxy.inner.cache.purge_prefix(&value).await.map(|()| "purged"),
+    for (field, value) in asked {
+        let wanted = match &**field {
+            "url" => Purge::url(value),
+            "prefix" => Purge::prefix(value),
+            "group" => Purge::group(value),
+            "all" if is_yes(value) => Purge::all(),
             _ => {
                 status = StatusCode::BAD_REQUEST;
-                lines.push_str("the fields are url and prefix\n");
+                lines.push_str(
+                    "the fields are url, prefix, group, all and soft; all and soft have no value\n",
+                );
                 continue;
             }
         };
-        let outcome = match purged {
-            Ok(outcome) => {
+        let wanted = if is_soft { wanted.soft() } else { wanted };
+        let outcome = match proxy.inner.cache.purge(wanted).await {
+            Ok(was_there) => {
                 proxy.inner.metrics.purged();
-                outcome.to_owned()
+                let purged = if is_soft { "stale from now on" } else { "purged" };
+                if was_there { purged.to_owned() } else { "nothing was stored".to_owned() }
             }
             Err(error) => {
                 let is_store = error == PurgeError::Store;
@@ -272,11 +286,8 @@ async fn purge(proxy: &Proxy, request: Request<Incoming>) -> Response<Body> {
                 error.to_string()
             }
         };
-        let _ = writeln!(lines, "{value}: {outcome}");
-    }
-    if number == 0 {
-        let reason = "a form with url=URL or prefix=URL says what to purge";
-        return text(StatusCode::BAD_REQUEST, reason);
+        let what = if field == "all" { "all" } else { value };
+        let _ = writeln!(lines, "{what}: {outcome}");
     }
     let mut response = Response::new(Body::full(lines));
     *response.status_mut() = status;

@@ -28,10 +28,12 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// 7.6.1). Without one in a request, a client would make the cache ask for another response than the
 /// one that it believes to get; without one in a response, the cache would store what it must not, or
 /// for longer.
-const END_TO_END: [HeaderName; 20] = [
+const END_TO_END: [HeaderName; 23] = [
     AGE,
     AUTHORIZATION,
     CACHE_CONTROL,
+    HeaderName::from_static("cache-group-invalidation"),
+    HeaderName::from_static("cache-groups"),
     HeaderName::from_static("cdn-cache-control"),
     CONTENT_ENCODING,
     CONTENT_LENGTH,
@@ -47,6 +49,7 @@ const END_TO_END: [HeaderName; 20] = [
     LOCATION,
     PRAGMA,
     SET_COOKIE,
+    HeaderName::from_static("surrogate-key"),
     VARY,
     VIA,
 ];

@@ -34,6 +34,7 @@
 mod directives;
 mod fields;
 mod freshness;
+mod groups;
 mod invalidation;
 mod list;
 pub mod part;
@@ -52,6 +53,7 @@ pub use directives::{RequestDirectives, ResponseDirectives, Scope};
 pub(crate) use fields::remove_those;
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
+pub use groups::invalidated_groups;
 pub use invalidation::invalidated_by;
 pub(crate) use reuse::Assessment;
 pub use reuse::Reuse;

@@ -52,18 +52,21 @@ impl Rules {
     /// Decides what a stored response is good for.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
-        let assessment = self.assess(&request.headers, &asked, stored, now);
+        let assessment = self.assess(&request.headers, &asked, stored, now, false);
         assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
     /// The same, with what it was decided by; `None` if the response answers another request. The
-    /// directives are those of the request.
+    /// directives are those of the request. A response that has expired was made stale by a soft purge:
+    /// as long as it would be fresh otherwise, it is served while it is revalidated, where a stale
+    /// response may be served at all.
     pub(crate) fn assess(
         &self,
         request: &HeaderMap,
         asked: &RequestDirectives,
         stored: &Stored,
         now: SystemTime,
+        has_expired: bool,
     ) -> Option<Assessment> {
         stored.variant.as_ref().filter(|variant| variant.matches(request))?;
         // Another cache on the same store may store what this one does not.
@@ -74,7 +77,12 @@ impl Rules {
         let (status, received) = (stored.status, stored.received);
         let lifetime = self.lifetime_under(&control, status, &stored.headers, received).duration();
         let age = stored.age(now);
+        let is_purged = has_expired && age < lifetime;
+        let lifetime = if is_purged { age } else { lifetime };
         let reuse = match self.reuse_selected(asked, &control, lifetime, age) {
+            Reuse::Revalidate { .. } if is_purged && self.may_serve_purged(asked, &control) => {
+                Reuse::StaleWhileRevalidate
+            }
             Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
             reuse => reuse,
         };
@@ -83,6 +91,15 @@ impl Rules {
                 || asked.no_store
                 || (age < lifetime && !control.directives.no_cache.is_everything()));
         Some(Assessment { reuse, lifetime, age, is_refused_by_request })
+    }
+
+    /// Whether a response that a soft purge has made stale may be served while it is revalidated.
+    fn may_serve_purged(&self, asked: &RequestDirectives, control: &Control) -> bool {
+        let wants_more = asked.no_cache
+            || asked.no_store
+            || asked.max_age.is_some()
+            || asked.min_fresh.is_some_and(|wanted| wanted > Duration::ZERO);
+        !wants_more && !control.forbids_stale(self)
     }
 
     fn reuse_selected(

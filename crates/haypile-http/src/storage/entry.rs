@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::groups::Group;
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::Stored;
@@ -34,6 +35,12 @@ pub(crate) struct StoredResponse {
     pub(crate) head: Stored,
     /// Where the body is.
     pub(crate) body: StoredBody,
+    /// The number of the last purge of the store before its request was sent.
+    pub(crate) number: u64,
+    /// The groups that it is in, by their hashes.
+    pub(crate) groups: Vec<Group>,
+    /// Whether a soft purge has made it stale, however fresh it says that it is.
+    pub(crate) has_expired: bool,
 }
 
 /// The body of a stored response.
@@ -77,13 +84,20 @@ impl Entry {
         self.responses.truncate(MAX_VARIANTS);
     }
 
-    /// Puts a part of a response together with what is stored of it. What is stored of another goes.
-    pub(crate) fn insert_part(&mut self, head: Stored, whole: u64, part: Part) {
+    /// Puts a part of a response, of which this is the head, together with what is stored of it. What
+    /// is stored of another goes.
+    pub(crate) fn insert_part(&mut self, mut response: StoredResponse, whole: u64, part: Part) {
+        let head = &response.head;
         let same = self.responses.iter().find(|other| other.head.variant == head.variant);
         let same = same.filter(|other| {
             let tag = strong_tag(&other.head.headers);
             tag.is_some() && tag == strong_tag(&head.headers) && other.body.bytes() == whole
         });
+        if let Some(same) = same {
+            // All of it is as old as its oldest part.
+            response.number = response.number.min(same.number);
+            response.has_expired |= same.has_expired;
+        }
         let body = match same.map(|same| &same.body) {
             Some(StoredBody::Parts(parts)) => {
                 let mut parts = parts.clone();
@@ -95,7 +109,7 @@ impl Entry {
             None => Parts::new(whole, part).map(StoredBody::Parts),
         };
         if let Some(body) = body {
-            self.insert(StoredResponse { head, body });
+            self.insert(StoredResponse { body, ..response });
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! version (1 byte) | generation (8) | stamp (16) | name | number of responses (1) | responses
-//! response: requested (8) | received (8) | status (2) | variant | fields | body
+//! response: requested (8) | received (8) | purge (8) | expired (1) | groups | status (2) | variant | fields
+//!           | body
+//! groups:   number (2) | for each: hash (8)
 //! variant:  number (2) | for each: name | 0 (1), or 1 (1) and the value
 //! fields:   number (2) | for each: name | value
 //! body:     0 (1) | the body, or 1 (1) | chunks,
@@ -21,12 +23,13 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
+use super::groups::{Group, MOST_GROUPS};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
@@ -53,6 +56,12 @@ fn put_response(bytes: &mut Vec<u8>, response: &StoredResponse) -> Option<()> {
     let head = &response.head;
     bytes.extend_from_slice(&milliseconds(head.requested).to_le_bytes());
     bytes.extend_from_slice(&milliseconds(head.received).to_le_bytes());
+    bytes.extend_from_slice(&response.number.to_le_bytes());
+    bytes.push(response.has_expired.into());
+    bytes.extend_from_slice(&u16::try_from(response.groups.len()).ok()?.to_le_bytes());
+    for group in &response.groups {
+        bytes.extend_from_slice(&group.hash().to_le_bytes());
+    }
     bytes.extend_from_slice(&head.status.as_u16().to_le_bytes());
     let variant = head.variant.as_ref()?.fields();
     bytes.extend_from_slice(&u16::try_from(variant.len()).ok()?.to_le_bytes());
@@ -126,6 +135,18 @@ pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
 fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
     let requested = time(bytes)?;
     let received = time(bytes)?;
+    let number = bytes.try_get_u64_le().ok()?;
+    let has_expired = match bytes.try_get_u8().ok()? {
+        0 => false,
+        1 => true,
+        _ => return None,
+    };
+    let groups = usize::from(bytes.try_get_u16_le().ok()?);
+    if groups > MOST_GROUPS {
+        return None;
+    }
+    let group = |_| Some(Group::of_hash(bytes.try_get_u64_le().ok()?));
+    let groups = (0..groups).map(group).collect::<Option<_>>()?;
     let status = StatusCode::from_u16(bytes.try_get_u16_le().ok()?).ok()?;
     let mut variant = Vec::new();
     for _ in 0..bytes.try_get_u16_le().ok()? {
@@ -137,11 +158,11 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
         };
         variant.push((name, value));
     }
-    let number = bytes.try_get_u16_le().ok()?;
+    let fields = bytes.try_get_u16_le().ok()?;
     // A damaged number takes no more memory than the fields could.
-    let most = usize::from(number).min(bytes.len() / FIELD_BYTES) + ADDED_FIELDS;
+    let most = usize::from(fields).min(bytes.len() / FIELD_BYTES) + ADDED_FIELDS;
     let mut headers = HeaderMap::try_with_capacity(most).ok()?;
-    for _ in 0..number {
+    for _ in 0..fields {
         let name = HeaderName::from_bytes(&part(bytes)?).ok()?;
         let value = HeaderValue::from_maybe_shared(part(bytes)?).ok()?;
         headers.try_append(name, value).ok()?;
@@ -162,7 +183,7 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
     };
     let variant = Some(Variant::from_fields(variant));
     let head = Stored { status, headers, variant, requested, received };
-    Some(StoredResponse { head, body })
+    Some(StoredResponse { head, body, number, groups, has_expired })
 }
 
 fn part(bytes: &mut Bytes) -> Option<Bytes> {
@@ -220,9 +241,27 @@ mod tests {
             generation: 7,
             stamp: Stamp { epoch: 8, number: 9 },
             responses: vec![
-                StoredResponse { head, body: StoredBody::Inline(Bytes::from_static(b"body")) },
-                StoredResponse { head: plain, body: StoredBody::Chunks(chunks) },
-                StoredResponse { head: partial, body: StoredBody::Parts(parts) },
+                StoredResponse {
+                    head,
+                    body: StoredBody::Inline(Bytes::from_static(b"body")),
+                    number: 11,
+                    groups: vec![Group::of_hash(12), Group::of_hash(13)],
+                    has_expired: false,
+                },
+                StoredResponse {
+                    head: plain,
+                    body: StoredBody::Chunks(chunks),
+                    number: 14,
+                    groups: Vec::new(),
+                    has_expired: true,
+                },
+                StoredResponse {
+                    head: partial,
+                    body: StoredBody::Parts(parts),
+                    number: 15,
+                    groups: Vec::new(),
+                    has_expired: false,
+                },
             ],
         }
     }

@@ -7,6 +7,7 @@
 
 mod entry;
 pub(crate) mod format;
+mod groups;
 mod loan;
 mod parts;
 mod purges;
@@ -25,6 +26,7 @@ use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
+pub(crate) use groups::{Group, MOST_GROUPS};
 use loan::Lender;
 pub(crate) use parts::Part;
 use purges::Purges;
@@ -73,6 +75,15 @@ pub(crate) struct Read {
     condition: SetOptions,
     /// That of entries that are created now; `None` if the store has no record of purges.
     stamp: Option<Stamp>,
+}
+
+/// The place of a request to the origin between what was invalidated before it and what is after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    /// The generation of the entry. If it has another when the response comes, that is not stored.
+    pub(crate) generation: u64,
+    /// The number of the last purge of the store.
+    pub(crate) number: u64,
 }
 
 impl Storage {
@@ -145,31 +156,19 @@ impl Storage {
 
     /// Reads an entry; `None` if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes) -> Option<Read> {
-        let (lender, key) = (self.lender.clone(), key(name));
-        let read = self.call(move |store| {
-            let purges = read_purges(store)?;
-            Some((purges, lender.get_versioned(key.as_bytes()).ok()?))
-        });
-        let Some((purges, found)) = read.await? else {
+        let (lender, name) = (self.lender.clone(), name.clone());
+        let read = self.call(move |store| read_entry(store, &lender, &name)).await?;
+        if read.is_none() {
             self.troubles.failed();
-            return None;
-        };
-        let stamp = purges.as_ref().map(Purges::stamp);
-        let Some((value, hit)) = found else {
-            return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
-        };
-        let is_still = |entry: &Entry| {
-            let permit = |purges: &Purges| purges.permit(name, entry.stamp);
-            purges.as_ref().is_some_and(permit)
-        };
-        let entry = format::decode(value).and_then(|entry| entry.of(name)).filter(is_still);
-        Some(Read { entry, level: hit.level, condition: replacing(hit.version), stamp })
+        }
+        read
     }
 
-    /// Returns the generation of an entry, which is created if there is none; `None` if that fails.
-    pub(crate) async fn generation(&self, read: &Read, name: &Bytes) -> Option<u64> {
-        if let Some(entry) = &read.entry {
-            return Some(entry.generation);
+    /// Returns the place of a request that is sent after an entry was read, which is created if there
+    /// is none; `None` if that fails.
+    pub(crate) async fn begin(&self, read: &Read, name: &Bytes) -> Option<Begun> {
+        if let Some(begun) = read.begun() {
+            return Some(begun);
         }
         let stamp = match read.stamp {
             Some(stamp) => stamp,
@@ -177,32 +176,80 @@ impl Storage {
         };
         let empty = Entry::empty(name.clone(), stamp);
         if self.write(read, &empty).await {
-            return Some(empty.generation);
+            return Some(Begun { generation: empty.generation, number: stamp.number });
         }
         // Another request, or process, was first.
-        Some(self.read(name).await?.entry?.generation)
+        self.read(name).await?.begun()
     }
 
-    /// Forgets all responses to targets whose names begin with this; returns whether the store took
-    /// note.
-    pub(crate) async fn purge(&self, prefix: Bytes) -> bool {
+    /// Whether a response that is on its way answers requests that come now, as far as the store says.
+    pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
+        let (lender, name, groups) = (self.lender.clone(), name.clone(), groups.to_vec());
+        let is_current = self.call(move |store| {
+            let entry = read_entry(store, &lender, &name)?.entry;
+            let purges = read_purges(store)??;
+            let number = begun.number;
+            Some(
+                entry.is_some_and(|entry| entry.generation == begun.generation)
+                    && !purges.has_expired(&name, number)
+                    && groups::permit(store, &purges, &name, number, &groups)?,
+            )
+        });
+        is_current.await.flatten().unwrap_or(true)
+    }
+
+    /// Makes sure that the groups of a response are known before it is stored; returns whether none of
+    /// them was purged since its request was sent.
+    pub(crate) async fn join_groups(&self, name: &Bytes, response: &StoredResponse) -> bool {
+        if response.groups.is_empty() {
+            return true;
+        }
+        let (name, response) = (name.clone(), response.clone());
+        let joined = self.call(move |store| groups::join(store, &name, &response));
+        joined.await.flatten().unwrap_or(false)
+    }
+
+    /// Forgets all responses to targets whose names begin with this, or makes them stale; returns
+    /// whether the store took note.
+    pub(crate) async fn purge(&self, prefix: Bytes, is_soft: bool) -> bool {
         if self.is_none {
             return true;
         }
         let purged = self.call(move |store| {
-            (0..PURGE_ATTEMPTS).any(|_| add_purge(store, &prefix).unwrap_or(false))
+            (0..PURGE_ATTEMPTS).any(|_| add_purge(store, &prefix, is_soft).unwrap_or(false))
         });
         purged.await.unwrap_or(false)
     }
 
+    /// Forgets all responses in these groups, or makes them stale, at one origin or at all; returns
+    /// whether the store took note.
+    pub(crate) async fn purge_groups(
+        &self,
+        groups: Vec<Group>,
+        origin: Option<Bytes>,
+        is_soft: bool,
+    ) -> bool {
+        if self.is_none {
+            return true;
+        }
+        let purged =
+            self.call(move |store| groups::purge(store, &groups, origin.as_deref(), is_soft));
+        purged.await.flatten().unwrap_or(false)
+    }
+
+    /// Makes all responses under a name stale, but for those that are on their way: they are not
+    /// stored. Returns whether there was an entry; `None` if the store fails.
+    pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
+        let (lender, name) = (self.lender.clone(), name.clone());
+        let expired = self.call(move |store| {
+            (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &lender, &name))
+        });
+        expired.await?
+    }
+
     /// Writes an entry if nobody has since another was read; returns whether it did.
     pub(crate) async fn write(&self, read: &Read, entry: &Entry) -> bool {
-        let Some(value) = format::encode(entry).filter(|value| value.len() <= CHUNK_BYTES) else {
-            return false;
-        };
-        let is_empty = entry.responses.is_empty();
-        let options =
-            if is_empty { read.condition.with_ttl(LIFE_OF_EMPTY) } else { read.condition };
+        let Some((value, options)) = encoded(entry, read.condition) else { return false };
         let key = key(&entry.name);
         let is_due = self.refresh.is_due_after(value.len());
         let written = self.call(move |store| {
@@ -306,6 +353,19 @@ impl Storage {
     }
 }
 
+impl Begun {
+    /// That of a request whose response is not stored.
+    pub(crate) const NEVER: Self = Self { generation: 0, number: 0 };
+}
+
+impl Read {
+    /// Returns the place of a request that is sent now; `None` if there is no entry.
+    pub(crate) fn begun(&self) -> Option<Begun> {
+        let generation = self.entry.as_ref()?.generation;
+        Some(Begun { generation, number: self.stamp?.number })
+    }
+}
+
 impl Chunks {
     fn length_of(self, index: u64) -> Option<usize> {
         let left = self.bytes.checked_sub(index.checked_mul(CHUNK_BYTES as u64)?)?;
@@ -323,6 +383,50 @@ pub(crate) fn chunk_of(at: u64) -> (u64, usize) {
 /// the last of two writers at the same time wins.
 fn replacing(version: Option<Version>) -> SetOptions {
     version.map_or(SetOptions::set(), SetOptions::cas)
+}
+
+/// Reads an entry; `None` if the store fails.
+fn read_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<Read> {
+    // First: what is stored later is not older than these purges.
+    let purges = read_purges(store)?;
+    let stamp = purges.as_ref().map(Purges::stamp);
+    let Some((value, hit)) = lender.get_versioned(key(name).as_bytes()).ok()? else {
+        return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
+    };
+    let (level, condition) = (hit.level, replacing(hit.version));
+    let none = Read { entry: None, level, condition, stamp };
+    let Some(purges) = purges else { return Some(none) };
+    let entry = format::decode(value).and_then(|entry| entry.of(name));
+    let Some(mut entry) = entry.filter(|entry| purges.permit(name, entry.stamp)) else {
+        return Some(none);
+    };
+    groups::heed(store, &purges, &mut entry)?;
+    for response in &mut entry.responses {
+        response.has_expired |= purges.has_expired(name, response.number);
+    }
+    Some(Read { entry: Some(entry), ..none })
+}
+
+/// Marks the responses of an entry as stale; returns whether there is one. `None` if the store fails, or
+/// somebody else changes it at the same time.
+fn expire_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<bool> {
+    let read = read_entry(store, lender, name)?;
+    let Some(mut entry) = read.entry else { return Some(false) };
+    // What is on its way may be what it was before.
+    entry.generation = rand::random();
+    for response in &mut entry.responses {
+        response.has_expired = true;
+    }
+    let (value, options) = encoded(&entry, read.condition)?;
+    let written = store.set(key(name).as_bytes(), &value, &options).ok()?;
+    written.is_stored().then_some(true)
+}
+
+/// Returns the bytes of an entry, and how they are written; `None` if they are too long.
+fn encoded(entry: &Entry, condition: SetOptions) -> Option<(Vec<u8>, SetOptions)> {
+    let value = format::encode(entry).filter(|value| value.len() <= CHUNK_BYTES)?;
+    let is_empty = entry.responses.is_empty();
+    Some((value, if is_empty { condition.with_ttl(LIFE_OF_EMPTY) } else { condition }))
 }
 
 /// Reads the record of purges; `None` if the store fails, and in it `None` if there is no record.
@@ -369,20 +473,49 @@ fn begin_purges(store: &dyn Store) -> Option<Stamp> {
 }
 
 /// Adds a purge to the record; returns whether nobody else did at the same time.
-fn add_purge(store: &dyn Store, prefix: &Bytes) -> Option<bool> {
+fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Option<bool> {
+    let mut before = Stamp::default();
+    let is_written = change_purges(store, |purges| {
+        before = purges.stamp();
+        purges.add(prefix.clone(), is_soft);
+    })?;
+    if !is_written {
+        return Some(false);
+    }
+    // Where nothing is conditional, another process may have written over it; and a server that cannot be
+    // reached takes every write.
+    let purges = versioned_purges(store)??;
+    let is_known = if is_soft {
+        purges.stamp().epoch == before.epoch && purges.has_expired(prefix, before.number)
+    } else {
+        !purges.permit(prefix, before)
+    };
+    Some(is_known)
+}
+
+/// Takes the next number of the record for a purge that it does not have; `None` if the store fails, or
+/// somebody else changes it at the same time.
+fn next_number(store: &dyn Store) -> Option<Stamp> {
+    let mut taken = Stamp::default();
+    let is_written = change_purges(store, |purges| {
+        purges.count();
+        taken = purges.stamp();
+    })?;
+    // As above.
+    let now = versioned_purges(store)??.stamp();
+    let is_known = is_written && now.epoch == taken.epoch && now.number >= taken.number;
+    is_known.then_some(taken)
+}
+
+/// Changes the record of purges; returns whether nobody else did at the same time.
+fn change_purges(store: &dyn Store, change: impl FnOnce(&mut Purges)) -> Option<bool> {
     let mut value = Vec::new();
     let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
     let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
     let purges = hit.and_then(|_| Purges::decode(value.into()));
     let mut purges = purges.unwrap_or_else(Purges::new);
-    let before = purges.stamp();
-    purges.add(prefix.clone());
-    if !write_purges(store, &purges, condition)? {
-        return Some(false);
-    }
-    // Where nothing is conditional, another process may have written over it; and a server that cannot be
-    // reached takes every write.
-    Some(!versioned_purges(store)??.permit(prefix, before))
+    change(&mut purges);
+    write_purges(store, &purges, condition)
 }
 
 /// Reads the record of purges from the last level of the store.

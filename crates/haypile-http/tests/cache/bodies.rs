@@ -1,6 +1,7 @@
 //! Long bodies, parts of bodies, and bodies that break off.
 
 use bytes::Bytes;
+use haypile_http::Purge;
 use http::Method;
 use http_body_util::BodyExt;
 
@@ -161,8 +162,8 @@ async fn a_store_that_keeps_nothing_changes_nothing() {
         let answer = bench.get(URL).await;
         assert!(!answer.is_hit() && answer.body == long_body(3_000_000));
     }
-    assert_eq!(bench.cache.purge(URL).await, Ok(false));
-    assert_eq!(bench.cache.purge_prefix(URL).await, Ok(()));
+    assert_eq!(bench.cache.purge(Purge::url(URL)).await, Ok(false));
+    assert_eq!(bench.cache.purge(Purge::prefix(URL)).await, Ok(true));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod filling;
 mod origin;
 mod partial;
 mod poisoning;
+mod purging;
 mod requests;
 mod shared;
 mod troubled;

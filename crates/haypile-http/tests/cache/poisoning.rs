@@ -1,5 +1,6 @@
 //! Responses that one client causes and no other may get.
 
+use haypile_http::Purge;
 use http::Method;
 
 use super::origin::{Script, pieces, response, streamed};
@@ -120,8 +121,11 @@ async fn a_response_asked_for_before_a_change_answers_nobody_who_came_after_it()
         let old = bench.send(Method::GET, URL, &[]).await.expect("a head");
         match change {
             "put" => drop(bench.ask(Method::PUT, URL, &[]).await),
-            "purge" => drop(bench.cache.purge(URL).await.expect("it is purged")),
-            _ => bench.cache.purge_prefix("http://example.org/").await.expect("it is purged"),
+            "purge" => assert_eq!(bench.cache.purge(Purge::url(URL)).await, Ok(true)),
+            _ => {
+                let purged = bench.cache.purge(Purge::prefix("http://example.org/")).await;
+                assert_eq!(purged, Ok(true));
+            }
         }
         sender.send(Ok("old".into())).expect("it is read");
         let after = bench.send(Method::GET, URL, &[]).await.expect("a head");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haypile_http::Purge;
 use http::Method;
 
 use super::origin::{Script, pieces, response, streamed};
@@ -187,12 +188,12 @@ async fn what_one_cache_purges_the_others_have_lost() {
             first.get(path).await;
             assert!(second.get(path).await.is_hit());
         }
-        first.cache.purge_prefix("http://example.org/x/").await.expect("it is one");
+        first.cache.purge(Purge::prefix("http://example.org/x/")).await.expect("it is one");
         assert!(!second.get("http://example.org/x/1").await.is_hit());
         assert!(second.get("http://example.org/y").await.is_hit());
         assert!(first.get("http://example.org/x/1").await.is_hit());
-        assert_eq!(first.cache.purge("http://example.org/y").await, Ok(true));
-        assert_eq!(first.cache.purge("http://example.org/z").await, Ok(false));
+        assert_eq!(first.cache.purge(Purge::url("http://example.org/y")).await, Ok(true));
+        assert_eq!(first.cache.purge(Purge::url("http://example.org/z")).await, Ok(false));
         assert!(!second.get("http://example.org/y").await.is_hit());
     }
 }
@@ -201,7 +202,7 @@ async fn what_one_cache_purges_the_others_have_lost() {
 async fn a_store_that_has_forgotten_the_purges_serves_nothing_of_before() {
     let bench = Bench::new(Script::fields(&[FRESH]));
     bench.get(URL).await;
-    bench.cache.purge_prefix("http://example.org/").await.expect("it is one");
+    bench.cache.purge(Purge::prefix("http://example.org/")).await.expect("it is one");
     assert!(bench.store.delete("http-purges").expect("it is there"));
     assert!(!bench.get(URL).await.is_hit());
     assert!(bench.get(URL).await.is_hit());
@@ -220,9 +221,9 @@ async fn a_response_that_was_purged_on_its_way_is_not_stored() {
         }));
         let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
         if whole {
-            bench.cache.purge(URL).await.expect("it is one");
+            bench.cache.purge(Purge::url(URL)).await.expect("it is one");
         } else {
-            bench.cache.purge_prefix("http://example.org/").await.expect("it is one");
+            bench.cache.purge(Purge::prefix("http://example.org/")).await.expect("it is one");
         }
         sender.send(Ok("old".into())).expect("somebody reads");
         drop(sender);
@@ -253,7 +254,7 @@ async fn what_was_purged_is_remembered_longer_than_entries_live() {
     let bench = Bench::with(Script::fields(&[FRESH]), url, |builder| builder);
     for purges in [false, true] {
         if purges {
-            bench.cache.purge_prefix(URL).await.expect("it is one");
+            bench.cache.purge(Purge::prefix(URL)).await.expect("it is one");
         }
         bench.get(URL).await;
         let left = |key: &[u8]| {

@@ -8,7 +8,7 @@ use haypile::{
     Cache, Cursor, Durability, Error, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
     Store, Ttl, Written,
 };
-use haypile_http::PurgeError;
+use haypile_http::{Purge, PurgeError};
 use parking_lot::{Condvar, Mutex};
 
 use super::origin::{Script, response};
@@ -187,12 +187,16 @@ async fn a_store_that_is_away_takes_no_note_of_purges() {
     bench.get(URL).await;
     store.set_state(State::Away);
     for _ in 0..4 {
-        assert_eq!(bench.cache.purge(URL).await, Err(PurgeError::Store));
-        assert_eq!(bench.cache.purge_prefix(URL).await, Err(PurgeError::Store));
+        assert_eq!(bench.cache.purge(Purge::url(URL)).await, Err(PurgeError::Store));
+        for purge in [Purge::prefix(URL), Purge::group("g"), Purge::all(), Purge::all().soft()] {
+            assert_eq!(bench.cache.purge(purge).await, Err(PurgeError::Store), "{purge:?}");
+        }
+        let soft = bench.cache.purge(Purge::url(URL).soft()).await;
+        assert_eq!(soft, Err(PurgeError::Store));
     }
     store.set_state(State::Well);
     assert!(bench.get(URL).await.is_hit());
-    assert_eq!(bench.cache.purge(URL).await, Ok(true));
-    assert_eq!(bench.cache.purge_prefix(URL).await, Ok(()));
+    assert_eq!(bench.cache.purge(Purge::url(URL)).await, Ok(true));
+    assert_eq!(bench.cache.purge(Purge::prefix(URL)).await, Ok(true));
     assert!(!bench.get(URL).await.is_hit());
 }
