@@ -1,6 +1,8 @@
 //! Stores that fail or do not answer: responses come all the same.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haypile::url::{CacheUrl, Level};
@@ -13,6 +15,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::origin::{Script, response};
 use super::{Bench, URL};
+use futures_util::FutureExt;
+use haypile_http::HttpCache;
 
 /// The state of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +29,40 @@ enum State {
     Away,
 }
 
+type Interruption = Box<dyn FnOnce() + Send>;
+
 /// A store that is as a test wants it. It is not one of those that are called without a bound.
-#[derive(Debug)]
 struct Troubled {
     inner: Arc<dyn Store>,
     away: Arc<dyn Store>,
     state: Mutex<State>,
     changed: Condvar,
+    /// The calls until something else happens.
+    interruption: Mutex<Option<(usize, Interruption)>>,
+}
+
+impl fmt::Debug for Troubled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Troubled").field("inner", &self.inner).finish_non_exhaustive()
+    }
 }
 
 impl Troubled {
     fn new() -> Arc<Self> {
         let inner = Cache::open("memory:size=16MiB").expect("it opens").store().clone();
         let away = Cache::open("none:").expect("it opens").store().clone();
-        Arc::new(Self { inner, away, state: Mutex::new(State::Well), changed: Condvar::new() })
+        let (state, changed) = (Mutex::new(State::Well), Condvar::new());
+        Arc::new(Self { inner, away, state, changed, interruption: Mutex::default() })
+    }
+
+    /// Has something happen before this call, counted from 0.
+    fn interrupt(&self, call: usize, interruption: impl FnOnce() + Send + 'static) {
+        *self.interruption.lock() = Some((call, Box::new(interruption)));
+    }
+
+    /// Returns whether something that should happen never came to it.
+    fn was_not_interrupted(&self) -> bool {
+        self.interruption.lock().take().is_some()
     }
 
     fn set_state(&self, state: State) {
@@ -47,6 +71,16 @@ impl Troubled {
     }
 
     fn well(&self) -> Result<&dyn Store> {
+        let mut interruption = self.interruption.lock();
+        match &mut *interruption {
+            Some((0, _)) => {
+                let (_, happen) = interruption.take().expect("it is there");
+                drop(interruption);
+                happen();
+            }
+            Some((calls, _)) => *calls -= 1,
+            None => {}
+        }
         let mut state = self.state.lock();
         while *state == State::Hangs {
             self.changed.wait(&mut state);
@@ -70,6 +104,10 @@ impl Store for Troubled {
 
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
         self.well()?.get_into(key, buffer)
+    }
+
+    fn get_versioned_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>> {
+        self.well()?.get_versioned_into(key, buffer)
     }
 
     fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
@@ -199,4 +237,78 @@ async fn a_store_that_is_away_takes_no_note_of_purges() {
     assert_eq!(bench.cache.purge(Purge::url(URL)).await, Ok(true));
     assert_eq!(bench.cache.purge(Purge::prefix(URL)).await, Ok(true));
     assert!(!bench.get(URL).await.is_hit());
+}
+
+/// A change and its purge, by another process, before any call of the store that a request makes: nobody
+/// gets later what was before it, also if the store evicts what it knew of the purge.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_before_any_call_of_the_store_is_about_what_is_on_its_way() {
+    for (purge, evicted) in [
+        (Purge::group("g"), ""),
+        (Purge::group("g"), "http-group/"),
+        (Purge::group("g"), "http-purges"),
+        (Purge::group("g").soft(), ""),
+        (Purge::group("g").soft(), "http-group/"),
+        (Purge::prefix(URL), ""),
+        (Purge::prefix(URL), "http-purges"),
+        (Purge::prefix(URL).soft(), ""),
+        (Purge::url(URL), ""),
+        (Purge::url(URL).soft(), ""),
+        (Purge::all(), ""),
+    ] {
+        for is_warm in [false, true] {
+            for call in 0.. {
+                let was_interrupted = purge_before(call, purge, evicted, is_warm).await;
+                if !was_interrupted {
+                    assert!(call > 3, "{call} calls: {purge:?}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether the request made so many calls.
+async fn purge_before(
+    call: usize,
+    purge: Purge<'static>,
+    evicted: &'static str,
+    is_warm: bool,
+) -> bool {
+    let store = Troubled::new();
+    let now = Arc::new(AtomicUsize::new(0));
+    let current = Arc::clone(&now);
+    let origin = Script::new(move |_, _| {
+        let fields = [("cache-control", "max-age=60"), ("cache-groups", "\"g\"")];
+        Ok(response(200, &fields, current.load(Ordering::SeqCst).to_string()))
+    });
+    let bench = Bench::on(Cache::new(store.clone()), origin, |builder| builder);
+    if is_warm {
+        bench.get(URL).await;
+        bench.wait(60);
+    }
+    // As another process has it.
+    let other = Cache::new(Arc::clone(&store.inner));
+    let others = HttpCache::builder(other.clone()).build();
+    store.interrupt(call, move || {
+        now.store(1, Ordering::SeqCst);
+        // A store in memory lets nobody wait.
+        let purged = others.purge(purge).now_or_never().expect("it is done");
+        purged.expect("it takes note");
+        for key in other.keys().map(|key| key.expect("a key")) {
+            if !evicted.is_empty() && key.starts_with(evicted.as_bytes()) {
+                other.delete(&key).expect("it is there");
+            }
+        }
+    });
+    bench.get(URL).await;
+    if store.was_not_interrupted() {
+        return false;
+    }
+    let after = bench.get(URL).await;
+    // Of what a soft purge has found in the store, it says so.
+    let is_stale =
+        after.cache_status() == "hit; ttl=-1" && format!("{purge:?}").contains("soft: true");
+    assert!(after.text() == "1" || is_stale, "before call {call}, {purge:?} {evicted}: {after:?}");
+    true
 }
