@@ -26,6 +26,7 @@ Through --admin come metrics and purges:
   curl --unix-socket /run/haypile.sock http://proxy/metrics
   curl --unix-socket /run/haypile.sock http://proxy/purge --data-urlencode url=http://example.org/a
   curl --unix-socket /run/haypile.sock http://proxy/purge -d prefix=http://example.org/img/
+  curl --unix-socket /run/haypile.sock http://proxy/purge -d group=user:7 -d soft
 
 Examples:
   haypile proxy --cache memory:size=64MiB --origin http://127.0.0.1:8000

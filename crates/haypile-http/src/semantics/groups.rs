@@ -13,7 +13,7 @@ const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
 impl Rules {
     /// Returns the groups that a response is in, in order, each once: the strings of `Cache-Groups`,
-    /// and in a shared cache the words of `Surrogate-Key`. A `Cache-Groups` that is no list of strings
+    /// and in a shared cache the words of `Surrogate-Key`. A `Cache-Groups` that is not a list of strings
     /// is ignored.
     pub fn groups(&self, headers: &HeaderMap) -> Vec<String> {
         let mut groups = strings(headers, &CACHE_GROUPS);

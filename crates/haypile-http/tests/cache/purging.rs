@@ -288,10 +288,10 @@ async fn nobody_gets_what_was_before_a_purge_that_is_over() {
                 })
             })
             .collect();
-        let purges = [Purge::group("g"), Purge::url(URL), Purge::prefix(URL), Purge::group("h")];
+        let kinds = [Purge::group("g"), Purge::url(URL), Purge::prefix(URL), Purge::group("h")];
         for number in 1..=600 {
             now.store(number, Ordering::SeqCst);
-            bench.cache.purge(purges[number % 4]).await.expect("it takes note");
+            bench.cache.purge(kinds[number % 4]).await.expect("it takes note");
             purged.store(number, Ordering::SeqCst);
             // Now and then one is stored and read in between.
             let has_readers = || readers.iter().all(|reader| !reader.is_finished());

@@ -268,7 +268,7 @@ async fn a_purge_before_any_call_of_the_store_is_about_what_is_on_its_way() {
     }
 }
 
-/// Returns whether the request made so many calls.
+/// Returns whether the request came to this call.
 async fn purge_before(
     call: usize,
     purge: Purge<'static>,

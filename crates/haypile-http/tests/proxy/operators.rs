@@ -11,7 +11,9 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::net::{LONG, Running, body, fresh, fresh_origin, logging_proxy, origin, proxy, status};
+use super::net::{
+    LONG, Running, body, fields, fresh, fresh_origin, logging_proxy, origin, proxy, status,
+};
 
 /// A proxy's operators, at a socket.
 struct Operators {
@@ -79,6 +81,42 @@ async fn purges_are_of_a_target_or_of_all_that_begin_alike() {
 }
 
 #[tokio::test]
+async fn purges_are_of_groups_or_of_everything_and_soft_ones_leave_what_is_stale() {
+    let answered = [("Cache-Control", "max-age=60"), ("Surrogate-Key", "user:7 page")];
+    let origin = origin([fields(&answered, "x")]);
+    let proxy = proxy(&[origin.url()]).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let operators = Operators::of(&proxy, folder.path());
+    for (form, expected) in [
+        ("group=user%3A7", "user:7: purged\n"),
+        ("group=other&group=page", "other: purged\npage: purged\n"),
+        ("all", "all: purged\n"),
+        ("all=yes", "all: purged\n"),
+    ] {
+        proxy.get("/").await;
+        let before = origin.requests();
+        let answer = operators.purge(form).await;
+        assert_eq!((status(&answer), body(&answer)), (200, expected));
+        proxy.get("/").await;
+        assert_eq!(origin.requests(), before + 1, "{form}");
+    }
+    for (form, expected) in [
+        ("url=http://example.org/&soft", "http://example.org/: stale from now on\n"),
+        ("soft=yes&group=page", "page: stale from now on\n"),
+    ] {
+        let before = origin.requests();
+        let answer = operators.purge(form).await;
+        assert_eq!((status(&answer), body(&answer)), (200, expected));
+        let stale = proxy.get("/").await;
+        assert!(stale.contains("cache-status: haypile; hit; ttl=-1\r\n"), "{stale}");
+        while !proxy.get("/").await.contains("cache-status: haypile; hit; ttl=60\r\n") {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(origin.requests(), before + 1, "{form}");
+    }
+}
+
+#[tokio::test]
 async fn what_operators_may_not_ask() {
     let origin = fresh_origin("x");
     let proxy = proxy(&[origin.url()]).await;
@@ -93,7 +131,11 @@ async fn what_operators_may_not_ask() {
         ("prefix=http://example.o", 400, "ends within the host"),
         ("prefix=http://example.org", 400, "ends within the host"),
         ("prefix=http://example.org?a/b", 400, "ends within the host"),
-        ("other=http://example.org/", 400, "the fields are url and prefix"),
+        ("other=http://example.org/", 400, "the fields are url, prefix, group, all and soft"),
+        ("group=", 400, "a group has a name"),
+        ("all=no", 400, "the fields are url, prefix, group, all and soft"),
+        ("soft", 400, "says what to purge"),
+        ("all&soft=no", 400, "soft is for all of the form"),
         (&long, 400, "longer than 1024"),
     ] {
         let answer = operators.purge(form).await;
