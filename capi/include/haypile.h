@@ -105,6 +105,8 @@ enum haypile_status
     HAYPILE_END = 4,
     // Another caller still computes the value, and the caller's `wait_ms` has passed.
     HAYPILE_PENDING = 5,
+    // The entry still has the version that the caller of haypile_get_if_changed() knows.
+    HAYPILE_UNCHANGED = 6,
     // A pointer is NULL, or a number is out of its range.
     HAYPILE_ERROR_ARGUMENT = -1,
     // The cache could not be opened: the URL is wrong, or what it names cannot be used.
@@ -454,6 +456,20 @@ haypile_status haypile_set_in_groups(const struct haypile_cache *cache,
                                      size_t group_count,
                                      const struct haypile_lease *lease);
 
+// Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
+// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. A
+// cache without groups stores nothing.
+haypile_status haypile_get_or_compute_in_groups(const struct haypile_cache *cache,
+                                                const void *key,
+                                                size_t key_bytes,
+                                                int64_t ttl_ms,
+                                                const struct haypile_group *groups,
+                                                size_t group_count,
+                                                haypile_compute compute,
+                                                void *context,
+                                                void **out_value,
+                                                size_t *out_value_bytes);
+
 // Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what
 // was read before. It takes the same time for one entry as for a million.
 haypile_status haypile_invalidate(const struct haypile_cache *cache,
@@ -693,6 +709,26 @@ haypile_status haypile_get_versioned(const struct haypile_cache *cache,
                                      void **out_value,
                                      size_t *out_value_bytes,
                                      uint64_t *out_version);
+
+// Does the same as haypile_get_versioned(), but copies nothing if the entry still has a version that an earlier call
+// has returned: HAYPILE_UNCHANGED. A program that keeps what it has made of a value so learns that it is still
+// true, at the cost of a lookup, however long the value is:
+//
+//     switch (haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version)) {
+//     case HAYPILE_OK: user = decode(value, value_bytes); haypile_free(value); break;
+//     case HAYPILE_UNCHANGED: break;
+//     default: user = NULL;
+//     }
+//
+// It counts as a hit. `version` may be `*out_version`, which is zero without an entry; zero is the version of none. A
+// server that restarts may give a version again: do not keep one of a server for long.
+haypile_status haypile_get_if_changed(const struct haypile_cache *cache,
+                                      const void *key,
+                                      size_t key_bytes,
+                                      uint64_t version,
+                                      void **out_value,
+                                      size_t *out_value_bytes,
+                                      uint64_t *out_version);
 
 // Writes a value if the entry still has this version (compare and swap). HAYPILE_NOT_STORED if it
 // has another, because the entry was written since; HAYPILE_MISS if the key has no entry any more.

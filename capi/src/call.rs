@@ -27,6 +27,8 @@ pub enum Status {
     HaypileEnd = 4,
     /// Another caller still computes the value, and the caller's `wait_ms` has passed.
     HaypilePending = 5,
+    /// The entry still has the version that the caller of haypile_get_if_changed() knows.
+    HaypileUnchanged = 6,
     /// A pointer is NULL, or a number is out of its range.
     HaypileErrorArgument = -1,
     /// The cache could not be opened: the URL is wrong, or what it names cannot be used.

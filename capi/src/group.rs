@@ -5,9 +5,11 @@ use std::ffi::c_void;
 use engine::SetOptions;
 
 use crate::cache::Cache;
-use crate::call::{Status, call};
+use crate::call::{Failure, Status, call};
+use crate::compute::{Computation, Compute, answer};
 use crate::lease::Lease;
 use crate::pointer::{array, bytes, object};
+use crate::read::OutValue;
 use crate::ttl::ttl_of;
 use crate::write::status_of;
 
@@ -45,18 +47,14 @@ pub unsafe extern "C" fn haypile_set_in_groups(
 ) -> Status {
     call(|| {
         // SAFETY: what the header says of pointers.
-        let (cache, key, value, groups) = unsafe {
+        let (cache, key, value, names) = unsafe {
             (
                 object("cache", cache)?,
                 bytes("key", key, key_bytes)?,
                 bytes("value", value, value_bytes)?,
-                array("groups", groups, group_count)?,
+                names(groups, group_count)?,
             )
         };
-        // SAFETY: what the header says of pointers.
-        let names =
-            groups.iter().map(|group| unsafe { bytes("name", group.name, group.name_bytes) });
-        let names = names.collect::<Result<Vec<&[u8]>, _>>()?;
         let options = if lease.is_null() {
             SetOptions::set()
         } else {
@@ -68,6 +66,52 @@ pub unsafe extern "C" fn haypile_set_in_groups(
         let written = cache.enter()?.in_groups(names)?.write(key, value, options)?;
         Ok(status_of(written, options))
     })
+}
+
+/// Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
+/// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. A
+/// cache without groups stores nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    ttl_ms: i64,
+    groups: *const Group,
+    group_count: usize,
+    compute: Compute,
+    context: *mut c_void,
+    out_value: *mut *mut c_void,
+    out_value_bytes: *mut usize,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, cache, key, names) = unsafe {
+            (
+                OutValue::new(out_value, out_value_bytes)?,
+                object("cache", cache)?,
+                bytes("key", key, key_bytes)?,
+                names(groups, group_count)?,
+            )
+        };
+        // SAFETY: the caller's function with the caller's context.
+        let computation = unsafe { Computation::new(compute, context)? };
+        let cache = cache.enter()?.in_groups(names)?;
+        answer(&out, cache.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run()))
+    })
+}
+
+/// Returns the names of groups.
+///
+/// # Safety
+///
+/// What the header says of pointers.
+unsafe fn names<'a>(groups: *const Group, count: usize) -> Result<Vec<&'a [u8]>, Failure> {
+    // SAFETY: the caller's promise.
+    let groups = unsafe { array("groups", groups, count)? };
+    // SAFETY: as above.
+    let name = |group: &Group| unsafe { bytes("name", group.name, group.name_bytes) };
+    groups.iter().map(name).collect()
 }
 
 /// Makes every entry of a group a miss, for all processes that share the cache, and every value that is computed from what

@@ -42,7 +42,9 @@ pub use describe::{
     Limits, haypile_bytes, haypile_get_limits, haypile_len, haypile_prometheus, haypile_resize,
     haypile_url, haypile_warnings,
 };
-pub use group::{Group, haypile_invalidate, haypile_set_in_groups};
+pub use group::{
+    Group, haypile_get_or_compute_in_groups, haypile_invalidate, haypile_set_in_groups,
+};
 pub use hit::Hit;
 pub use iterate::{Keys, haypile_free_keys, haypile_list_keys, haypile_next_key};
 pub use lease::{Lease, haypile_get_lease, haypile_set_leased};
@@ -63,6 +65,7 @@ pub use reserve::{Reservation, haypile_cancel, haypile_commit, haypile_reserve};
 pub use stats::{Stats, haypile_get_level_stats, haypile_get_stats};
 pub use ttl::{HAYPILE_TTL_NEVER, HAYPILE_TTL_OF_CACHE};
 pub use version::{
-    haypile_cas, haypile_compare_and_delete, haypile_delete_version, haypile_get_versioned,
+    haypile_cas, haypile_compare_and_delete, haypile_delete_version, haypile_get_if_changed,
+    haypile_get_versioned,
 };
 pub use write::{haypile_add, haypile_delete, haypile_replace, haypile_set, haypile_touch};

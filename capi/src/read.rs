@@ -145,7 +145,7 @@ impl OutValue {
 }
 
 /// Lends a buffer that the thread keeps, so that a read allocates at most what it gives.
-fn with_buffer<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+pub(crate) fn with_buffer<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     // A thread that is ending has none any more.
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
     let result = read(&mut buffer);

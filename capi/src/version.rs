@@ -2,12 +2,12 @@
 
 use std::ffi::c_void;
 
-use engine::{SetOptions, Version};
+use engine::{Error, SetOptions, Version};
 
 use crate::cache::Cache;
 use crate::call::{Status, call};
 use crate::pointer::{Out, bytes, object};
-use crate::read::OutValue;
+use crate::read::{OutValue, with_buffer};
 use crate::write::write;
 
 /// Returns the value of a key, in memory that the caller frees with haypile_free(), and its version
@@ -38,6 +38,55 @@ pub unsafe extern "C" fn haypile_get_versioned(
         let status = out.set(&value)?;
         out_version.set(version.raw());
         Ok(status)
+    })
+}
+
+/// Does the same as haypile_get_versioned(), but copies nothing if the entry still has a version that an earlier call
+/// has returned: HAYPILE_UNCHANGED. A program that keeps what it has made of a value so learns that it is still
+/// true, at the cost of a lookup, however long the value is:
+///
+///     switch (haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version)) {
+///     case HAYPILE_OK: user = decode(value, value_bytes); haypile_free(value); break;
+///     case HAYPILE_UNCHANGED: break;
+///     default: user = NULL;
+///     }
+///
+/// It counts as a hit. `version` may be `*out_version`, which is zero without an entry; zero is the version of none. A
+/// server that restarts may give a version again: do not keep one of a server for long.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_get_if_changed(
+    cache: *const Cache,
+    key: *const c_void,
+    key_bytes: usize,
+    version: u64,
+    out_value: *mut *mut c_void,
+    out_value_bytes: *mut usize,
+    out_version: *mut u64,
+) -> Status {
+    call(|| {
+        // SAFETY: what the header says of pointers.
+        let (out, out_version) = unsafe {
+            (OutValue::new(out_value, out_value_bytes), Out::new("out_version", out_version, 0))
+        };
+        let (out, out_version) = (out?, out_version?);
+        // SAFETY: what the header says of pointers.
+        let (cache, key) = unsafe { (object("cache", cache)?, bytes("key", key, key_bytes)?) };
+        let known = Version::from_raw(version);
+        with_buffer(|buffer| {
+            let cache = cache.enter()?;
+            let store = cache.store();
+            let Some(hit) = store.get_if_changed_into(key, known, buffer)? else {
+                return Ok(Status::HaypileMiss);
+            };
+            let Some(found) = hit.version else {
+                let (operation, store) = ("versions", store.describe());
+                return Err(Error::Unsupported { operation, store }.into());
+            };
+            let is_unchanged = found == known;
+            let status = if is_unchanged { Status::HaypileUnchanged } else { out.set(buffer)? };
+            out_version.set(found.raw());
+            Ok(status)
+        })
     })
 }
 

@@ -14,8 +14,40 @@ static uint64_t version_of(haypile_cache *cache, const char *key, const char *ex
     return version;
 }
 
+static void test_unchanged_values(haypile_cache *cache)
+{
+    void *value = cache;
+    size_t value_bytes = 99;
+    uint64_t version = 0, other = 99;
+    CHECK(haypile_get_if_changed(cache, "kept", 4, version, &value, &value_bytes, &version) == HAYPILE_MISS);
+    CHECK(value == NULL && value_bytes == 0 && version == 0);
+    CHECK(set(cache, "kept", "one") == HAYPILE_OK);
+    CHECK(haypile_get_if_changed(cache, "kept", 4, version, &value, &value_bytes, &version) == HAYPILE_OK);
+    CHECK(value_bytes == 3 && memcmp(value, "one", 3) == 0);
+    haypile_free(value);
+    CHECK(version == version_of(cache, "kept", "one"));
+    CHECK(haypile_get_if_changed(cache, "kept", 4, version, &value, &value_bytes, &other) == HAYPILE_UNCHANGED);
+    CHECK(value == NULL && value_bytes == 0 && other == version);
+    // Even a write of the same bytes changes it.
+    CHECK(set(cache, "kept", "one") == HAYPILE_OK);
+    CHECK(haypile_get_if_changed(cache, "kept", 4, version, &value, &value_bytes, &version) == HAYPILE_OK);
+    CHECK(value_bytes == 3 && version != other);
+    haypile_free(value);
+    CHECK(haypile_delete(cache, "kept", 4) == HAYPILE_OK);
+    CHECK(haypile_get_if_changed(cache, "kept", 4, version, &value, &value_bytes, &version) == HAYPILE_MISS);
+    CHECK(version == 0);
+
+    CHECK(haypile_get_if_changed(cache, "kept", 4, 1, &value, &value_bytes, NULL) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(error_says("out_version is NULL"));
+    CHECK(haypile_get_if_changed(cache, "kept", 4, 1, NULL, &value_bytes, &other) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(haypile_get_if_changed(cache, NULL, 4, 1, &value, &value_bytes, &other) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(haypile_get_if_changed(NULL, "kept", 4, 1, &value, &value_bytes, &other) == HAYPILE_ERROR_ARGUMENT);
+}
+
 void test_versions(haypile_cache *cache)
 {
+    test_unchanged_values(cache);
+
     void *value = cache;
     size_t value_bytes = 99;
     uint64_t version = 99;
