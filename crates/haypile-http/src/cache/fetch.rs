@@ -90,11 +90,12 @@ impl Fetch {
     }
 
     /// Passes on a response that is there already, and stores it if it may be.
-    pub(super) async fn keep(self, origin: impl Origin, received: Received) -> Answered {
-        let (response, at) = (&received.response, received.received);
-        let length = received.body.size_hint().exact();
-        let may_store = self.cache.refusal(&self.parts, response, length, at).is_none();
-        let begun = if may_store { self.begin().await } else { None };
+    pub(super) async fn keep(
+        self,
+        origin: impl Origin,
+        received: Received,
+        begun: Option<Begun>,
+    ) -> Answered {
         let (answer, answered) = oneshot::channel();
         tokio::spawn(self.receive(origin, answer, received, begun));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
@@ -141,8 +142,11 @@ impl Fetch {
                 return;
             }
             let Some(begun) = read.begun() else { return };
-            let fresh = self.cache.stored(fresh, stale.body.clone(), begun);
-            if !self.cache.inner.storage.join_groups(&self.name, &fresh).await {
+            let fresh = self.cache.stored(&self.name, fresh, stale.body.clone(), begun);
+            // The body is as old as it was, and a soft purge is about that.
+            let (number, has_expired) = (stale.number, stale.has_expired);
+            let fresh = StoredResponse { number, has_expired, ..fresh };
+            if !self.cache.inner.storage.join_groups(&fresh).await {
                 return;
             }
             entry.responses[place] = fresh;
@@ -182,8 +186,24 @@ impl Fetch {
         if let Some(response) = self.look_again().await {
             return ClaimedName::Answered(response);
         }
+        self.forget_what_is_gone();
         // The response answered none of the waiting processes: they all go to the origin at once.
         ClaimedName::Go(claim.filter(|_| !has_waited))
+    }
+
+    /// Revalidates nothing that was invalidated since it was read.
+    fn forget_what_is_gone(&mut self) {
+        // A store that does not answer keeps nothing that comes either.
+        let Some(read) = &self.read else { return };
+        let is_there = |stale: &Stale| {
+            let is_it = |other: &StoredResponse| {
+                other.head == stale.response.head && other.body == stale.response.body
+            };
+            read.entry.as_ref().is_some_and(|entry| entry.responses.iter().any(is_it))
+        };
+        if !self.stale.as_ref().is_some_and(is_there) {
+            self.stale = None;
+        }
     }
 
     /// Returns the response that another process has stored in the meantime.
@@ -205,11 +225,6 @@ impl Fetch {
     }
 
     async fn run(mut self, origin: impl Origin, answer: oneshot::Sender<Answered>) {
-        let mut headers = self.parts.headers.clone();
-        let is_conditional = match &self.stale {
-            Some(stale) => add_validators(&mut headers, &[&stale.response.head]),
-            None => false,
-        };
         let _claim = match self.claim().await {
             ClaimedName::Go(claim) => claim,
             ClaimedName::Answered(response) => {
@@ -219,6 +234,11 @@ impl Fetch {
                 let _ = answer.send(Ok(response));
                 return;
             }
+        };
+        let mut headers = self.parts.headers.clone();
+        let is_conditional = match &self.stale {
+            Some(stale) => add_validators(&mut headers, &[&stale.response.head]),
+            None => false,
         };
         let begun = self.begin().await;
         let received = match self.send(origin.clone(), headers).await {
@@ -249,12 +269,7 @@ impl Fetch {
 
     /// Returns the place from which on the response may be stored; `None` if it may not be.
     async fn begin(&self) -> Option<Begun> {
-        let read = self.read.as_ref()?;
-        // Of a request that forbids storing, not even its target is.
-        if RequestDirectives::read(&self.parts.headers).no_store {
-            return None;
-        }
-        self.cache.inner.storage.begin(read, &self.name).await
+        self.cache.begin(&self.parts, &self.name, self.read.as_ref()).await
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
@@ -303,7 +318,8 @@ impl Fetch {
             let mut head = stored.head.clone();
             freshen(&self.cache.inner.rules, &mut head.headers, &news);
             (head.requested, head.received) = (requested, received);
-            self.cache.stored(head, stored.body.clone(), begun.unwrap_or(Begun::NEVER))
+            let begun = begun.unwrap_or(Begun::NEVER);
+            self.cache.stored(&self.name, head, stored.body.clone(), begun)
         };
         let is_meant = !is_elsewhere && !freshened(&news, &[&stale.response.head]).is_empty();
         let fresh = is_meant.then(|| {
@@ -331,8 +347,8 @@ impl Fetch {
         };
         if let Some(begun) = begun {
             let storage = &self.cache.inner.storage;
-            let may_store = self.cache.may_store(&self.parts, &fresh.head)
-                && storage.join_groups(&self.name, &fresh).await;
+            let may_store =
+                self.cache.may_store(&self.parts, &fresh.head) && storage.join_groups(&fresh).await;
             let change = |entry: &mut Entry| {
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
                 // The same representation for other requests. It does not say which ones those are
@@ -392,7 +408,7 @@ impl Fetch {
             (None, Some(begun)) => {
                 let mut head = Stored::new(&parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
-                let one = cache.stored(head, StoredBody::Inline(Bytes::new()), begun);
+                let one = cache.stored(&name, head, StoredBody::Inline(Bytes::new()), begun);
                 let one = alone(&name, one);
                 let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
                 has_room.then_some((begun, one)).ok_or("its head is too long".to_owned())
@@ -442,7 +458,7 @@ impl Fetch {
                 }
                 _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
             };
-            if cache.inner.storage.join_groups(&name, &with_head).await {
+            if cache.inner.storage.join_groups(&with_head).await {
                 cache.change(&name, begun, insert).await;
             }
             // Before the last byte is passed on: who has it finds the response in the store, and not on its way.
@@ -453,6 +469,21 @@ impl Fetch {
 }
 
 impl HttpCache {
+    /// Returns the place of a request that is sent now, after its entry was read; `None` if its response
+    /// may not be stored.
+    pub(super) async fn begin(
+        &self,
+        parts: &request::Parts,
+        name: &Bytes,
+        read: Option<&Read>,
+    ) -> Option<Begun> {
+        // Of a request that forbids storing, not even its target is.
+        if RequestDirectives::read(&parts.headers).no_store {
+            return None;
+        }
+        self.inner.storage.begin(read?, name).await
+    }
+
     /// Whether a stored response with news of a later one may be stored, which this request brought.
     fn may_store(&self, parts: &request::Parts, head: &Stored) -> bool {
         let rules = &self.inner.rules;
@@ -461,9 +492,8 @@ impl HttpCache {
     }
 
     /// Returns a response as it is stored.
-    fn stored(&self, head: Stored, body: StoredBody, begun: Begun) -> StoredResponse {
-        let groups = self.inner.rules.groups(&head.headers);
-        let groups = groups.iter().map(|name| self.group(name)).collect();
+    fn stored(&self, name: &Bytes, head: Stored, body: StoredBody, begun: Begun) -> StoredResponse {
+        let groups = self.groups(name, &self.inner.rules.groups(&head.headers));
         StoredResponse { head, body, number: begun.number, groups, has_expired: false }
     }
 

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod body;
+mod change;
 mod fetch;
 mod fill;
 mod flights;
@@ -24,6 +25,7 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode, request};
 use http_body::Body as _;
+use tokio::time::Instant;
 
 #[cfg(feature = "proxy")]
 pub(crate) use body::causes;
@@ -33,12 +35,10 @@ pub use status::{Forwarded, Status};
 
 pub use purge::{Purge, PurgeError};
 
-use crate::semantics::{
-    Assessment, RequestDirectives, Reuse, Rules, Target, invalidated_by, invalidated_groups,
-};
-use crate::storage::{Entry, Group, MOST_GROUPS, Read, Storage, StoreTroubles, StoredResponse};
+use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target};
+use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
 use ahead::Ahead;
-use fetch::{Fetch, Received, Stale};
+use fetch::{Fetch, Stale};
 use flights::{Boarding, Coming, Flights, Leader, Progress};
 use followed_body::followed_body;
 use rescue::Rescue;
@@ -253,8 +253,8 @@ impl HttpCache {
     fn partitioned(&self, target: &str) -> Bytes {
         match &self.inner.partition {
             None => target.to_owned().into(),
-            // No target has a space.
-            Some(user) => format!("{user} {target}").into(),
+            // No target has a space. The length tells users apart of whom one is called as the other begins.
+            Some(user) => format!("{} {user} {target}", user.len()).into(),
         }
     }
 
@@ -272,62 +272,6 @@ impl HttpCache {
         let mut response = origin.send(request).await.map_err(Failed::of(why))?;
         tell(&mut response, Status::forwarded(why));
         Ok(response)
-    }
-
-    /// Sends a request that may change what others would get.
-    async fn send_and_invalidate(
-        &self,
-        origin: impl Origin,
-        request: Request<Body>,
-        target: &Target,
-    ) -> Result<Response<Body>, Failed> {
-        let why = Forwarded::Method;
-        let asked = request.method().clone();
-        let (head, body) = request.into_parts();
-        // Responses to other methods are not stored.
-        let parts = (asked == Method::POST).then(|| head.clone());
-        let request = Request::from_parts(head, body);
-        let requested = self.now();
-        let response = origin.clone().send(request).await.map_err(Failed::of(why))?;
-        let received = self.now();
-        let (response, body) = response.into_parts();
-        for target in invalidated_by(&asked, target, &response) {
-            self.inner.storage.invalidate(&self.name(&target)).await;
-        }
-        self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
-        if let Some(parts) = parts {
-            let name = self.name(target);
-            let read = self.inner.storage.read(&name).await;
-            let cache = self.clone();
-            let fetch = Fetch { cache, parts, name, read, stale: None, why, leader: None };
-            let received = Received { response, body, requested, received };
-            return fetch.keep(origin, received).await.map_err(Failed::of(why));
-        }
-        let mut response = Response::from_parts(response, body);
-        tell(&mut response, Status::forwarded(why));
-        Ok(response)
-    }
-
-    /// Forgets the responses of an origin that are in these groups.
-    async fn invalidate_groups(&self, groups: Vec<String>, target: &Target) {
-        if groups.is_empty() {
-            return;
-        }
-        let storage = &self.inner.storage;
-        let origin = self.partitioned(target.origin());
-        if groups.len() > MOST_GROUPS {
-            // Each is a write of its own; one more is enough for all that they could be about.
-            let all = [&origin[..], b"/"].concat();
-            storage.purge(all.into(), false).await;
-            return;
-        }
-        let groups = groups.iter().map(|name| self.group(name)).collect();
-        storage.purge_groups(groups, Some(origin), false).await;
-    }
-
-    /// The group of a name, of the user where it is one user's cache.
-    fn group(&self, name: &str) -> Group {
-        Group::of(self.inner.partition.as_deref(), name)
     }
 
     /// Answers a GET or HEAD.
@@ -438,22 +382,29 @@ impl HttpCache {
         why: Forwarded,
     ) -> Joined {
         let flights = &self.inner.flights;
-        let mut progress = match flights.board(name) {
-            Boarding::Lead(leader) => return Joined::Lead(leader),
-            Boarding::Follow(progress) => progress,
-        };
-        let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
-        let now = tokio::time::timeout(self.inner.collapse_wait, has_come).await;
-        match now.ok().and_then(Result::ok).map(|now| now.clone()) {
-            Some(Progress::LookAgain) => Joined::LookAgain,
-            Some(Progress::Coming(coming)) if self.is_current(name, &coming).await => {
-                self.follow(origin, parts, &coming, why).map_or(Joined::Alone, Joined::Answered)
+        let end = Instant::now() + self.inner.collapse_wait;
+        loop {
+            let mut progress = match flights.board(name) {
+                Boarding::Lead(leader) => return Joined::Lead(leader),
+                Boarding::Follow(progress) => progress,
+            };
+            let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
+            let now = tokio::time::timeout_at(end, has_come).await;
+            match now.ok().and_then(Result::ok).map(|now| now.clone()) {
+                Some(Progress::LookAgain) => return Joined::LookAgain,
+                Some(Progress::Coming(coming)) if self.is_current(name, &coming).await => {
+                    let followed = self.follow(origin, parts, &coming, why);
+                    return followed.map_or(Joined::Alone, Joined::Answered);
+                }
+                // This request may have come after the change, and must not get what was before it.
+                Some(Progress::Coming(_)) => match flights.supersede(name, &progress) {
+                    Some(leader) => return Joined::Lead(leader),
+                    // Another request was first: this one waits for that.
+                    None if Instant::now() < end => {}
+                    None => return Joined::Alone,
+                },
+                _ => return Joined::Alone,
             }
-            // This request may have come after the change, and must not get what was before it.
-            Some(Progress::Coming(_)) => {
-                flights.supersede(name, &progress).map_or(Joined::Alone, Joined::Lead)
-            }
-            _ => Joined::Alone,
         }
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::HttpCache;
 use crate::semantics::Target;
-use crate::storage::LONGEST_PREFIX;
+use crate::storage::{Group, LONGEST_PREFIX};
 
 /// The responses that an operator wants purged. They are forgotten, or made stale by
 /// [`soft`](Self::soft); what is on its way from the origin, as it was asked for before the purge, is
@@ -76,7 +76,7 @@ pub enum PurgeError {
     /// The begin of the targets has no path.
     #[error("the prefix {0} ends within the host; a whole host is http://example.org/")]
     WithinHost(String),
-    /// The begin of the targets is too long.
+    /// The begin of the targets is too long, with the user's name where the cache is one user's.
     #[error("a prefix of {0} bytes is longer than {LONGEST_PREFIX}")]
     TooLong(usize),
     /// The group has no name.
@@ -102,8 +102,11 @@ impl HttpCache {
             What::Url(url) => return self.purge_url(url, is_soft).await,
             What::Prefix(prefix) => storage.purge(self.prefix(prefix)?, is_soft).await,
             What::Group("") => return Err(PurgeError::NoGroup),
-            What::Group(name) => storage.purge_groups(vec![self.group(name)], None, is_soft).await,
-            What::All => storage.purge(self.partitioned(""), is_soft).await,
+            What::Group(name) => {
+                let group = Group::of(&self.partitioned(""), name);
+                storage.purge_groups(vec![group], is_soft).await
+            }
+            What::All => storage.purge(short(self.partitioned(""))?, is_soft).await,
         };
         is_purged.then_some(true).ok_or(PurgeError::Store)
     }
@@ -124,11 +127,13 @@ impl HttpCache {
         if !has_path(prefix) {
             return Err(PurgeError::WithinHost(prefix.to_owned()));
         }
-        if name.len() > LONGEST_PREFIX {
-            return Err(PurgeError::TooLong(name.len()));
-        }
-        Ok(name)
+        short(name)
     }
+}
+
+/// Returns the begin of names, if it is one that the store has room for.
+fn short(begin: Bytes) -> Result<Bytes, PurgeError> {
+    if begin.len() > LONGEST_PREFIX { Err(PurgeError::TooLong(begin.len())) } else { Ok(begin) }
 }
 
 /// Whether a `/` ends the host of a URL.

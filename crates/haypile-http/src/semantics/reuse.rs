@@ -80,6 +80,7 @@ impl Rules {
         let is_purged = has_expired && age < lifetime;
         let lifetime = if is_purged { age } else { lifetime };
         let reuse = match self.reuse_selected(asked, &control, lifetime, age) {
+            Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
             Reuse::Revalidate { .. } if is_purged && self.may_serve_purged(asked, &control) => {
                 Reuse::StaleWhileRevalidate
             }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::groups::Group;
+use super::groups::{Group, MOST_STORED_GROUPS};
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::Stored;
@@ -89,11 +89,17 @@ impl Entry {
     pub(crate) fn insert_part(&mut self, mut response: StoredResponse, whole: u64, part: Part) {
         let head = &response.head;
         let same = self.responses.iter().find(|other| other.head.variant == head.variant);
+        let mut groups = response.groups.clone();
         let same = same.filter(|other| {
             let tag = strong_tag(&other.head.headers);
-            tag.is_some() && tag == strong_tag(&head.headers) && other.body.bytes() == whole
+            let is_same =
+                tag.is_some() && tag == strong_tag(&head.headers) && other.body.bytes() == whole;
+            // A later part may come without the fields that the first one had: RFC 9110, section 15.3.7.
+            groups.extend(other.groups.iter().filter(|group| !response.groups.contains(group)));
+            is_same && groups.len() <= MOST_STORED_GROUPS
         });
         if let Some(same) = same {
+            response.groups = groups;
             // All of it is as old as its oldest part.
             response.number = response.number.min(same.number);
             response.has_expired |= same.has_expired;

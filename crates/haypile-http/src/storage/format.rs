@@ -23,7 +23,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
-use super::groups::{Group, MOST_GROUPS};
+use super::groups::{Group, MOST_STORED_GROUPS};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
@@ -142,7 +142,7 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
         _ => return None,
     };
     let groups = usize::from(bytes.try_get_u16_le().ok()?);
-    if groups > MOST_GROUPS {
+    if groups > MOST_STORED_GROUPS {
         return None;
     }
     let group = |_| Some(Group::of_hash(bytes.try_get_u64_le().ok()?));

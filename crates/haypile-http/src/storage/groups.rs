@@ -6,47 +6,47 @@
 //! it comes. A purge first takes the next number, from the record of all purges, and then writes it
 //! into that of the group.
 //!
+//! A name makes two groups of a response, one for operators and one for its origin, so that no origin
+//! purges the responses of another. A third one has all responses of the origin that are in groups, for
+//! invalidations of more groups than are told apart.
+//!
 //! A store that has evicted the record of a group has forgotten whether it was purged, so that none of
 //! its responses counts any more. Whoever stores the next one begins the record again: first as one
 //! under which nothing counts, and then, unless somebody has changed it since, with the number of the
 //! last purge of all that it finds after that. So a purge that was evicted in between is not missed.
 //!
 //! ```text
-//! version (1 byte) | epoch (8) | marks of all origins | for each origin that has others: hash (8) | marks
-//! marks: number of the last purge (8), of the last soft purge (8)
+//! version (1 byte) | epoch (8) | number of the last purge (8), of the last soft purge (8)
 //! ```
 
 use std::collections::HashMap;
 
 use bytes::Buf;
 use haypile::{SetOptions, Store, Ttl};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::entry::{Entry, StoredResponse};
-use super::purges::Purges;
-use super::{PURGE_ATTEMPTS, next_number, replacing, versioned_purges};
+use super::ledger::{PURGE_ATTEMPTS, certain_purges, next_number, read_purges};
+use super::purges::{Purges, Stamp};
+use super::replacing;
 
-/// The most groups of a response.
+/// The most groups that a response names, and the most that one invalidation tells apart.
 pub(crate) const MOST_GROUPS: usize = 256;
+/// The groups of a response that names as many: two for each, and the one for all.
+pub(super) const MOST_STORED_GROUPS: usize = 2 * MOST_GROUPS + 1;
 /// Rises with every change of the format.
 const VERSION: u8 = 1;
-/// The origins that a record tells apart. Beyond it, the purge of the one that had its last the
-/// longest ago becomes one of all.
-const MOST_ORIGINS: usize = 16;
 
-/// A group of responses, by the hash of its name: of two with the same one, each is purged with the
-/// other.
+/// A group of responses, by a hash: of two with the same one, each is purged with the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group(u64);
 
 /// The purges of one group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     /// That of the record of all purges.
     epoch: u64,
-    everywhere: Marks,
-    /// By the hash of the origin, the latest purge last.
-    by_origin: Vec<(u64, Marks)>,
+    marks: Marks,
 }
 
 /// The numbers of the last purges.
@@ -57,12 +57,13 @@ struct Marks {
 }
 
 impl Group {
-    /// Returns the group of a name, in the cache of one user if that is one.
-    pub(crate) fn of(partition: Option<&str>, name: &str) -> Self {
-        match partition {
-            None => Self(xxh3_64(name.as_bytes())),
-            Some(user) => Self(xxh3_64(format!("{user} {name}").as_bytes())),
-        }
+    /// Returns the group of this name, of an origin or of all.
+    pub(crate) fn of(scope: &[u8], name: &str) -> Self {
+        let mut hash = Xxh3::new();
+        hash.update(&(scope.len() as u64).to_le_bytes());
+        hash.update(scope);
+        hash.update(name.as_bytes());
+        Self(hash.digest())
     }
 
     pub(super) fn of_hash(hash: u64) -> Self {
@@ -92,47 +93,16 @@ impl Marks {
 impl Record {
     /// Returns one under which no response counts.
     fn begun(epoch: u64) -> Self {
-        let everywhere = Marks::of(u64::MAX, false);
-        Self { epoch, everywhere, by_origin: Vec::new() }
+        Self { epoch, marks: Marks::of(u64::MAX, false) }
     }
 
-    fn is_begun(&self) -> bool {
-        self.everywhere.hard == u64::MAX
+    fn is_begun(self) -> bool {
+        self.marks.hard == u64::MAX
     }
 
-    /// Returns the marks that count for an origin.
-    fn marks(&self, origin: &[u8]) -> Marks {
-        if self.by_origin.is_empty() {
-            return self.everywhere;
-        }
-        let hash = xxh3_64(origin);
-        let own = self.by_origin.iter().find(|(other, _)| *other == hash);
-        own.map_or(self.everywhere, |(_, marks)| marks.and(self.everywhere))
-    }
-
-    /// Takes note of a purge, at one origin or at all.
-    fn purge(&mut self, origin: Option<&[u8]>, marks: Marks) {
-        let Some(origin) = origin else {
-            self.everywhere = self.everywhere.and(marks);
-            return;
-        };
-        let hash = xxh3_64(origin);
-        let place = self.by_origin.iter().position(|(other, _)| *other == hash);
-        let before = place.map_or(Marks::default(), |place| self.by_origin.remove(place).1);
-        self.by_origin.push((hash, before.and(marks)));
-        if self.by_origin.len() > MOST_ORIGINS {
-            let (_, oldest) = self.by_origin.remove(0);
-            self.everywhere = self.everywhere.and(oldest);
-        }
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        let numbers = [self.epoch, self.everywhere.hard, self.everywhere.soft];
-        let of_origins =
-            self.by_origin.iter().flat_map(|(hash, marks)| [*hash, marks.hard, marks.soft]);
-        bytes.extend(numbers.into_iter().chain(of_origins).flat_map(u64::to_le_bytes));
-        bytes
+    fn encode(self) -> Vec<u8> {
+        let numbers = [self.epoch, self.marks.hard, self.marks.soft];
+        [VERSION].into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Self> {
@@ -140,14 +110,8 @@ impl Record {
             return None;
         }
         let mut next = || bytes.try_get_u64_le().ok();
-        let epoch = next()?;
-        let everywhere = Marks { hard: next()?, soft: next()? };
-        let mut by_origin = Vec::new();
-        while let Some(hash) = next() {
-            by_origin.push((hash, Marks { hard: next()?, soft: next()? }));
-        }
-        let is_one = bytes.is_empty() && by_origin.len() <= MOST_ORIGINS;
-        is_one.then_some(Self { epoch, everywhere, by_origin })
+        let record = Self { epoch: next()?, marks: Marks { hard: next()?, soft: next()? } };
+        bytes.is_empty().then_some(record)
     }
 }
 
@@ -161,7 +125,7 @@ pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Opt
     }
     groups.sort_unstable_by_key(|group| group.0);
     groups.dedup();
-    let marks = all_marks(store, purges, &groups, origin_of(&entry.name))?;
+    let marks = all_marks(store, purges.stamp(), &groups)?;
     entry.responses.retain_mut(|response| {
         let of_all = together(&response.groups, &marks);
         response.has_expired |= of_all.is_some_and(|marks| marks.soft > response.number);
@@ -170,36 +134,25 @@ pub(super) fn heed(store: &dyn Store, purges: &Purges, entry: &mut Entry) -> Opt
     Some(())
 }
 
-/// Whether no group of a response that is on its way was purged since its request was sent.
-pub(super) fn permit(
-    store: &dyn Store,
-    purges: &Purges,
-    name: &[u8],
-    number: u64,
-    groups: &[Group],
-) -> Option<bool> {
+/// Whether no group of a response that is on its way was purged since its request was sent; `None` if
+/// the store fails.
+pub(super) fn permit(store: &dyn Store, now: Stamp, number: u64, groups: &[Group]) -> Option<bool> {
     // Where nothing was purged, a group may have no record yet.
-    if groups.is_empty() || purges.stamp().number == number {
+    if groups.is_empty() || now.number == number {
         return Some(true);
     }
-    let marks = all_marks(store, purges, groups, origin_of(name))?;
-    let of_all = together(groups, &marks);
+    let of_all = together(groups, &all_marks(store, now, groups)?);
     Some(of_all.is_some_and(|marks| marks.hard.max(marks.soft) <= number))
 }
 
-/// Returns the marks of groups for an origin; those without a record are not among them.
-fn all_marks(
-    store: &dyn Store,
-    purges: &Purges,
-    groups: &[Group],
-    origin: &[u8],
-) -> Option<HashMap<Group, Marks>> {
+/// Returns the marks of groups; those without a record are not among them.
+fn all_marks(store: &dyn Store, now: Stamp, groups: &[Group]) -> Option<HashMap<Group, Marks>> {
     let keys: Vec<String> = groups.iter().map(|group| group.key()).collect();
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let found = store.get_many(&keys).ok()?;
     let marks = |(group, found): (&Group, Option<(Vec<u8>, _)>)| {
         let record = Record::decode(&found?.0)?;
-        (record.epoch == purges.stamp().epoch).then(|| (*group, record.marks(origin)))
+        (record.epoch == now.epoch).then_some((*group, record.marks))
     };
     Some(groups.iter().zip(found).filter_map(marks).collect())
 }
@@ -211,102 +164,88 @@ fn together(groups: &[Group], marks: &HashMap<Group, Marks>) -> Option<Marks> {
 
 /// Makes sure that the groups of a response have records before it is stored; returns whether it was
 /// not purged with one of them. `None` if the store fails.
-pub(super) fn join(store: &dyn Store, name: &[u8], response: &StoredResponse) -> Option<bool> {
+pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool> {
+    let known = all_marks(store, read_purges(store)??.stamp(), &response.groups)?;
     for group in &response.groups {
-        let record = (0..PURGE_ATTEMPTS).find_map(|_| record_of(store, *group))?;
-        if record.marks(origin_of(name)).hard > response.number {
+        let marks = match known.get(group) {
+            Some(marks) if marks.hard != u64::MAX => *marks,
+            _ => (0..PURGE_ATTEMPTS).find_map(|_| marks_of(store, *group))?,
+        };
+        if marks.hard > response.number {
             return Some(false);
         }
     }
     Some(true)
 }
 
-/// Returns the record of a group if it is there; otherwise takes the next step of making it, unless
+/// Returns the marks of a group if it has a record; otherwise takes the next step of making it, unless
 /// somebody else is first.
-fn record_of(store: &dyn Store, group: Group) -> Option<Record> {
-    let purges = versioned_purges(store)??;
+fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
+    let epoch = read_purges(store)??.stamp().epoch;
     let key = group.key();
     let mut value = Vec::new();
     let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
-    let found = hit.and_then(|_| Record::decode(&value));
-    let found = found.filter(|record| record.epoch == purges.stamp().epoch);
+    let found = hit.and_then(|_| Record::decode(&value)).filter(|record| record.epoch == epoch);
     match (found, hit) {
         (Some(record), Some(hit)) if record.is_begun() => {
             // The number is of after the record was seen: a purge that is not in it is in this.
-            let purges = versioned_purges(store)??;
-            let everywhere = Marks::of(purges.stamp().number, false);
-            let record = Record { epoch: purges.stamp().epoch, everywhere, ..record };
-            write(store, &key, &record, replacing(hit.version))?;
+            let now = certain_purges(store)?.stamp();
+            let record = Record { epoch: now.epoch, marks: Marks::of(now.number, false) };
+            write(store, &key, record, replacing(hit.version))?;
         }
-        (Some(record), _) => return Some(record),
+        (Some(record), _) => return Some(record.marks),
         (None, hit) => {
             let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-            write(store, &key, &Record::begun(purges.stamp().epoch), condition)?;
+            write(store, &key, Record::begun(epoch), condition)?;
         }
     }
     // Whoever has written it: the next turn reads it.
     None
 }
 
-/// Purges groups, at one origin or at all; returns whether the store took note.
-pub(super) fn purge(
-    store: &dyn Store,
-    groups: &[Group],
-    origin: Option<&[u8]>,
-    is_soft: bool,
-) -> Option<bool> {
+/// Purges groups; returns whether the store took note of all.
+pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
-    let marks = Marks::of(stamp.number, is_soft);
     let purge = |group: &Group| {
-        (0..PURGE_ATTEMPTS).any(|_| add(store, *group, origin, stamp.epoch, marks).unwrap_or(false))
+        (0..PURGE_ATTEMPTS).any(|_| add(store, *group, stamp, is_soft).unwrap_or(false))
     };
-    Some(groups.iter().all(purge))
+    // Each counts for itself, also if another fails.
+    let number = groups.iter().filter(|group| purge(group)).count();
+    Some(number == groups.len())
 }
 
 /// Writes a purge into the record of its group; returns whether it is there then.
-fn add(
-    store: &dyn Store,
-    group: Group,
-    origin: Option<&[u8]>,
-    epoch: u64,
-    marks: Marks,
-) -> Option<bool> {
+fn add(store: &dyn Store, group: Group, stamp: Stamp, is_soft: bool) -> Option<bool> {
     let key = group.key();
-    let read = |value: &mut Vec<u8>| {
-        let hit = store.get_versioned_into(key.as_bytes(), value).ok()?;
-        let record = hit.and_then(|_| Record::decode(value));
-        Some((hit, record.filter(|record| record.epoch == epoch)))
+    let read = || {
+        let mut value = Vec::new();
+        let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
+        let record = hit.and_then(|_| Record::decode(&value));
+        Some((hit, record.filter(|record| record.epoch == stamp.epoch)))
     };
-    let (hit, record) = read(&mut Vec::new())?;
+    let marks = Marks::of(stamp.number, is_soft);
+    let (hit, record) = read()?;
     let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-    let mut record = record.unwrap_or(Record {
-        epoch,
-        everywhere: Marks::of(marks.hard.max(marks.soft), false),
-        by_origin: Vec::new(),
-    });
-    if record.is_begun() {
-        record.everywhere = Marks::of(marks.hard.max(marks.soft), false);
-    }
-    record.purge(origin, marks);
-    write(store, &key, &record, condition)?;
+    let before = match record {
+        Some(record) if !record.is_begun() => record.marks,
+        // What is stored in it does not count, and what is on its way must not.
+        _ => Marks::of(stamp.number, false),
+    };
+    write(store, &key, Record { epoch: stamp.epoch, marks: before.and(marks) }, condition)?;
     // As of the record of all purges: another process may have written over it, and a server that
     // cannot be reached takes every write.
-    let (_, record) = read(&mut Vec::new())?;
-    let counts = |record: Record| {
-        let now = record.marks(origin.unwrap_or_default());
-        now.hard >= marks.hard && now.soft >= marks.soft
-    };
-    Some(record.is_some_and(counts))
+    let (_, record) = read()?;
+    Some(record.is_some_and(|record| record.marks.and(marks) == record.marks))
 }
 
 /// Writes a record if the condition holds; `None` if the store fails.
-fn write(store: &dyn Store, key: &str, record: &Record, condition: SetOptions) -> Option<()> {
+fn write(store: &dyn Store, key: &str, record: Record, condition: SetOptions) -> Option<()> {
     let condition = condition.with_ttl(Ttl::Never);
     store.set(key.as_bytes(), &record.encode(), &condition).ok().map(drop)
 }
 
 /// Returns the part of an entry's name that is its origin's, with the user's where it is one user's.
-fn origin_of(name: &[u8]) -> &[u8] {
+pub(crate) fn origin_of(name: &[u8]) -> &[u8] {
     // The third slash of the target, which has no space, begins its path.
     let target = name.iter().rposition(|byte| *byte == b' ').map_or(0, |space| space + 1);
     let mut slashes = (target..name.len()).filter(|place| name[*place] == b'/');
@@ -324,8 +263,8 @@ mod tests {
         for (name, expected) in [
             ("http://example.org/a?b=http://c/d", "http://example.org"),
             ("https://example.org:8443/", "https://example.org:8443"),
-            ("a user http://example.org/a", "a user http://example.org"),
-            ("a/user/of it http://example.org/a", "a/user/of it http://example.org"),
+            ("6 a user http://example.org/a", "6 a user http://example.org"),
+            ("9 a/user/of it http://example.org/a", "9 a/user/of it http://example.org"),
             ("nothing", "nothing"),
         ] {
             assert_eq!(origin_of(name.as_bytes()), expected.as_bytes(), "{name}");
@@ -333,46 +272,28 @@ mod tests {
     }
 
     #[test]
-    fn users_have_groups_of_their_own() {
-        assert_ne!(Group::of(Some("a"), "g"), Group::of(None, "g"));
-        assert_ne!(Group::of(Some("a"), "g"), Group::of(Some("b"), "g"));
+    fn what_is_put_together_of_other_parts_is_another_group() {
+        let groups = [("", "ab"), ("a", "b"), ("ab", ""), ("b", "a")];
+        for (place, one) in groups.iter().enumerate() {
+            for other in &groups[..place] {
+                let of = |(scope, name): &(&str, &str)| Group::of(scope.as_bytes(), name);
+                assert_ne!(of(one), of(other), "{one:?} {other:?}");
+            }
+        }
     }
 
     proptest! {
-        /// A purge is about its origin, and no later purge of another takes it back.
         #[test]
-        fn no_purge_is_forgotten(
-            all in prop::collection::vec((prop::option::of(0_u8..40), any::<bool>()), 1..100),
-        ) {
-            let mut record = Record { epoch: 1, everywhere: Marks::default(), by_origin: Vec::new() };
-            for (place, (origin, is_soft)) in all.iter().enumerate() {
-                let origin = origin.map(|number| [number]);
-                let marks = Marks::of(place as u64 + 1, *is_soft);
-                record.purge(origin.as_ref().map(|origin| &origin[..]), marks);
-                prop_assert_eq!(Record::decode(&record.encode()), Some(record.clone()));
-            }
-            for origin in 0..40 {
-                let last = |soft: bool| {
-                    let is_about = |(other, is_soft): &(Option<u8>, bool)| {
-                        *is_soft == soft && other.is_none_or(|other| other == origin)
-                    };
-                    all.iter().rposition(is_about).map_or(0, |place| place as u64 + 1)
-                };
-                let marks = record.marks(&[origin]);
-                prop_assert!(marks.hard >= last(false) && marks.soft >= last(true));
-                let origins: std::collections::HashSet<_> =
-                    all.iter().filter_map(|(origin, _)| *origin).collect();
-                if origins.len() <= MOST_ORIGINS {
-                    prop_assert_eq!(marks, Marks { hard: last(false), soft: last(true) });
-                }
+        fn no_bytes_are_too_strange(garbage in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(record) = Record::decode(&garbage) {
+                prop_assert_eq!(record.encode(), garbage);
             }
         }
 
         #[test]
-        fn no_bytes_are_too_strange(garbage in prop::collection::vec(any::<u8>(), 0..120)) {
-            if let Some(record) = Record::decode(&garbage) {
-                prop_assert_eq!(record.encode(), garbage);
-            }
+        fn records_come_back(epoch in any::<u64>(), hard in any::<u64>(), soft in any::<u64>()) {
+            let record = Record { epoch, marks: Marks { hard, soft } };
+            prop_assert_eq!(Record::decode(&record.encode()), Some(record));
         }
     }
 }

@@ -8,6 +8,7 @@
 mod entry;
 pub(crate) mod format;
 mod groups;
+mod ledger;
 mod loan;
 mod parts;
 mod purges;
@@ -21,12 +22,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haypile::url::Level;
-use haypile::{Cache, SetOptions, Store, TriedClaim, Ttl, Version, Written};
-use tokio::sync::Semaphore;
+use haypile::{Cache, SetOptions, Store, TriedClaim, Version};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
-pub(crate) use groups::{Group, MOST_GROUPS};
+pub(crate) use groups::{Group, MOST_GROUPS, origin_of};
+use ledger::{PURGE_ATTEMPTS, add_purge, begin_purges, read_purges, refresh_purges};
 use loan::Lender;
 pub(crate) use parts::Part;
 use purges::Purges;
@@ -41,10 +43,6 @@ pub(crate) const CHUNK_BYTES: usize = 65_536 - 256;
 
 /// An entry that only says of which generation the next response has to be is not kept for longer.
 const LIFE_OF_EMPTY: Duration = Duration::from_hours(1);
-/// The key of the record of purges.
-const PURGES_KEY: &[u8] = b"http-purges";
-/// The number of times that a write of the record of purges is tried while others write first.
-const PURGE_ATTEMPTS: u32 = 16;
 /// The calls of a store that may wait at the same time, each in a thread.
 const MOST_CALLS: usize = 64;
 
@@ -137,7 +135,29 @@ impl Storage {
         if self.is_local {
             return Some(call(&**self.cache.store()));
         }
-        let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
+        let permit = Arc::clone(&self.calls).try_acquire_owned().ok();
+        self.call_with(permit, call).await
+    }
+
+    /// Does the same for what must not be left out because many read, such as an invalidation: it waits
+    /// for its turn as long as a call may take.
+    async fn call_in_turn<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&dyn Store) -> T + Send + 'static,
+    ) -> Option<T> {
+        if self.is_local {
+            return Some(call(&**self.cache.store()));
+        }
+        let turn = tokio::time::timeout(self.limit, Arc::clone(&self.calls).acquire_owned()).await;
+        self.call_with(turn.ok().and_then(Result::ok), call).await
+    }
+
+    async fn call_with<T: Send + 'static>(
+        &self,
+        permit: Option<OwnedSemaphorePermit>,
+        call: impl FnOnce(&dyn Store) -> T + Send + 'static,
+    ) -> Option<T> {
+        let Some(permit) = permit else {
             self.troubles.busy();
             return None;
         };
@@ -182,58 +202,64 @@ impl Storage {
         self.read(name).await?.begun()
     }
 
+    /// Forgets the responses of an entry as [`invalidate`](Self::invalidate) does, for a request that began
+    /// before and is the reason; returns the place that it has then. `None` if the entry has another
+    /// generation: somebody else has invalidated it in the meantime.
+    pub(crate) async fn renew(&self, name: &Bytes, begun: Begun) -> Option<Begun> {
+        let read = self.read(name).await?;
+        let entry = read.entry.as_ref().filter(|entry| entry.generation == begun.generation)?;
+        // Of the same place among the purges, for the response is.
+        let empty = Entry::empty(name.clone(), entry.stamp);
+        let renewed = Begun { generation: empty.generation, ..begun };
+        self.write(&read, &empty).await.then_some(renewed)
+    }
+
     /// Whether a response that is on its way answers requests that come now, as far as the store says.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (lender, name, groups) = (self.lender.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
-            let entry = read_entry(store, &lender, &name)?.entry;
-            let purges = read_purges(store)??;
-            let number = begun.number;
-            Some(
-                entry.is_some_and(|entry| entry.generation == begun.generation)
-                    && !purges.has_expired(&name, number)
-                    && groups::permit(store, &purges, &name, number, &groups)?,
-            )
+            let Read { entry, stamp, .. } = read_entry(store, &lender, &name)?;
+            let is_same = entry.is_some_and(|entry| entry.generation == begun.generation);
+            let (true, Some(now)) = (is_same, stamp) else { return Some(false) };
+            let purges = read_purges(store)?.filter(|purges| purges.stamp() == now);
+            let has_expired = |purges: Purges| purges.has_expired(&name, begun.number);
+            // Purged between both reads, or the record was evicted.
+            let is_fresh = purges.is_some_and(|purges| !has_expired(purges));
+            Some(is_fresh && groups::permit(store, now, begun.number, &groups)?)
         });
-        is_current.await.flatten().unwrap_or(true)
+        is_current.await.flatten().unwrap_or(false)
     }
 
     /// Makes sure that the groups of a response are known before it is stored; returns whether none of
     /// them was purged since its request was sent.
-    pub(crate) async fn join_groups(&self, name: &Bytes, response: &StoredResponse) -> bool {
+    pub(crate) async fn join_groups(&self, response: &StoredResponse) -> bool {
         if response.groups.is_empty() {
             return true;
         }
-        let (name, response) = (name.clone(), response.clone());
-        let joined = self.call(move |store| groups::join(store, &name, &response));
+        let response = response.clone();
+        let joined = self.call(move |store| groups::join(store, &response));
         joined.await.flatten().unwrap_or(false)
     }
 
     /// Forgets all responses to targets whose names begin with this, or makes them stale; returns
     /// whether the store took note.
     pub(crate) async fn purge(&self, prefix: Bytes, is_soft: bool) -> bool {
+        debug_assert!(prefix.len() <= LONGEST_PREFIX, "the record has no room for it");
         if self.is_none {
             return true;
         }
-        let purged = self.call(move |store| {
+        let purged = self.call_in_turn(move |store| {
             (0..PURGE_ATTEMPTS).any(|_| add_purge(store, &prefix, is_soft).unwrap_or(false))
         });
         purged.await.unwrap_or(false)
     }
 
-    /// Forgets all responses in these groups, or makes them stale, at one origin or at all; returns
-    /// whether the store took note.
-    pub(crate) async fn purge_groups(
-        &self,
-        groups: Vec<Group>,
-        origin: Option<Bytes>,
-        is_soft: bool,
-    ) -> bool {
+    /// Forgets all responses in these groups, or makes them stale; returns whether the store took note.
+    pub(crate) async fn purge_groups(&self, groups: Vec<Group>, is_soft: bool) -> bool {
         if self.is_none {
             return true;
         }
-        let purged =
-            self.call(move |store| groups::purge(store, &groups, origin.as_deref(), is_soft));
+        let purged = self.call_in_turn(move |store| groups::purge(store, &groups, is_soft));
         purged.await.flatten().unwrap_or(false)
     }
 
@@ -241,7 +267,7 @@ impl Storage {
     /// stored. Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
         let (lender, name) = (self.lender.clone(), name.clone());
-        let expired = self.call(move |store| {
+        let expired = self.call_in_turn(move |store| {
             (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &lender, &name))
         });
         expired.await?
@@ -277,7 +303,7 @@ impl Storage {
     /// entry before it was asked for. Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
         let (name, key) = (name.clone(), key(name));
-        let written = self.call(move |store| {
+        let written = self.call_in_turn(move |store| {
             if matches!(store.contains(key.as_bytes()), Ok(false)) {
                 return Some(false);
             }
@@ -427,103 +453,6 @@ fn encoded(entry: &Entry, condition: SetOptions) -> Option<(Vec<u8>, SetOptions)
     let value = format::encode(entry).filter(|value| value.len() <= CHUNK_BYTES)?;
     let is_empty = entry.responses.is_empty();
     Some((value, if is_empty { condition.with_ttl(LIFE_OF_EMPTY) } else { condition }))
-}
-
-/// Reads the record of purges; `None` if the store fails, and in it `None` if there is no record.
-#[expect(clippy::option_option, reason = "a failure, and nothing there")]
-fn read_purges(store: &dyn Store) -> Option<Option<Purges>> {
-    let mut value = Vec::new();
-    let hit = store.get_into(PURGES_KEY, &mut value).ok()?;
-    Some(hit.and_then(|_| Purges::decode(value.into())))
-}
-
-/// Writes the record of purges; returns whether the condition held.
-fn write_purges(store: &dyn Store, purges: &Purges, condition: SetOptions) -> Option<bool> {
-    // Whatever the cache's own TTL is: all entries go with this one.
-    let condition = condition.with_ttl(Ttl::Never);
-    store.set(PURGES_KEY, &purges.encode(), &condition).ok().map(Written::is_stored)
-}
-
-/// Writes the record of purges again as it is, if that is due and nobody else writes it.
-fn refresh_purges(store: &dyn Store, is_due: bool) {
-    if !is_due {
-        return;
-    }
-    let mut value = Vec::new();
-    let Ok(Some(hit)) = store.get_versioned_into(PURGES_KEY, &mut value) else { return };
-    // Without versions, a purge of another process at the same time would be lost.
-    if let (Some(_), Some(purges)) = (hit.version, Purges::decode(value.into())) {
-        let _ = write_purges(store, &purges, replacing(hit.version));
-    }
-}
-
-/// Begins the record of purges, unless another process was first, and returns the stamp of entries
-/// that are created now.
-fn begin_purges(store: &dyn Store) -> Option<Stamp> {
-    for _ in 0..PURGE_ATTEMPTS {
-        let mut value = Vec::new();
-        let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-        if let Some(purges) = hit.and_then(|_| Purges::decode(value.into())) {
-            return Some(purges.stamp());
-        }
-        let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-        let _ = write_purges(store, &Purges::new(), condition)?;
-    }
-    None
-}
-
-/// Adds a purge to the record; returns whether nobody else did at the same time.
-fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Option<bool> {
-    let mut before = Stamp::default();
-    let is_written = change_purges(store, |purges| {
-        before = purges.stamp();
-        purges.add(prefix.clone(), is_soft);
-    })?;
-    if !is_written {
-        return Some(false);
-    }
-    // Where nothing is conditional, another process may have written over it; and a server that cannot be
-    // reached takes every write.
-    let purges = versioned_purges(store)??;
-    let is_known = if is_soft {
-        purges.stamp().epoch == before.epoch && purges.has_expired(prefix, before.number)
-    } else {
-        !purges.permit(prefix, before)
-    };
-    Some(is_known)
-}
-
-/// Takes the next number of the record for a purge that it does not have; `None` if the store fails, or
-/// somebody else changes it at the same time.
-fn next_number(store: &dyn Store) -> Option<Stamp> {
-    let mut taken = Stamp::default();
-    let is_written = change_purges(store, |purges| {
-        purges.count();
-        taken = purges.stamp();
-    })?;
-    // As above.
-    let now = versioned_purges(store)??.stamp();
-    let is_known = is_written && now.epoch == taken.epoch && now.number >= taken.number;
-    is_known.then_some(taken)
-}
-
-/// Changes the record of purges; returns whether nobody else did at the same time.
-fn change_purges(store: &dyn Store, change: impl FnOnce(&mut Purges)) -> Option<bool> {
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-    let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-    let purges = hit.and_then(|_| Purges::decode(value.into()));
-    let mut purges = purges.unwrap_or_else(Purges::new);
-    change(&mut purges);
-    write_purges(store, &purges, condition)
-}
-
-/// Reads the record of purges from the last level of the store.
-#[expect(clippy::option_option, reason = "a failure, and nothing there")]
-fn versioned_purges(store: &dyn Store) -> Option<Option<Purges>> {
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-    Some(hit.and_then(|_| Purges::decode(value.into())))
 }
 
 /// Returns the key of a name: its hash, for nothing may be stored of a request before its response has come.

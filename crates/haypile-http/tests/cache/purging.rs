@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use haypile::Cache;
-use haypile_http::{Purge, PurgeError};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use haypile::{Cache, TriedClaim};
+use haypile_http::{FollowedRedirect, HttpCache, Purge, PurgeError};
 use http::Method;
 
 use super::origin::{Script, pieces, response, streamed};
-use super::{Bench, URL, read};
+use super::{Bench, URL, read, request};
 
 const OTHER: &str = "http://example.org/b";
 const ELSEWHERE: &str = "http://example.com/a";
@@ -112,7 +114,8 @@ async fn a_response_to_an_unsafe_request_invalidates_groups_of_its_origin() {
     }
 }
 
-/// The groups of a response are known when it comes: the purge of one in the meantime is about it.
+/// The groups of a response are known when it comes: the purge of one in the meantime is about it. What a
+/// store evicts since then makes it no other.
 #[tokio::test]
 async fn a_response_whose_group_is_purged_on_its_way_is_neither_stored_nor_shared() {
     for purge in [
@@ -123,22 +126,280 @@ async fn a_response_whose_group_is_purged_on_its_way_is_neither_stored_nor_share
         Purge::prefix(URL).soft(),
         Purge::url(URL).soft(),
     ] {
-        let (sender, body) = pieces();
-        let body = std::sync::Mutex::new(Some(body));
-        let fields: &[_] = &[("cache-control", "max-age=60"), ("cache-groups", "\"g\"")];
-        let bench =
-            Bench::new(Script::new(move |number, _| match body.lock().expect("no panic").take() {
-                Some(body) => Ok(streamed(200, fields, body)),
-                None => Ok(response(200, fields, format!("body {number}"))),
+        for evicted in ["", "http-purges", "http-group/"] {
+            let (sender, body) = pieces();
+            let body = std::sync::Mutex::new(Some(body));
+            let fields: &[_] = &[("cache-control", "max-age=60"), ("cache-groups", "\"g\"")];
+            let bench = Bench::new(Script::new(move |number, _| {
+                match body.lock().expect("no panic").take() {
+                    Some(body) => Ok(streamed(200, fields, body)),
+                    None => Ok(response(200, fields, format!("body {number}"))),
+                }
             }));
-        let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
-        bench.cache.purge(purge).await.expect("it takes note");
-        sender.send(Ok("old".into())).expect("somebody reads");
-        let after = bench.send(Method::GET, URL, &[]).await.expect("a head");
-        drop(sender);
-        assert_eq!(read(coming).await.text(), "old", "{purge:?}");
-        assert_eq!(read(after).await.text(), "body 1", "{purge:?}");
-        assert_eq!(bench.get(URL).await.text(), "body 1", "{purge:?}");
+            let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
+            bench.cache.purge(purge).await.expect("it takes note");
+            evict(&bench.store, evicted);
+            sender.send(Ok("old".into())).expect("somebody reads");
+            let after = bench.send(Method::GET, URL, &[]).await.expect("a head");
+            drop(sender);
+            assert_eq!(read(coming).await.text(), "old", "{purge:?} {evicted}");
+            assert_eq!(read(after).await.text(), "body 1", "{purge:?} {evicted}");
+            assert_eq!(bench.get(URL).await.text(), "body 1", "{purge:?} {evicted}");
+        }
+    }
+}
+
+/// Removes the entries of a store whose keys begin so.
+fn evict(store: &Cache, begin: &str) {
+    for key in store.keys().map(|key| key.expect("a key")) {
+        if !begin.is_empty() && key.starts_with(begin.as_bytes()) {
+            store.delete(&key).expect("it is there");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_during_a_post_is_about_its_response() {
+    for purge in [
+        None,
+        Some(Purge::url(URL)),
+        Some(Purge::prefix(URL)),
+        Some(Purge::group("g")),
+        Some(Purge::all()),
+        Some(Purge::group("g").soft()),
+    ] {
+        for is_warm in [false, true] {
+            let store = Cache::open("memory:size=16MiB").expect("it opens");
+            let others = HttpCache::builder(store.clone()).build();
+            let fields: &[_] = &[
+                ("cache-control", "max-age=60"),
+                ("cache-groups", "\"g\""),
+                ("content-location", URL),
+            ];
+            let origin = Script::new(move |_, asked| {
+                if *asked.method() == Method::POST {
+                    // A store in memory lets nobody wait.
+                    let is_done = if let Some(purge) = purge {
+                        others.purge(purge).map(|purged| purged.is_ok()).now_or_never()
+                    } else {
+                        let origin = Script::new(|_, _| Ok(response(204, &[], "")));
+                        let put = others.answer(origin, request(Method::PUT, URL, &[]));
+                        put.map(|answer| answer.is_ok()).now_or_never()
+                    };
+                    assert_eq!(is_done, Some(true));
+                }
+                Ok(response(200, fields, asked.method().to_string()))
+            });
+            let bench = Bench::on(store, origin, |builder| builder);
+            if is_warm {
+                bench.get(URL).await;
+            }
+            bench.ask(Method::POST, URL, &[]).await;
+            let after = bench.get(URL).await;
+            let is_soft = purge.is_some_and(|purge| purge == purge.soft());
+            let is_stale = is_soft && after.cache_status() == "hit; ttl=-1";
+            assert!(after.text() == "GET" || is_stale, "{purge:?} {is_warm}: {after:?}");
+        }
+    }
+    // Without one, it is what a GET gets.
+    let fields: &[_] = &[("cache-control", "max-age=60"), ("content-location", URL)];
+    let bench = Bench::new(Script::new(move |_, asked| {
+        Ok(response(200, fields, asked.method().to_string()))
+    }));
+    bench.get(URL).await;
+    bench.ask(Method::POST, URL, &[]).await;
+    assert_eq!(bench.get(URL).await.text(), "POST");
+}
+
+/// Whoever has waited for another process revalidates what is there then.
+#[tokio::test]
+async fn what_is_purged_while_a_request_waits_for_another_process_is_not_revalidated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    let fields: &[_] = &[("cache-control", "max-age=60"), ("etag", "\"a\"")];
+    let origin = Script::new(move |number, request| {
+        let is_conditional = request.headers().contains_key("if-none-match");
+        let status = if is_conditional { 304 } else { 200 };
+        Ok(response(
+            status,
+            fields,
+            if is_conditional { String::new() } else { format!("{number}") },
+        ))
+    });
+    let bench = Bench::with(origin, &file, |builder| builder);
+    bench.get(URL).await;
+    bench.wait(60);
+    let key = format!("http/{:032x}", xxhash_rust::xxh3::xxh3_128(URL.as_bytes()));
+    // As another process has it.
+    let other = Cache::open(&file).expect("it opens");
+    let TriedClaim::Held(claim) = other.try_claim(&key, None).expect("a file") else {
+        panic!("nobody has it")
+    };
+    let purge = async {
+        // The request has been polled by then, and waits.
+        tokio::task::yield_now().await;
+        bench.cache.purge(Purge::prefix(URL)).await.expect("it takes note");
+        drop(claim);
+    };
+    let (waiting, ()) = tokio::join!(bench.get(URL), purge);
+    assert_eq!(
+        (waiting.text(), waiting.cache_status()),
+        ("1", "fwd=stale; fwd-status=200; stored")
+    );
+    assert_eq!(bench.get(URL).await.text(), "1");
+}
+
+/// Only the last of several levels knows how many purges there were.
+#[tokio::test]
+async fn a_purge_that_an_upper_level_has_not_seen_is_about_what_is_on_its_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    let both = format!("memory:size=1MiB,stale=10m -> {file}");
+    let (sender, body) = pieces();
+    let body = std::sync::Mutex::new(Some(body));
+    let fields: &[_] = &[("cache-control", "max-age=60"), ("cache-groups", "\"g\"")];
+    let origin = Script::new(move |_, request| {
+        if request.uri() == OTHER {
+            return Ok(response(200, &[("cache-control", "max-age=60")], ""));
+        }
+        let body = body.lock().expect("no panic").take();
+        Ok(body.map_or_else(|| response(200, fields, "new"), |body| streamed(200, fields, body)))
+    });
+    let upper = Bench::with(origin, &both, |builder| builder);
+    let lower = Bench::with(Script::fields(&[&[]]), &file, |builder| builder);
+    lower.get(OTHER).await;
+    // Its level in memory has the record of purges from here on.
+    upper.get(OTHER).await;
+    let coming = upper.send(Method::GET, URL, &[]).await.expect("a head");
+    lower.cache.purge(Purge::group("g")).await.expect("it takes note");
+    evict(&lower.store, "http-group/");
+    sender.send(Ok("old".into())).expect("somebody reads");
+    drop(sender);
+    assert_eq!(read(coming).await.text(), "old");
+    assert!(!lower.get(URL).await.is_hit());
+}
+
+#[tokio::test]
+async fn no_origin_purges_the_responses_of_another() {
+    let many: Vec<String> = (0..300).map(|number| format!("\"{number}\"")).collect();
+    let many = many.join(", ");
+    let answering = grouped();
+    let bench = Bench::new(Script::new(move |number, request| {
+        if *request.method() == Method::GET {
+            return answering.call(number, request);
+        }
+        let groups = if number % 2 == 0 { "\"all\", \"a\", \"b\"" } else { &*many };
+        Ok(response(204, &[("cache-group-invalidation", groups)], ""))
+    }));
+    hits(&bench).await;
+    for host in 0..100 {
+        let url = format!("http://{host}.example/a");
+        bench.ask(Method::PUT, &url, &[]).await;
+        bench.ask(Method::PUT, &url, &[]).await;
+    }
+    assert_eq!(hits(&bench).await, [true; 3]);
+}
+
+#[tokio::test]
+async fn users_purge_nothing_of_each_other() {
+    let store = Cache::open("memory:size=16MiB").expect("it opens");
+    let long = "x".repeat(1_100);
+    let of = |user: &str| Bench::on(store.clone(), grouped(), |builder| builder.private(user));
+    let [one, other, long] = ["a", "a b", &long].map(of);
+    for bench in [&one, &other, &long] {
+        hits(bench).await;
+    }
+    for purge in [Purge::all(), Purge::group("all"), Purge::group("b all")] {
+        one.cache.purge(purge).await.expect("it takes note");
+        assert_eq!(hits(&other).await, [true; 3], "{purge:?}");
+    }
+    assert!(matches!(long.cache.purge(Purge::all()).await, Err(PurgeError::TooLong(_))));
+    for bench in [&other, &long] {
+        assert_eq!(hits(bench).await, [true; 3]);
+    }
+}
+
+/// A HEAD brings no body, and may have nothing by which the stored one is known to be the same.
+#[tokio::test]
+async fn a_head_takes_no_soft_purge_back() {
+    let fields: &[_] = &[("cache-control", "max-age=60")];
+    let bench =
+        Bench::new(Script::new(move |number, _| Ok(response(200, fields, format!("{number}")))));
+    bench.get(URL).await;
+    bench.cache.purge(Purge::all().soft()).await.expect("it takes note");
+    bench.ask(Method::HEAD, URL, &[("cache-control", "no-cache")]).await;
+    assert_eq!(bench.get(URL).await.cache_status(), "hit; ttl=-1");
+}
+
+#[tokio::test]
+async fn the_groups_of_each_part_are_those_of_the_whole() {
+    let bench = Bench::new(Script::new(|number, _| {
+        let range = ["bytes 0-4/10", "bytes 5-9/10", "bytes 0-4/10"][number];
+        let groups = if number == 0 { "\"a\"" } else { "\"b\"" };
+        let fields = [
+            ("cache-control", "max-age=60"),
+            ("etag", "\"e\""),
+            ("content-range", range),
+            ("cache-groups", groups),
+        ];
+        Ok(response(206, &fields, "01234"))
+    }));
+    for range in ["bytes=0-4", "bytes=5-9"] {
+        bench.ask(Method::GET, URL, &[("range", range)]).await;
+    }
+    assert!(bench.get(URL).await.is_hit());
+    bench.cache.purge(Purge::group("a")).await.expect("it takes note");
+    assert!(!bench.ask(Method::GET, URL, &[("range", "bytes=0-4")]).await.is_hit());
+}
+
+/// Publishing is just that: a purge while readers come for something new.
+#[tokio::test]
+async fn a_crowd_whose_response_may_be_purged_sends_one_more_request() {
+    let fields: &[_] = &[("cache-control", "max-age=60"), ("cache-groups", "\"g\"")];
+    let (origin, gate) =
+        Script::gated(move |number, _| Ok(response(200, fields, number.to_string())), false);
+    let bench = Bench::new(origin);
+    let crowd = join_all((0..50).map(|_| bench.get(URL)));
+    let publish = async {
+        // All others have been polled by then, and wait.
+        while bench.origin.requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+        bench.cache.purge(Purge::group("other")).await.expect("it takes note");
+        gate.open();
+    };
+    let (crowd, ()) = tokio::join!(crowd, publish);
+    let number_of = |text: &str| crowd.iter().filter(|answer| answer.text() == text).count();
+    assert_eq!((number_of("0"), number_of("1")), (1, 49));
+}
+
+/// Where the client below the cache follows redirects, another origin may have answered.
+#[tokio::test]
+async fn what_a_redirect_leads_to_invalidates_no_groups() {
+    let answering = grouped();
+    let bench = Bench::new(Script::new(move |number, request| {
+        if *request.method() == Method::GET {
+            return answering.call(number, request);
+        }
+        let fields = [("cache-group-invalidation", "\"all\""), ("location", OTHER)];
+        let mut answer = response(200, &fields, "");
+        answer.extensions_mut().insert(FollowedRedirect);
+        Ok(answer)
+    }));
+    hits(&bench).await;
+    bench.ask(Method::POST, URL, &[]).await;
+    assert_eq!(hits(&bench).await, [false, true, true]);
+}
+
+#[tokio::test]
+async fn a_client_that_takes_stale_responses_has_them_refreshed_after_a_soft_purge() {
+    let bench = Bench::new(grouped());
+    bench.get(URL).await;
+    bench.cache.purge(Purge::all().soft()).await.expect("it takes note");
+    let asked = [("cache-control", "max-stale")];
+    assert_eq!(bench.ask(Method::GET, URL, &asked).await.text(), "body 0");
+    while bench.ask(Method::GET, URL, &asked).await.text() == "body 0" {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -243,7 +504,8 @@ async fn a_store_that_has_forgotten_a_group_serves_none_of_it() {
     let is_group = |key: &Vec<u8>| key.starts_with(b"http-group/");
     let keys: Vec<Vec<u8>> = bench.store.keys().map(|key| key.expect("a key")).collect();
     let keys: Vec<_> = keys.into_iter().filter(is_group).collect();
-    assert_eq!(keys.len(), 3);
+    // Two for each of a group and an origin, and one for each origin.
+    assert_eq!(keys.len(), 10);
     for key in keys {
         assert!(bench.store.delete(&key).expect("it is there"));
         assert!(hits(&bench).await.contains(&false));

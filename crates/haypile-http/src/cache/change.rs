@@ -1,0 +1,94 @@
+//! Requests that may change what others would get, and what their responses invalidate.
+
+use http::{Method, Request, Response};
+
+use super::fetch::{Fetch, Received};
+use super::{Body, Failed, FollowedRedirect, Forwarded, HttpCache, Origin, Status, tell};
+use crate::semantics::{Target, invalidated_by, invalidated_groups};
+use crate::storage::{Group, MOST_GROUPS, origin_of};
+
+/// The name of the group of all that an origin has in groups. No field can have it.
+const IN_ANY_GROUP: &str = "\0";
+
+impl HttpCache {
+    /// Sends a request that may change what others would get.
+    pub(super) async fn send_and_invalidate(
+        &self,
+        origin: impl Origin,
+        request: Request<Body>,
+        target: &Target,
+    ) -> Result<Response<Body>, Failed> {
+        let why = Forwarded::Method;
+        let asked = request.method().clone();
+        let (head, body) = request.into_parts();
+        // Responses to other methods are not stored. What is invalidated from here on, they are not
+        // stored after.
+        let mut begun = None;
+        let post = (asked == Method::POST).then(|| head.clone());
+        if let Some(parts) = &post {
+            let name = self.name(target);
+            let read = self.inner.storage.read(&name).await;
+            begun = self.begin(parts, &name, read.as_ref()).await;
+        }
+        let request = Request::from_parts(head, body);
+        let requested = self.now();
+        let response = origin.clone().send(request).await.map_err(Failed::of(why))?;
+        let received = self.now();
+        let (response, body) = response.into_parts();
+        let mut invalidated = invalidated_by(&asked, target, &response);
+        if response.extensions.get::<FollowedRedirect>().is_some() {
+            // What another target answers says nothing about others of this origin.
+            invalidated.retain(|other| other == target);
+        } else {
+            self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
+        }
+        for other in invalidated {
+            let name = self.name(&other);
+            let storage = &self.inner.storage;
+            let renewed = match begun {
+                Some(begun) if other == *target => storage.renew(&name, begun).await,
+                _ => None,
+            };
+            if other == *target {
+                begun = renewed;
+            }
+            if renewed.is_none() {
+                storage.invalidate(&name).await;
+            }
+        }
+        if let Some(parts) = post {
+            let (cache, name) = (self.clone(), self.name(target));
+            let fetch = Fetch { cache, parts, name, read: None, stale: None, why, leader: None };
+            let received = Received { response, body, requested, received };
+            return fetch.keep(origin, received, begun).await.map_err(Failed::of(why));
+        }
+        let mut response = Response::from_parts(response, body);
+        tell(&mut response, Status::forwarded(why));
+        Ok(response)
+    }
+
+    /// Forgets the responses of an origin that are in these groups.
+    async fn invalidate_groups(&self, groups: Vec<String>, target: &Target) {
+        if groups.is_empty() {
+            return;
+        }
+        let origin = self.partitioned(target.origin());
+        let named = if groups.len() > MOST_GROUPS { vec![IN_ANY_GROUP.to_owned()] } else { groups };
+        let groups = named.iter().map(|name| Group::of(&origin, name)).collect();
+        self.inner.storage.purge_groups(groups, false).await;
+    }
+
+    /// Returns the groups of a response that names these: for operators, for its origin, and the one of
+    /// all that its origin has in groups.
+    pub(super) fn groups(&self, name: &[u8], named: &[String]) -> Vec<Group> {
+        let (all, origin) = (self.partitioned(""), origin_of(name));
+        let mut groups: Vec<Group> = named
+            .iter()
+            .flat_map(|name| [Group::of(&all, name), Group::of(origin, name)])
+            .collect();
+        if !groups.is_empty() {
+            groups.push(Group::of(origin, IN_ANY_GROUP));
+        }
+        groups
+    }
+}
