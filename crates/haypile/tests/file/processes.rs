@@ -79,6 +79,9 @@ fn work_as(store: &dyn Store, worker: u64) -> u64 {
                 assert!(found.as_ref() == model.get(&key), "{worker}-{key} after {number}");
             }
         }
+        if number % 50 == 0 {
+            work_on_many(store, worker, number, &mut model);
+        }
         if number % 4 == 0 {
             assert!(store.incr(b"sum", worker).expect("a count").is_some());
         }
@@ -97,6 +100,31 @@ fn work_as(store: &dyn Store, worker: u64) -> u64 {
         assert!(found.as_ref() == Some(&value), "{worker}-{key}");
     }
     won
+}
+
+/// Writes, deletes and reads many of its own keys by one call each.
+fn work_on_many(store: &dyn Store, worker: u64, number: u64, model: &mut HashMap<u64, Vec<u8>>) {
+    let names: Vec<String> = (0..KEYS).map(|key| format!("{worker}-{key}")).collect();
+    let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+    let values: Vec<(u64, Vec<u8>)> = (0..KEYS)
+        .filter(|key| (key + number / 50) % 5 == 0)
+        .map(|key| (key, work::value(worker << 32 | number << 8 | key, 10 * key as usize)))
+        .collect();
+    let entries: Vec<_> = values
+        .iter()
+        .map(|(key, value)| (names[*key as usize], &value[..], SetOptions::set()))
+        .collect();
+    for written in store.set_many(&entries) {
+        assert!(written.expect("a write").is_stored());
+    }
+    model.extend(values);
+    for (key, deleted) in (0..3).zip(store.delete_many(&names[..3])) {
+        assert_eq!(deleted.expect("a deletion"), model.remove(&key).is_some());
+    }
+    for (key, found) in (0..KEYS).zip(store.get_many(&names).expect("a read")) {
+        let value = found.map(|(value, _)| value);
+        assert!(value.as_ref() == model.get(&key), "{worker}-{key} after {number}, of many");
+    }
 }
 
 fn add_by_cas(store: &dyn Store, by: u64) {
