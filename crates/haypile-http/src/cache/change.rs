@@ -21,43 +21,39 @@ impl HttpCache {
         let why = Forwarded::Method;
         let asked = request.method().clone();
         let (head, body) = request.into_parts();
+        let (storage, name) = (&self.inner.storage, self.name(target));
         // Responses to other methods are not stored. What is invalidated from here on, they are not
         // stored after.
-        let mut begun = None;
         let post = (asked == Method::POST).then(|| head.clone());
-        if let Some(parts) = &post {
-            let name = self.name(target);
-            let read = self.inner.storage.read(&name).await;
-            begun = self.begin(parts, &name, read.as_ref()).await;
-        }
+        let mut begun = match &post {
+            Some(parts) => self.begin(parts, &name, storage.read(&name).await.as_ref()).await,
+            None => None,
+        };
         let request = Request::from_parts(head, body);
         let requested = self.now();
         let response = origin.clone().send(request).await.map_err(Failed::of(why))?;
         let received = self.now();
         let (response, body) = response.into_parts();
-        let mut invalidated = invalidated_by(&asked, target, &response);
-        if response.extensions.get::<FollowedRedirect>().is_some() {
-            // What another target answers says nothing about others of this origin.
-            invalidated.retain(|other| other == target);
-        } else {
+        // What another target answers says nothing about others of this origin.
+        let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
+        if !is_elsewhere {
             self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
         }
-        for other in invalidated {
-            let name = self.name(&other);
-            let storage = &self.inner.storage;
-            let renewed = match begun {
-                Some(begun) if other == *target => storage.renew(&name, begun).await,
-                _ => None,
-            };
+        for other in invalidated_by(&asked, target, &response) {
             if other == *target {
-                begun = renewed;
-            }
-            if renewed.is_none() {
-                storage.invalidate(&name).await;
+                begun = match begun {
+                    Some(begun) => storage.renew(&name, begun).await,
+                    None => None,
+                };
+                if begun.is_none() {
+                    storage.invalidate(&name).await;
+                }
+            } else if !is_elsewhere {
+                storage.invalidate(&self.name(&other)).await;
             }
         }
         if let Some(parts) = post {
-            let (cache, name) = (self.clone(), self.name(target));
+            let cache = self.clone();
             let fetch = Fetch { cache, parts, name, read: None, stale: None, why, leader: None };
             let received = Received { response, body, requested, received };
             return fetch.keep(origin, received, begun).await.map_err(Failed::of(why));

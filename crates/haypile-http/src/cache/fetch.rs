@@ -141,11 +141,10 @@ impl Fetch {
             if !may_store {
                 return;
             }
-            let Some(begun) = read.begun() else { return };
-            let fresh = self.cache.stored(&self.name, fresh, stale.body.clone(), begun);
+            let body = stale.body.clone();
+            let fresh = self.cache.stored(&self.name, fresh, body, stale.number);
             // The body is as old as it was, and a soft purge is about that.
-            let (number, has_expired) = (stale.number, stale.has_expired);
-            let fresh = StoredResponse { number, has_expired, ..fresh };
+            let fresh = StoredResponse { has_expired: stale.has_expired, ..fresh };
             if !self.cache.inner.storage.join_groups(&fresh).await {
                 return;
             }
@@ -318,8 +317,8 @@ impl Fetch {
             let mut head = stored.head.clone();
             freshen(&self.cache.inner.rules, &mut head.headers, &news);
             (head.requested, head.received) = (requested, received);
-            let begun = begun.unwrap_or(Begun::NEVER);
-            self.cache.stored(&self.name, head, stored.body.clone(), begun)
+            let number = begun.map_or(stored.number, |begun| begun.number);
+            self.cache.stored(&self.name, head, stored.body.clone(), number)
         };
         let is_meant = !is_elsewhere && !freshened(&news, &[&stale.response.head]).is_empty();
         let fresh = is_meant.then(|| {
@@ -408,7 +407,7 @@ impl Fetch {
             (None, Some(begun)) => {
                 let mut head = Stored::new(&parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
-                let one = cache.stored(&name, head, StoredBody::Inline(Bytes::new()), begun);
+                let one = cache.stored(&name, head, StoredBody::Inline(Bytes::new()), begun.number);
                 let one = alone(&name, one);
                 let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
                 has_room.then_some((begun, one)).ok_or("its head is too long".to_owned())
@@ -491,10 +490,11 @@ impl HttpCache {
         has_few_groups && rules.may_store(parts, &received_parts(head)).is_ok()
     }
 
-    /// Returns a response as it is stored.
-    fn stored(&self, name: &Bytes, head: Stored, body: StoredBody, begun: Begun) -> StoredResponse {
+    /// Returns a response as it is stored under a name, with the number of the last purge before its
+    /// request.
+    fn stored(&self, name: &Bytes, head: Stored, body: StoredBody, number: u64) -> StoredResponse {
         let groups = self.groups(name, &self.inner.rules.groups(&head.headers));
-        StoredResponse { head, body, number: begun.number, groups, has_expired: false }
+        StoredResponse { head, body, number, groups, has_expired: false }
     }
 
     /// Says why a response may not be stored; `None` if it may be.

@@ -5,6 +5,8 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, response};
 use sfv::{List, ListEntry, Parser};
 
+use super::invalidation::may_have_changed;
+use super::list::joined;
 use super::rules::Rules;
 
 const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
@@ -33,8 +35,7 @@ impl Rules {
 /// A response to a safe method invalidates none, for whatever reason it says so, and neither does an
 /// error, after which nothing has changed.
 pub fn invalidated_groups(method: &Method, response: &response::Parts) -> Vec<String> {
-    let is_error = !response.status.is_success() && !response.status.is_redirection();
-    if method.is_safe() || is_error {
+    if !may_have_changed(method, response) {
         return Vec::new();
     }
     let mut groups = strings(&response.headers, &CACHE_GROUP_INVALIDATION);
@@ -46,11 +47,10 @@ pub fn invalidated_groups(method: &Method, response: &response::Parts) -> Vec<St
 /// Returns the members of a structured field that is a list of strings; none if it is another. Their
 /// parameters mean nothing.
 fn strings(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
-    let lines: Vec<&[u8]> = headers.get_all(name).iter().map(AsRef::as_ref).collect();
-    if lines.is_empty() {
+    if !headers.contains_key(name) {
         return Vec::new();
     }
-    let list: Option<List> = Parser::new(&lines.join(&b", "[..])).parse().ok();
+    let list: Option<List> = Parser::new(&joined(headers, name)).parse().ok();
     let string = |entry: &ListEntry| match entry {
         ListEntry::Item(item) => Some(item.bare_item.as_string()?.as_str().to_owned()),
         ListEntry::InnerList(_) => None,

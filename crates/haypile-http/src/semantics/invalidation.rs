@@ -9,9 +9,7 @@ use super::target::Target;
 /// is not an error, the request's own, and those of `Location` and `Content-Location` that have the
 /// same origin. Those of another could otherwise be emptied by anybody.
 pub fn invalidated_by(method: &Method, target: &Target, response: &response::Parts) -> Vec<Target> {
-    let is_error = !response.status.is_success() && !response.status.is_redirection();
-    // Unknown methods count as unsafe.
-    if method.is_safe() || is_error {
+    if !may_have_changed(method, response) {
         return Vec::new();
     }
     let fields = [LOCATION, CONTENT_LOCATION];
@@ -22,6 +20,12 @@ pub fn invalidated_by(method: &Method, target: &Target, response: &response::Par
     targets.sort_unstable();
     targets.dedup();
     targets
+}
+
+/// Whether a response tells that its request may have changed something: its method is unsafe, as unknown
+/// ones may be, and it is not an error.
+pub(super) fn may_have_changed(method: &Method, response: &response::Parts) -> bool {
+    !method.is_safe() && (response.status.is_success() || response.status.is_redirection())
 }
 
 #[cfg(test)]

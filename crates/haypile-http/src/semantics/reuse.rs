@@ -79,11 +79,11 @@ impl Rules {
         let age = stored.age(now);
         let is_purged = has_expired && age < lifetime;
         let lifetime = if is_purged { age } else { lifetime };
-        let reuse = match self.reuse_selected(asked, &control, lifetime, age) {
+        let window =
+            if is_purged { Some(Duration::MAX) } else { control.directives.stale_while_revalidate };
+        let reuse = match self.reuse_selected(asked, &control, lifetime, age, window) {
+            // Whoever takes it as it is has it revalidated as well.
             Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
-            Reuse::Revalidate { .. } if is_purged && self.may_serve_purged(asked, &control) => {
-                Reuse::StaleWhileRevalidate
-            }
             Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
             reuse => reuse,
         };
@@ -94,21 +94,15 @@ impl Rules {
         Some(Assessment { reuse, lifetime, age, is_refused_by_request })
     }
 
-    /// Whether a response that a soft purge has made stale may be served while it is revalidated.
-    fn may_serve_purged(&self, asked: &RequestDirectives, control: &Control) -> bool {
-        let wants_more = asked.no_cache
-            || asked.no_store
-            || asked.max_age.is_some()
-            || asked.min_fresh.is_some_and(|wanted| wanted > Duration::ZERO);
-        !wants_more && !control.forbids_stale(self)
-    }
-
+    /// Decides it by the time for which the response is fresh, and by the window after that in which it may
+    /// be served while it is revalidated.
     fn reuse_selected(
         &self,
         asked: &RequestDirectives,
         control: &Control,
         lifetime: Duration,
         age: Duration,
+        window: Option<Duration>,
     ) -> Reuse {
         let directives = &control.directives;
         let stale_for = age.saturating_sub(lifetime);
@@ -139,7 +133,7 @@ impl Rules {
         if asked.max_stale.is_some_and(|longest| stale_for <= longest) {
             return Reuse::Stale;
         }
-        let window = directives.stale_while_revalidate.filter(|_| asked.max_age.is_none());
+        let window = window.filter(|_| asked.max_age.is_none());
         if window.is_some_and(|window| stale_for <= window) {
             return Reuse::StaleWhileRevalidate;
         }

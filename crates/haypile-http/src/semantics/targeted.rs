@@ -6,12 +6,12 @@ use http::{HeaderMap, HeaderName};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
 use super::directives::{ResponseDirectives, Scope};
+use super::list::joined;
 use super::time::LONGEST;
 
 /// Reads a targeted field. `None` if it is not there, is empty or is invalid: then it is ignored.
 pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Option<ResponseDirectives> {
-    let lines: Vec<&[u8]> = headers.get_all(name).iter().map(AsRef::as_ref).collect();
-    let dictionary: Dictionary = Parser::new(&lines.join(&b", "[..])).parse().ok()?;
+    let dictionary: Dictionary = Parser::new(&joined(headers, name)).parse().ok()?;
     let mut directives = ResponseDirectives::default();
     for (key, entry) in &dictionary {
         let ListEntry::Item(item) = entry else { return None };

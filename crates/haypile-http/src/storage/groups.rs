@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::entry::{Entry, StoredResponse};
 use super::ledger::{PURGE_ATTEMPTS, certain_purges, next_number, read_purges};
 use super::purges::{Purges, Stamp};
-use super::replacing;
+use super::unchanged;
 
 /// The most groups that a response names, and the most that one invalidation tells apart.
 pub(crate) const MOST_GROUPS: usize = 256;
@@ -100,6 +100,11 @@ impl Record {
         self.marks.hard == u64::MAX
     }
 
+    /// Whether responses may count by it, under the record of all purges of this epoch.
+    fn counts_in(self, epoch: u64) -> bool {
+        self.epoch == epoch && !self.is_begun()
+    }
+
     fn encode(self) -> Vec<u8> {
         let numbers = [self.epoch, self.marks.hard, self.marks.soft];
         [VERSION].into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
@@ -145,14 +150,15 @@ pub(super) fn permit(store: &dyn Store, now: Stamp, number: u64, groups: &[Group
     Some(of_all.is_some_and(|marks| marks.hard.max(marks.soft) <= number))
 }
 
-/// Returns the marks of groups; those without a record are not among them.
+/// Returns the marks of groups; those without a record, or with one that is only begun, are not among
+/// them.
 fn all_marks(store: &dyn Store, now: Stamp, groups: &[Group]) -> Option<HashMap<Group, Marks>> {
     let keys: Vec<String> = groups.iter().map(|group| group.key()).collect();
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let found = store.get_many(&keys).ok()?;
     let marks = |(group, found): (&Group, Option<(Vec<u8>, _)>)| {
         let record = Record::decode(&found?.0)?;
-        (record.epoch == now.epoch).then_some((*group, record.marks))
+        record.counts_in(now.epoch).then_some((*group, record.marks))
     };
     Some(groups.iter().zip(found).filter_map(marks).collect())
 }
@@ -168,8 +174,8 @@ pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool>
     let known = all_marks(store, read_purges(store)??.stamp(), &response.groups)?;
     for group in &response.groups {
         let marks = match known.get(group) {
-            Some(marks) if marks.hard != u64::MAX => *marks,
-            _ => (0..PURGE_ATTEMPTS).find_map(|_| marks_of(store, *group))?,
+            Some(marks) => *marks,
+            None => (0..PURGE_ATTEMPTS).find_map(|_| marks_of(store, *group))?,
         };
         if marks.hard > response.number {
             return Some(false);
@@ -178,28 +184,23 @@ pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool>
     Some(true)
 }
 
-/// Returns the marks of a group if it has a record; otherwise takes the next step of making it, unless
-/// somebody else is first.
+/// Returns the marks of a group that has a record. Of one that has none, it writes the next of the two
+/// records that make one, unless another process does, and returns `None`: the next call finds it. `None`
+/// as well if the store fails.
 fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     let epoch = read_purges(store)??.stamp().epoch;
     let key = group.key();
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
-    let found = hit.and_then(|_| Record::decode(&value)).filter(|record| record.epoch == epoch);
-    match (found, hit) {
-        (Some(record), Some(hit)) if record.is_begun() => {
+    let (record, condition) = read(store, &key, epoch)?;
+    let next = match record {
+        Some(record) if !record.is_begun() => return Some(record.marks),
+        Some(_) => {
             // The number is of after the record was seen: a purge that is not in it is in this.
             let now = certain_purges(store)?.stamp();
-            let record = Record { epoch: now.epoch, marks: Marks::of(now.number, false) };
-            write(store, &key, record, replacing(hit.version))?;
+            Record { epoch: now.epoch, marks: Marks::of(now.number, false) }
         }
-        (Some(record), _) => return Some(record.marks),
-        (None, hit) => {
-            let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-            write(store, &key, Record::begun(epoch), condition)?;
-        }
-    }
-    // Whoever has written it: the next turn reads it.
+        None => Record::begun(epoch),
+    };
+    write(store, &key, next, condition)?;
     None
 }
 
@@ -217,15 +218,8 @@ pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Optio
 /// Writes a purge into the record of its group; returns whether it is there then.
 fn add(store: &dyn Store, group: Group, stamp: Stamp, is_soft: bool) -> Option<bool> {
     let key = group.key();
-    let read = || {
-        let mut value = Vec::new();
-        let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
-        let record = hit.and_then(|_| Record::decode(&value));
-        Some((hit, record.filter(|record| record.epoch == stamp.epoch)))
-    };
     let marks = Marks::of(stamp.number, is_soft);
-    let (hit, record) = read()?;
-    let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
+    let (record, condition) = read(store, &key, stamp.epoch)?;
     let before = match record {
         Some(record) if !record.is_begun() => record.marks,
         // What is stored in it does not count, and what is on its way must not.
@@ -234,11 +228,21 @@ fn add(store: &dyn Store, group: Group, stamp: Stamp, is_soft: bool) -> Option<b
     write(store, &key, Record { epoch: stamp.epoch, marks: before.and(marks) }, condition)?;
     // As of the record of all purges: another process may have written over it, and a server that
     // cannot be reached takes every write.
-    let (_, record) = read()?;
+    let (record, _) = read(store, &key, stamp.epoch)?;
     Some(record.is_some_and(|record| record.marks.and(marks) == record.marks))
 }
 
-/// Writes a record if the condition holds; `None` if the store fails.
+/// Returns the record under a key, if there is one of this epoch, and the condition under which nobody
+/// has changed it since; `None` if the store fails.
+fn read(store: &dyn Store, key: &str, epoch: u64) -> Option<(Option<Record>, SetOptions)> {
+    let mut value = Vec::new();
+    let hit = store.get_versioned_into(key.as_bytes(), &mut value).ok()?;
+    let record = hit.and_then(|_| Record::decode(&value)).filter(|record| record.epoch == epoch);
+    Some((record, unchanged(hit)))
+}
+
+/// Writes a record, unless the condition does not hold: the caller reads it again to know. `None` if the
+/// store fails.
 fn write(store: &dyn Store, key: &str, record: Record, condition: SetOptions) -> Option<()> {
     let condition = condition.with_ttl(Ttl::Never);
     store.set(key.as_bytes(), &record.encode(), &condition).ok().map(drop)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use haypile::{SetOptions, Store, Ttl, Written};
 
 use super::purges::{Purges, Stamp};
-use super::replacing;
+use super::unchanged;
 
 /// The key of the record of purges.
 const PURGES_KEY: &[u8] = b"http-purges";
@@ -31,11 +31,10 @@ pub(super) fn refresh_purges(store: &dyn Store, is_due: bool) {
     if !is_due {
         return;
     }
-    let mut value = Vec::new();
-    let Ok(Some(hit)) = store.get_versioned_into(PURGES_KEY, &mut value) else { return };
+    let Some(read) = Versioned::read(store) else { return };
     // Without versions, a purge of another process at the same time would be lost.
-    if let (Some(_), Some(purges)) = (hit.version, Purges::decode(value.into())) {
-        let _ = write_purges(store, &purges, replacing(hit.version));
+    if let (Some(purges), true) = (&read.purges, read.has_version) {
+        let _ = write_purges(store, purges, read.condition);
     }
 }
 
@@ -43,13 +42,11 @@ pub(super) fn refresh_purges(store: &dyn Store, is_due: bool) {
 /// that are created now.
 pub(super) fn begin_purges(store: &dyn Store) -> Option<Stamp> {
     for _ in 0..PURGE_ATTEMPTS {
-        let mut value = Vec::new();
-        let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-        if let Some(purges) = hit.and_then(|_| Purges::decode(value.into())) {
+        let read = Versioned::read(store)?;
+        if let Some(purges) = read.purges {
             return Some(purges.stamp());
         }
-        let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-        let _ = write_purges(store, &Purges::new(), condition)?;
+        let _ = write_purges(store, &Purges::new(), read.condition)?;
     }
     None
 }
@@ -66,7 +63,7 @@ pub(super) fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Opt
     }
     // Where nothing is conditional, another process may have written over it; and a server that cannot be
     // reached takes every write.
-    let purges = versioned_purges(store)??;
+    let purges = Versioned::read(store)?.purges?;
     let is_known = if is_soft {
         purges.stamp().epoch == before.epoch && purges.has_expired(prefix, before.number)
     } else {
@@ -84,38 +81,47 @@ pub(super) fn next_number(store: &dyn Store) -> Option<Stamp> {
         taken = purges.stamp();
     })?;
     // As above.
-    let now = versioned_purges(store)??.stamp();
+    let now = Versioned::read(store)?.purges?.stamp();
     let is_known = is_written && now.epoch == taken.epoch && now.number >= taken.number;
     is_known.then_some(taken)
 }
 
 /// Changes the record of purges; returns whether nobody else did at the same time.
 fn change_purges(store: &dyn Store, change: impl FnOnce(&mut Purges)) -> Option<bool> {
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-    let condition = hit.map_or(SetOptions::add(), |hit| replacing(hit.version));
-    let purges = hit.and_then(|_| Purges::decode(value.into()));
-    let mut purges = purges.unwrap_or_else(Purges::new);
+    let read = Versioned::read(store)?;
+    let mut purges = read.purges.unwrap_or_else(Purges::new);
     change(&mut purges);
-    write_purges(store, &purges, condition)
+    write_purges(store, &purges, read.condition)
 }
 
-/// Reads the record of purges from the last level of the store.
-#[expect(clippy::option_option, reason = "a failure, and nothing there")]
-fn versioned_purges(store: &dyn Store) -> Option<Option<Purges>> {
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
-    Some(hit.and_then(|_| Purges::decode(value.into())))
-}
-
-/// Reads the record of purges from the last level of the store for certain; `None` if the store fails, or
-/// another process changes it at the same time.
+/// Returns the record of purges as the last level of the store has it now; `None` if the store fails, or
+/// another process changes the record at the same time.
 pub(super) fn certain_purges(store: &dyn Store) -> Option<Purges> {
-    let mut value = Vec::new();
-    let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()??;
-    let purges = Purges::decode(value.into())?;
+    let read = Versioned::read(store)?;
+    let purges = read.purges?;
     // An upper level may have another one than the last, which alone can tell: by a condition that holds.
     let is_certain =
-        store.url().levels().len() == 1 || write_purges(store, &purges, replacing(hit.version))?;
+        store.url().levels().len() == 1 || write_purges(store, &purges, read.condition)?;
     is_certain.then_some(purges)
+}
+
+/// The record of purges, and the condition under which nobody has changed it since it was read.
+struct Versioned {
+    purges: Option<Purges>,
+    condition: SetOptions,
+    /// Whether the store has versions: otherwise the condition always holds.
+    has_version: bool,
+}
+
+impl Versioned {
+    /// Reads it; `None` if the store fails.
+    fn read(store: &dyn Store) -> Option<Self> {
+        let mut value = Vec::new();
+        let hit = store.get_versioned_into(PURGES_KEY, &mut value).ok()?;
+        Some(Self {
+            purges: hit.and_then(|_| Purges::decode(value.into())),
+            condition: unchanged(hit),
+            has_version: hit.is_some_and(|hit| hit.version.is_some()),
+        })
+    }
 }

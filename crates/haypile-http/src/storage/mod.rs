@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haypile::url::Level;
-use haypile::{Cache, SetOptions, Store, TriedClaim, Version};
+use haypile::{Cache, Hit, SetOptions, Store, TriedClaim, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -132,10 +132,7 @@ impl Storage {
         &self,
         call: impl FnOnce(&dyn Store) -> T + Send + 'static,
     ) -> Option<T> {
-        if self.is_local {
-            return Some(call(&**self.cache.store()));
-        }
-        let permit = Arc::clone(&self.calls).try_acquire_owned().ok();
+        let permit = async { Arc::clone(&self.calls).try_acquire_owned().ok() };
         self.call_with(permit, call).await
     }
 
@@ -145,19 +142,24 @@ impl Storage {
         &self,
         call: impl FnOnce(&dyn Store) -> T + Send + 'static,
     ) -> Option<T> {
+        let turn = async {
+            let turn = Arc::clone(&self.calls).acquire_owned();
+            tokio::time::timeout(self.limit, turn).await.ok()?.ok()
+        };
+        self.call_with(turn, call).await
+    }
+
+    /// Calls a store of this process at once, and any other once there is a permit; `None` if there is
+    /// none, or the call takes too long.
+    async fn call_with<T: Send + 'static>(
+        &self,
+        permit: impl Future<Output = Option<OwnedSemaphorePermit>>,
+        call: impl FnOnce(&dyn Store) -> T + Send + 'static,
+    ) -> Option<T> {
         if self.is_local {
             return Some(call(&**self.cache.store()));
         }
-        let turn = tokio::time::timeout(self.limit, Arc::clone(&self.calls).acquire_owned()).await;
-        self.call_with(turn.ok().and_then(Result::ok), call).await
-    }
-
-    async fn call_with<T: Send + 'static>(
-        &self,
-        permit: Option<OwnedSemaphorePermit>,
-        call: impl FnOnce(&dyn Store) -> T + Send + 'static,
-    ) -> Option<T> {
-        let Some(permit) = permit else {
+        let Some(permit) = permit.await else {
             self.troubles.busy();
             return None;
         };
@@ -177,7 +179,12 @@ impl Storage {
     /// Reads an entry; `None` if the store does not answer.
     pub(crate) async fn read(&self, name: &Bytes) -> Option<Read> {
         let (lender, name) = (self.lender.clone(), name.clone());
-        let read = self.call(move |store| read_entry(store, &lender, &name)).await?;
+        let read = self.call(move |store| {
+            // First: what is stored later is not older than these purges.
+            let purges = read_purges(store)?;
+            read_entry(store, &lender, &name, purges.as_ref())
+        });
+        let read = read.await?;
         if read.is_none() {
             self.troubles.failed();
         }
@@ -218,14 +225,12 @@ impl Storage {
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (lender, name, groups) = (self.lender.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
-            let Read { entry, stamp, .. } = read_entry(store, &lender, &name)?;
+            let purges = read_purges(store)?;
+            let entry = read_entry(store, &lender, &name, purges.as_ref())?.entry;
             let is_same = entry.is_some_and(|entry| entry.generation == begun.generation);
-            let (true, Some(now)) = (is_same, stamp) else { return Some(false) };
-            let purges = read_purges(store)?.filter(|purges| purges.stamp() == now);
-            let has_expired = |purges: Purges| purges.has_expired(&name, begun.number);
-            // Purged between both reads, or the record was evicted.
-            let is_fresh = purges.is_some_and(|purges| !has_expired(purges));
-            Some(is_fresh && groups::permit(store, now, begun.number, &groups)?)
+            let (true, Some(purges)) = (is_same, purges) else { return Some(false) };
+            let has_expired = purges.has_expired(&name, begun.number);
+            Some(!has_expired && groups::permit(store, purges.stamp(), begun.number, &groups)?)
         });
         is_current.await.flatten().unwrap_or(false)
     }
@@ -379,14 +384,9 @@ impl Storage {
     }
 }
 
-impl Begun {
-    /// That of a request whose response is not stored.
-    pub(crate) const NEVER: Self = Self { generation: 0, number: 0 };
-}
-
 impl Read {
     /// Returns the place of a request that is sent now; `None` if there is no entry.
-    pub(crate) fn begun(&self) -> Option<Begun> {
+    fn begun(&self) -> Option<Begun> {
         let generation = self.entry.as_ref()?.generation;
         Some(Begun { generation, number: self.stamp?.number })
     }
@@ -411,11 +411,19 @@ fn replacing(version: Option<Version>) -> SetOptions {
     version.map_or(SetOptions::set(), SetOptions::cas)
 }
 
-/// Reads an entry; `None` if the store fails.
-fn read_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<Read> {
-    // First: what is stored later is not older than these purges.
-    let purges = read_purges(store)?;
-    let stamp = purges.as_ref().map(Purges::stamp);
+/// Returns the condition under which nobody has changed what was read so.
+fn unchanged(hit: Option<Hit>) -> SetOptions {
+    hit.map_or(SetOptions::add(), |hit| replacing(hit.version))
+}
+
+/// Reads an entry, as far as these purges leave it; `None` if the store fails.
+fn read_entry(
+    store: &dyn Store,
+    lender: &Lender,
+    name: &Bytes,
+    purges: Option<&Purges>,
+) -> Option<Read> {
+    let stamp = purges.map(Purges::stamp);
     let Some((value, hit)) = lender.get_versioned(key(name).as_bytes()).ok()? else {
         return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
     };
@@ -426,7 +434,7 @@ fn read_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<Read> 
     let Some(mut entry) = entry.filter(|entry| purges.permit(name, entry.stamp)) else {
         return Some(none);
     };
-    groups::heed(store, &purges, &mut entry)?;
+    groups::heed(store, purges, &mut entry)?;
     for response in &mut entry.responses {
         response.has_expired |= purges.has_expired(name, response.number);
     }
@@ -436,7 +444,7 @@ fn read_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<Read> 
 /// Marks the responses of an entry as stale; returns whether there is one. `None` if the store fails, or
 /// somebody else changes it at the same time.
 fn expire_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<bool> {
-    let read = read_entry(store, lender, name)?;
+    let read = read_entry(store, lender, name, read_purges(store)?.as_ref())?;
     let Some(mut entry) = read.entry else { return Some(false) };
     // What is on its way may be what it was before.
     entry.generation = rand::random();

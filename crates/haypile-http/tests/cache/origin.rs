@@ -1,7 +1,7 @@
 //! An origin that does what a test says, and counts.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use haypile_http::{Body, BoxError, Origin};
@@ -12,6 +12,9 @@ use tokio::sync::{mpsc, watch};
 
 type Answer = Result<Response<Body>, BoxError>;
 type Answering = dyn Fn(usize, &Request<Body>) -> Answer + Send + Sync;
+
+/// Sends the pieces of a body.
+type Pieces = mpsc::UnboundedSender<Result<Bytes, BoxError>>;
 
 #[derive(Clone)]
 pub(crate) struct Script {
@@ -61,6 +64,19 @@ impl Script {
         (self.answer)(number, request)
     }
 
+    /// Returns one whose first body is sent by the test, and the sender; each further body has its number.
+    pub(crate) fn first_in_pieces(
+        fields: &'static [(&'static str, &'static str)],
+    ) -> (Pieces, Self) {
+        let (sender, body) = pieces();
+        let body = Mutex::new(Some(body));
+        let origin = Self::new(move |number, _| match body.lock().expect("no panic").take() {
+            Some(body) => Ok(streamed(200, fields, body)),
+            None => Ok(response(200, fields, format!("body {number}"))),
+        });
+        (sender, origin)
+    }
+
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -101,7 +117,7 @@ pub(crate) fn streamed(status: u16, fields: &[(&str, &str)], body: Body) -> Resp
 }
 
 /// Returns a body of the pieces that are sent; an error breaks it off.
-pub(crate) fn pieces() -> (mpsc::UnboundedSender<Result<Bytes, BoxError>>, Body) {
+pub(crate) fn pieces() -> (Pieces, Body) {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let stream = futures_util::stream::poll_fn(move |context| receiver.poll_recv(context));
     let frames = futures_util::StreamExt::map(stream, |piece: Result<Bytes, BoxError>| {

@@ -211,14 +211,8 @@ async fn a_store_that_has_forgotten_the_purges_serves_nothing_of_before() {
 #[tokio::test]
 async fn a_response_that_was_purged_on_its_way_is_not_stored() {
     for whole in [true, false] {
-        let (sender, body) = pieces();
-        let body = std::sync::Mutex::new(Some(body));
-        let bench = Bench::new(Script::new(move |number, _request| {
-            match body.lock().expect("no panic").take() {
-                Some(body) => Ok(streamed(200, FRESH, body)),
-                None => Ok(response(200, FRESH, format!("body {number}"))),
-            }
-        }));
+        let (sender, origin) = Script::first_in_pieces(FRESH);
+        let bench = Bench::new(origin);
         let coming = bench.send(Method::GET, URL, &[]).await.expect("a head");
         if whole {
             bench.cache.purge(Purge::url(URL)).await.expect("it is one");

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use haypile::url::{CacheUrl, Level};
 use haypile::{
     Cache, Cursor, Durability, Error, Hit, Limits, Page, Reservation, Result, SetOptions, Stats,
     Store, Ttl, Written,
 };
-use haypile_http::{Purge, PurgeError};
+use haypile_http::{HttpCache, Purge, PurgeError};
 use parking_lot::{Condvar, Mutex};
 
 use super::origin::{Script, response};
 use super::{Bench, URL};
-use futures_util::FutureExt;
-use haypile_http::HttpCache;
 
 /// The state of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
