@@ -457,8 +457,8 @@ haypile_status haypile_set_in_groups(const struct haypile_cache *cache,
                                      const struct haypile_lease *lease);
 
 // Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
-// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. A
-// cache without groups stores nothing.
+// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. In a
+// cache without groups, such as a server, each call computes and stores nothing.
 haypile_status haypile_get_or_compute_in_groups(const struct haypile_cache *cache,
                                                 const void *key,
                                                 size_t key_bytes,
@@ -714,10 +714,12 @@ haypile_status haypile_get_versioned(const struct haypile_cache *cache,
 // has returned: HAYPILE_UNCHANGED. A program that keeps what it has made of a value so learns that it is still
 // true, at the cost of a lookup, however long the value is:
 //
-//     switch (haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version)) {
-//     case HAYPILE_OK: user = decode(value, value_bytes); haypile_free(value); break;
-//     case HAYPILE_UNCHANGED: break;
-//     default: user = NULL;
+//     status = haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version);
+//     if (status == HAYPILE_OK) {
+//         user = decode(value, value_bytes);
+//         haypile_free(value);
+//     } else if (status != HAYPILE_UNCHANGED) {
+//         user = NULL;
 //     }
 //
 // It counts as a hit. `version` may be `*out_version`, which is zero without an entry; zero is the version of none. A

@@ -42,19 +42,43 @@ pub unsafe extern "C" fn haypile_get_or_compute(
 ) -> Status {
     call(|| {
         // SAFETY: what the header says of pointers.
-        let (out, cache, key) = unsafe {
-            (
-                OutValue::new(out_value, out_value_bytes)?,
-                object("cache", cache)?,
-                bytes("key", key, key_bytes)?,
-            )
+        let Wanted { out, cache, key, computation } = unsafe {
+            Wanted::new(cache, (key, key_bytes), (compute, context), (out_value, out_value_bytes))?
         };
-        // SAFETY: the caller's function with the caller's context.
-        let computation = unsafe { Computation::new(compute, context)? };
         let computed =
             cache.enter()?.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run());
         answer(&out, computed)
     })
+}
+
+/// The arguments of each function that may compute.
+pub(crate) struct Wanted<'a> {
+    pub(crate) out: OutValue,
+    pub(crate) cache: &'a Cache,
+    pub(crate) key: &'a [u8],
+    pub(crate) computation: Computation,
+}
+
+impl Wanted<'_> {
+    /// # Safety
+    ///
+    /// The pointers satisfy the rules of the header.
+    pub(crate) unsafe fn new(
+        cache: *const Cache,
+        key: (*const c_void, usize),
+        computation: (Compute, *mut c_void),
+        out: (*mut *mut c_void, *mut usize),
+    ) -> Result<Self, Failure> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(Self {
+                out: OutValue::new(out.0, out.1)?,
+                cache: object("cache", cache)?,
+                key: bytes("key", key.0, key.1)?,
+                computation: Computation::new(computation.0, computation.1)?,
+            })
+        }
+    }
 }
 
 /// The caller's function and its context.
@@ -70,7 +94,7 @@ impl Computation {
     /// # Safety
     ///
     /// `compute` can be called with `context` as long as this lives.
-    pub(crate) unsafe fn new(compute: Compute, context: *mut c_void) -> Result<Self, Failure> {
+    unsafe fn new(compute: Compute, context: *mut c_void) -> Result<Self, Failure> {
         Ok(Self { compute: compute.ok_or_else(|| is_null("compute"))?, context })
     }
 

@@ -6,10 +6,9 @@ use engine::SetOptions;
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
-use crate::compute::{Computation, Compute, answer};
+use crate::compute::{Compute, Wanted, answer};
 use crate::lease::Lease;
 use crate::pointer::{array, bytes, object};
-use crate::read::OutValue;
 use crate::ttl::ttl_of;
 use crate::write::status_of;
 
@@ -69,8 +68,8 @@ pub unsafe extern "C" fn haypile_set_in_groups(
 }
 
 /// Does the same as haypile_get_or_compute(), and stores the value in groups. A value whose computation began
-/// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. A
-/// cache without groups stores nothing.
+/// before one of them was invalidated is not stored, and whoever asks after that does not wait for it, but computes. In a
+/// cache without groups, such as a server, each call computes and stores nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
     cache: *const Cache,
@@ -86,16 +85,11 @@ pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
 ) -> Status {
     call(|| {
         // SAFETY: what the header says of pointers.
-        let (out, cache, key, names) = unsafe {
-            (
-                OutValue::new(out_value, out_value_bytes)?,
-                object("cache", cache)?,
-                bytes("key", key, key_bytes)?,
-                names(groups, group_count)?,
-            )
+        let Wanted { out, cache, key, computation } = unsafe {
+            Wanted::new(cache, (key, key_bytes), (compute, context), (out_value, out_value_bytes))?
         };
-        // SAFETY: the caller's function with the caller's context.
-        let computation = unsafe { Computation::new(compute, context)? };
+        // SAFETY: as above.
+        let names = unsafe { names(groups, group_count)? };
         let cache = cache.enter()?.in_groups(names)?;
         answer(&out, cache.get_or_try_compute(key, ttl_of(ttl_ms)?, || computation.run()))
     })

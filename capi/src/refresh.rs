@@ -7,10 +7,9 @@ use engine::{ForkGate, Freshness};
 
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
-use crate::compute::{Computation, Compute, NotComputed, answer};
+use crate::compute::{Compute, NotComputed, Wanted, answer};
 use crate::fork::Origin;
-use crate::pointer::{Growing, bytes, is_null, object, structure};
-use crate::read::OutValue;
+use crate::pointer::{Growing, is_null, structure};
 use crate::ttl::ttl_of;
 
 /// Times of a computed value, in milliseconds. Set a structure to zeros, and then the fields that are
@@ -72,11 +71,13 @@ pub unsafe extern "C" fn haypile_get_or_refresh(
     out_value_bytes: *mut usize,
 ) -> Status {
     call(|| {
-        let (key, freshness) = ((key, key_bytes), (freshness, freshness_bytes));
+        let key = (key, key_bytes);
         // SAFETY: what the header says of pointers.
-        let Refresh { out, cache, key, times, computation } = unsafe {
-            Refresh::new(cache, key, freshness, (compute, context), (out_value, out_value_bytes))?
-        };
+        let Wanted { out, cache, key, computation } =
+            unsafe { Wanted::new(cache, key, (compute, context), (out_value, out_value_bytes))? };
+        // SAFETY: as above; any bytes make these times.
+        let times =
+            unsafe { structure("freshness", freshness, freshness_bytes, Times::default())? };
         let (compute, poll) = (|| computation.run(), times.poll()?);
         let computed = if let Some(freshness) = times.refreshes()? {
             cache.enter()?.get_or_try_refresh_until(key, freshness, compute, poll)
@@ -111,11 +112,13 @@ pub unsafe extern "C" fn haypile_get_or_refresh_in(
     out_value_bytes: *mut usize,
 ) -> Status {
     call(|| {
-        let (key, freshness) = ((key, key_bytes), (freshness, freshness_bytes));
+        let key = (key, key_bytes);
         // SAFETY: what the header says of pointers.
-        let Refresh { out, cache, key, times, computation } = unsafe {
-            Refresh::new(cache, key, freshness, (compute, context), (out_value, out_value_bytes))?
-        };
+        let Wanted { out, cache, key, computation } =
+            unsafe { Wanted::new(cache, key, (compute, context), (out_value, out_value_bytes))? };
+        // SAFETY: as above; any bytes make these times.
+        let times =
+            unsafe { structure("freshness", freshness, freshness_bytes, Times::default())? };
         let executor = executor.ok_or_else(|| is_null("executor"))?;
         let poll = times.poll()?;
         let Some(freshness) = times.refreshes()? else {
@@ -173,39 +176,6 @@ pub unsafe extern "C" fn haypile_drop_job(job: *mut Job) {
         // ended once.
         let job = unsafe { Box::from_raw(job) };
         job.origin.free(job);
-    }
-}
-
-/// The arguments that both kinds of refresh have.
-struct Refresh<'a> {
-    out: OutValue,
-    cache: &'a Cache,
-    key: &'a [u8],
-    times: Times,
-    computation: Computation,
-}
-
-impl Refresh<'_> {
-    /// # Safety
-    ///
-    /// The pointers satisfy the rules of the header.
-    unsafe fn new(
-        cache: *const Cache,
-        key: (*const c_void, usize),
-        freshness: (*const Times, usize),
-        computation: (Compute, *mut c_void),
-        out: (*mut *mut c_void, *mut usize),
-    ) -> Result<Self, Failure> {
-        // SAFETY: the caller's promise; any bytes make these times.
-        unsafe {
-            Ok(Self {
-                out: OutValue::new(out.0, out.1)?,
-                cache: object("cache", cache)?,
-                key: bytes("key", key.0, key.1)?,
-                times: structure("freshness", freshness.0, freshness.1, Times::default())?,
-                computation: Computation::new(computation.0, computation.1)?,
-            })
-        }
     }
 }
 

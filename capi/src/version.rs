@@ -45,10 +45,12 @@ pub unsafe extern "C" fn haypile_get_versioned(
 /// has returned: HAYPILE_UNCHANGED. A program that keeps what it has made of a value so learns that it is still
 /// true, at the cost of a lookup, however long the value is:
 ///
-///     switch (haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version)) {
-///     case HAYPILE_OK: user = decode(value, value_bytes); haypile_free(value); break;
-///     case HAYPILE_UNCHANGED: break;
-///     default: user = NULL;
+///     status = haypile_get_if_changed(cache, "user:7", 6, version, &value, &value_bytes, &version);
+///     if (status == HAYPILE_OK) {
+///         user = decode(value, value_bytes);
+///         haypile_free(value);
+///     } else if (status != HAYPILE_UNCHANGED) {
+///         user = NULL;
 ///     }
 ///
 /// It counts as a hit. `version` may be `*out_version`, which is zero without an entry; zero is the version of none. A
