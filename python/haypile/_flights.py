@@ -244,6 +244,9 @@ class Call:
         if flight is None or not flight.is_current():
             flight = self._take_off(loop, table, name, place, current, begun)
             return await _arrival(flight, current), flight.is_computed
+        if begun is not None and isinstance(begun[1], Computation):
+            # Its turn came while the flight was about to ask for it.
+            begun[1].abandon()
         if current is not None and flight.frame.waits_for(current):
             raise _computes_itself(key)
         if flight.timer is None:

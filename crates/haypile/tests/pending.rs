@@ -146,6 +146,21 @@ fn a_key_that_changes_is_computed_again_for_later_callers() {
 }
 
 #[test]
+fn who_waited_for_a_failure_takes_part_in_what_begins_next() {
+    let cache = open("");
+    let computation = lead(&cache);
+    let waiting = wait(&cache);
+    drop(computation);
+    assert!(waiting.is_current());
+    cache.delete("key").expect("an answer");
+    assert!(waiting.is_current(), "it computes after the deletion");
+    let computation = lead(&cache);
+    assert!(waiting.is_current());
+    computation.store(b"value");
+    assert_eq!(value(waiting), b"value");
+}
+
+#[test]
 fn who_has_waited_long_enough_takes_over() {
     let cache = open("compute_wait=1h");
     let late = lead(&cache);

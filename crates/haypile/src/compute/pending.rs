@@ -184,6 +184,8 @@ impl PendingCompute {
         let Call { cache, key, .. } = &self.call;
         match &self.stage {
             Stage::Begun => true,
+            // After a failure this call takes part in what begins next.
+            Stage::Following(flight) if flight.outcome() == Some(Waited::Abandoned) => true,
             Stage::Following(flight) => {
                 cache.computations.flights().is_joined(key, flight)
                     && cache.holds(key, flight.stage())
