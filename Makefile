@@ -14,6 +14,7 @@ RELSTORAGE_VERSION := 4.3.0
 DISKCACHE_VERSION := 5.6.3
 DISKCACHE_COMMUNITY_VERSION := 5.8.1
 DISKCACHE_RS_VERSION := 0.4.10
+DOGPILE_VERSION := 1.5.0
 CACHETOOLS_VERSION := 8.0.1
 PYMEMCACHE_VERSION := 4.0.0
 REDIS_PY_VERSION := 8.1.0
@@ -39,13 +40,14 @@ RELSTORAGE := $(TARGET)/rivals/relstorage/ready
 DISKCACHE := $(TARGET)/rivals/diskcache/ready
 DISKCACHE_COMMUNITY := $(TARGET)/rivals/diskcache-community/ready
 DISKCACHE_RS := $(TARGET)/rivals/diskcache_rs/ready
+DOGPILE := $(TARGET)/rivals/dogpile/ready
 CACHETOOLS := $(TARGET)/rivals/cachetools/ready
 PYMEMCACHE := $(TARGET)/rivals/pymemcache/ready
 REDIS_PY := $(TARGET)/rivals/redis-py/ready
 STDLIB := $(TARGET)/rivals/stdlib/ready
 # Caches of PyPI, and Python's own: each in a virtual environment of its own.
-PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(CACHETOOLS) $(PYMEMCACHE) \
-	$(REDIS_PY) $(STDLIB)
+PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(DOGPILE) $(CACHETOOLS) \
+	$(PYMEMCACHE) $(REDIS_PY) $(STDLIB)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
 WORKERS := $(TARGET)/workers/ready
 WORKERS_PACKAGE := $(TARGET)/workers/haypile-installed
@@ -402,6 +404,7 @@ $(RELSTORAGE): PACKAGE := RelStorage==$(RELSTORAGE_VERSION)
 $(DISKCACHE): PACKAGE := diskcache==$(DISKCACHE_VERSION)
 $(DISKCACHE_COMMUNITY): PACKAGE := diskcache-community==$(DISKCACHE_COMMUNITY_VERSION)
 $(DISKCACHE_RS): PACKAGE := diskcache_rs==$(DISKCACHE_RS_VERSION)
+$(DOGPILE): PACKAGE := dogpile.cache==$(DOGPILE_VERSION)
 $(CACHETOOLS): PACKAGE := cachetools==$(CACHETOOLS_VERSION)
 $(PYMEMCACHE): PACKAGE := pymemcache==$(PYMEMCACHE_VERSION)
 $(REDIS_PY): PACKAGE := redis==$(REDIS_PY_VERSION) hiredis==$(HIREDIS_VERSION)

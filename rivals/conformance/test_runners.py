@@ -756,6 +756,18 @@ class DiskCacheRsTortureTest(Tortures, unittest.TestCase):
     runner = DiskCacheRsTest.runner
 
 
+class DogpileTest(Jobs, unittest.TestCase):
+    """dogpile.cache."""
+
+    runner = Runner("dogpile", "python", can_expire=False, can_evict=False, computes_once=True, can_compute=True)
+
+
+class DogpileTortureTest(Tortures, unittest.TestCase):
+    """dogpile.cache."""
+
+    runner = DogpileTest.runner
+
+
 class CachetoolsTest(Jobs, unittest.TestCase):
     """cachetools."""
 

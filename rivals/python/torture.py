@@ -38,8 +38,7 @@ def run(subject, arguments):
     elif orders.role == "client":
         Client(orders, target).run()
     else:
-        # None of these caches has a call that computes for all processes.
-        say("ready\nasking\nunsupported\nend\n")
+        compute(orders, target)
     target.close()
 
 
@@ -227,6 +226,25 @@ class Client:
             # Nobody is there any more: a value must not come of it.
             os._exit(0)
         return self._values.make(key, int(number))
+
+
+def compute(orders, target):
+    """Asks for a value, and computes it if nobody else does."""
+    def computed():
+        say("computing\n")
+        if sys.stdin.readline() != "go\n":
+            # Nobody is there any more: a value must not come of it.
+            os._exit(0)
+        return orders.values.make(key, orders.number("first"))
+    key = orders.number("key")
+    say("ready\nasking\n")
+    if not hasattr(target, "compute"):
+        say("unsupported\nend\n")
+        return
+    begun = time.perf_counter_ns()
+    value = target.compute(key_bytes(key), computed)
+    taken = time.perf_counter_ns() - begun
+    say(f"value {orders.values.read(key, value)} {taken}\nend\n")
 
 
 def group(number):
