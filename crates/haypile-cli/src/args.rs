@@ -19,7 +19,9 @@ use std::thread;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile_sim::simulate::{Accounting, Operations, SizeRule, Warmup};
-use haypile_sim::trace::format::{CsvOptions, Delimiter, Format, ReadOptions, SpcAs, TimeUnit};
+use haypile_sim::trace::format::{
+    CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
+};
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
 pub(crate) use capacity::CapacityArgument;
@@ -155,7 +157,8 @@ pub(crate) enum TraceCommand {
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Reading {
     /// Format of the traces [default: recognised from the content]: spc, arc, lirs, csv, u32le, i32be,
-    /// u64le, oracle-general, vscsi, address, access-log, hpt, recording
+    /// u64le, oracle-general, vscsi, address, access-log, json-log, w3c, squid, elb, s3-log, haproxy, hpt,
+    /// recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// Meaning of a line of an SPC trace: relstorage, one request of its size for the key LBA alone (units,
@@ -163,7 +166,7 @@ pub(crate) struct Reading {
     #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
     pub(crate) spc_as: SpcAs,
     /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the roles are
-    /// key, size, op, time and count (a request that often)
+    /// key, size, op, time and count (a request that often). Of JSON, names or paths: key=request.uri
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
     /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
@@ -172,6 +175,10 @@ pub(crate) struct Reading {
     /// Unit of the times in a CSV trace: s, ms, us, ns
     #[arg(long, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
+    /// Statuses of responses that are entries of a cache, in logs of web servers; nginx's own are
+    /// 200,301,302 [default: 200,203,204,300,301,308,404,410]
+    #[arg(long = "status", value_name = "STATUS,...")]
+    pub(crate) statuses: Option<Statuses>,
     /// Skip and count bad lines instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
@@ -449,6 +456,12 @@ impl Reading {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;
         csv.time_unit = self.time_unit;
-        ReadOptions { format: self.format, spc_as: self.spc_as, csv, skip_bad: self.skip_bad }
+        ReadOptions {
+            format: self.format,
+            spc_as: self.spc_as,
+            csv,
+            statuses: self.statuses.clone().unwrap_or_default(),
+            skip_bad: self.skip_bad,
+        }
     }
 }

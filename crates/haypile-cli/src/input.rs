@@ -99,7 +99,7 @@ pub(crate) fn open_with_origin(
     // same value for a cache. Of others it is not known what another size means. Drawn sizes mean nothing.
     let sizes = match report.as_ref().map(|report| report.format) {
         _ if reading.assume_size.is_some() => SizeRule::First,
-        Some(Format::AccessLog) => SizeRule::Last,
+        Some(format) if format.is_web_log() => SizeRule::Last,
         Some(Format::Recording) => SizeRule::Changed,
         _ => SizeRule::First,
     };

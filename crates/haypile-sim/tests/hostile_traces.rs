@@ -22,6 +22,36 @@ fn sample(format: Format) -> Vec<u8> {
             "h - - [10/Oct/2000:13:55:37 -0700] \"POST /c HTTP/1.0\" 200 - \"r\" \"a\"\r\n",
         )
         .into(),
+        Format::JsonLog => concat!(
+            "{\"request\":{\"method\":\"GET\",\"host\":\"h\",\"uri\":\"/a\"},\"ts\":1.5,\"status\":200,\"size\":9}\n",
+            "{\"request\":\"PUT /b HTTP/1.1\",\"time\":\"2023-12-23T23:17:54Z\",\"status\":\"204\"}\n",
+        )
+        .into(),
+        Format::W3c => concat!(
+            "#Date: 2020-01-01 00:00:00\n#Fields: time cs-method cs-uri-stem cs-uri-query sc-status sc-bytes\n",
+            "10:00:00 GET /a - 200 9\n10:00:01 GET \"/b \"\"c\"\"\" q=1 200 7\n#Fields: cs-uri sc-status\n/c\t200\n",
+        )
+        .into(),
+        Format::Squid => concat!(
+            "1584345236.354 15 192.0.2.1 TCP_MISS/200 1234 GET http://h/ - HIER_DIRECT/192.0.2.2 text/html\n",
+            "1584345237.354 15 192.0.2.1 TCP_DENIED/403 99 CONNECT h:443 - HIER_NONE/- -\n",
+        )
+        .into(),
+        Format::Elb => concat!(
+            "h2 2020-01-01T00:55:04.1Z b 1.2.3.4:1 10.0.0.1:80 0 0 0 200 200 9 24 \"GET https://h:443/ HTTP/2.0\" \"a\"\n",
+            "2020-01-01T00:55:05Z b 1.2.3.4:1 10.0.0.1:80 0 0 0 - - 9 24 \"- - - \" \"-\"\n",
+        )
+        .into(),
+        Format::S3Log => concat!(
+            "o b [10/Feb/2012:16:42:07 -0500] 1.2.3.4 r I REST.GET.OBJECT k \"GET /k HTTP/1.1\" 200 - 3 9 1 1 \"-\"\n",
+            "o b [10/Feb/2012:16:42:07 -0500] 1.2.3.4 r I REST.GET.BUCKET - \"GET / HTTP/1.1\" 200 - 3 - 1 1 \"-\"\n",
+        )
+        .into(),
+        Format::Haproxy => concat!(
+            "haproxy[1]: 4.3.2.1:1 [25/Sep/2018:06:05:27.584] f~ b/s 0/0/0/72/72 200 7456 - - ---- 5/4/0/1/0 0/0 \"GET / HTTP/1.1\"\n",
+            "haproxy[1]: Proxy f started.\n",
+        )
+        .into(),
         Format::Vscsi => {
             let mut record = [0; 32];
             record[12..16].copy_from_slice(&[0x28, 0, 0, 1]);

@@ -2,11 +2,10 @@
 
 mod support;
 
-use haypile_sim::trace::Op::{Delete, Read, Write};
+use haypile_sim::trace::Op::{Read, Write};
 use haypile_sim::trace::format::{
-    CsvColumn, CsvOptions, Delimiter, Format, MAX_RUN, ReadOptions, SpcAs, TimeUnit, TraceReader,
+    CsvColumn, CsvOptions, Delimiter, Format, MAX_RUN, ReadOptions, SpcAs, TimeUnit,
 };
-use haypile_sim::trace::{BuildOptions, TraceBuilder};
 use support::{Owned, OwnedKey, error, key, options, read_named, request, requests};
 
 const SPC: &str = "0,303567,3584,w,0.000000\r\n\
@@ -124,76 +123,6 @@ fn addresses_are_loaded_and_stored() {
 }
 
 #[test]
-fn access_logs_common_and_combined() {
-    let log = concat!(
-        r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?b=c HTTP/1.0" 200 2326"#,
-        "\n",
-        r#"example.org:443 ::1 - a b [10/Oct/2000:20:55:36 +0000] "POST /x \"y\" z HTTP/1.1" "#,
-        r#"201 17 "http://h/\"" "Mozilla/5.0 (X11; [en])""#,
-        "\r\n",
-        r#"[::1] - - [01/Jan/1970:01:00:01 +0100] "DELETE /\x22 HTTP/2.0" 204 -"#,
-        "\n",
-        r#"h - - [10/Oct/2000:13:55:36 -0700] "HEAD http://h/ HTTP/1.1" 304 0"#,
-        "\n",
-        r#"h - - [10/Oct/2000:13:55:36 -0700] "OPTIONS * HTTP/1.0" 204 0"#,
-        "\n",
-        r#"h - - [10/Oct/2000:13:55:36 -0700] "M-SEARCH http://h/ HTTP/1.1" 405 9"#,
-        "\n",
-        r#"h - - [10/Oct/2000:13:55:36 -0700] "GET /old" 200 5"#,
-    );
-    let time = 971_211_336_000_000;
-    assert_eq!(
-        requests(log, &options(Format::AccessLog)),
-        [
-            request(Read, "/a.gif?b=c", 2_326, time),
-            request(Write, r#"/x \"y\" z"#, 17, time),
-            Owned { size_bytes: None, ..request(Delete, r"/\x22", 0, 1_000_000) },
-            Owned { size_bytes: None, ..request(Read, "http://h/", 0, time) },
-            request(Read, "/old", 5, time),
-        ]
-    );
-}
-
-/// Clients that send nothing, TLS to a port without it and OPTIONS are in every public log.
-#[test]
-fn lines_of_a_log_without_a_request_are_left_out_and_counted() {
-    let line = |request: &str| format!("h - - [10/Oct/2000:13:55:36 -0700] \"{request}\" 400 0\n");
-    let log =
-        [line("-"), line(r"\x16\x03\x01\x02"), line("OPTIONS * HTTP/1.1"), line("GET /a HTTP/1.1")];
-    let recognised = ReadOptions::default();
-    let (report, read) = read_named("t", log.concat().as_bytes(), &recognised).expect("a log");
-    assert_eq!((report.format, report.bad, read.len()), (Format::AccessLog, 0, 1));
-    assert_eq!(
-        report.notes,
-        [
-            "t: left out lines: 2 without a request that is HTTP, 1 with a method that no cache stores"
-        ]
-    );
-}
-
-/// Requests that a proxy refused are not asked of its cache.
-#[test]
-fn requests_that_the_proxy_refused_are_left_out_and_counted() {
-    let line = |status: u16, cache: &str| {
-        format!(
-            "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" {status} 9 \"-\" \"detail=\" {cache}\n"
-        )
-    };
-    let log = [
-        line(421, r#""detail=\x22this host has no origin\x22" 0.000100"#),
-        line(504, r#""detail=\x22only-if-cached\x22" 0.000100"#),
-        line(400, r#""fwd=uri-miss; fwd-status=400" 0.000100"#),
-        line(502, r#""fwd=stale; detail=\x22x\x22" 0.000100"#),
-        line(404, r#""-""#),
-        line(404, ""),
-    ];
-    let recognised = ReadOptions::default();
-    let (report, read) = read_named("t", log.concat().as_bytes(), &recognised).expect("a log");
-    assert_eq!((report.format, report.bad, read.len()), (Format::AccessLog, 0, 4));
-    assert_eq!(report.notes, ["t: left out lines: 2 that the proxy refused"]);
-}
-
-#[test]
 fn a_count_repeats_its_request() {
     let csv = options(Format::Csv);
     let one = request(Read, 7, 10, None);
@@ -229,24 +158,6 @@ fn times_that_go_backwards_are_counted_and_stay() {
     let expected = "t: 2 of 4 requests have an earlier time than one before them; they stay in the order of \
                     the file";
     assert_eq!(report.notes, [expected]);
-}
-
-/// A browser that asks whether its copy is still good is sent nothing, and one that asks for a part
-/// gets a part.
-#[test]
-fn a_page_that_was_not_modified_keeps_its_size() {
-    let log = concat!(
-        "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.1\" 200 900\n",
-        "h - - [10/Oct/2000:13:55:37 -0700] \"GET /a HTTP/1.1\" 304 -\n",
-        "h - - [10/Oct/2000:13:55:38 -0700] \"GET /a HTTP/1.1\" 304 0\n",
-        "h - - [10/Oct/2000:13:55:39 -0700] \"HEAD /a HTTP/1.1\" 200 120\n",
-        "h - - [10/Oct/2000:13:55:40 -0700] \"GET /a HTTP/1.1\" 206 20\n",
-    );
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    let reader = TraceReader::from_reader("log", log.as_bytes(), &options(Format::AccessLog));
-    reader.unwrap().read(&mut builder).unwrap();
-    let trace = builder.finish().unwrap();
-    assert!(trace.sizes().unwrap().iter().all(|size| size.get() == 900));
 }
 
 #[test]

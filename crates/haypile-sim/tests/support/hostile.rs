@@ -45,8 +45,8 @@ pub(crate) fn check(bytes: &[u8], options: &ReadOptions) {
     let lenient = read(bytes, &ReadOptions { skip_bad: true, ..options.clone() });
     match (&strict, &lenient) {
         (Ok(strict), Ok(lenient)) => {
-            assert_eq!(strict, lenient, "nothing is bad either way");
-            assert_eq!(strict.0.bad, 0);
+            assert_eq!(strict, lenient, "nothing is bad either way, or few lines of a log");
+            assert!(strict.0.bad == 0 || strict.0.format.is_web_log());
         }
         (Ok(_), Err(error)) => panic!("skipping makes it worse: {error}"),
         (Err(TraceError::Bad(first)), Ok((report, _))) => {

@@ -8,7 +8,6 @@ use haypile_number::grouped;
 use super::super::error::Limit;
 use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
 use super::super::{Key, Request, Sink, TraceError};
-use super::access_log::AccessLog;
 use super::address::Address;
 use super::arc::Arc;
 use super::bad::{BadPlace, BadRecord};
@@ -21,6 +20,7 @@ use super::oracle_general::OracleGeneral;
 use super::read::ReadReport;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
+use super::web::WebLog;
 use super::{Format, recognise};
 
 /// Bad entries that a report describes; the others are only counted.
@@ -96,6 +96,10 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             ));
         }
         match tally.first {
+            // Not a log of this kind, after all.
+            Some(first) if !self.options.skip_bad && tally.bad > input.lines() / 2 => {
+                Err(TraceError::Bad(first))
+            }
             Some(first) if tally.requests == 0 => {
                 Err(TraceError::AllBad { format: self.report.format, count: tally.bad, first })
             }
@@ -105,6 +109,13 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
 
     pub(super) fn note_once(&mut self, note: Option<String>) {
         self.report.notes.extend(note.filter(|note| !self.report.notes.contains(note)));
+    }
+
+    /// Notes what the lines of a log were.
+    pub(super) fn note_web_log(&mut self, log: &WebLog, path: &Path) {
+        for note in log.notes(path) {
+            self.note_once(Some(note));
+        }
     }
 
     fn by_format(
@@ -123,10 +134,16 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Format::Arc => self.lines(input, tally, &mut Arc),
             Format::Lirs => self.lines(input, tally, &mut Lirs),
             Format::Address => self.lines(input, tally, &mut Address),
-            Format::AccessLog => {
-                let mut log = AccessLog::default();
+            Format::AccessLog
+            | Format::JsonLog
+            | Format::W3c
+            | Format::Squid
+            | Format::Elb
+            | Format::S3Log
+            | Format::Haproxy => {
+                let mut log = WebLog::of(format, &self.options).expect("one of these");
                 self.lines(input, tally, &mut log)?;
-                self.report.notes.extend(log.note(&tally.path));
+                self.note_web_log(&log, &tally.path);
                 Ok(())
             }
             Format::Csv => {
@@ -272,7 +289,8 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         reason: &dyn fmt::Display,
     ) -> Result<(), TraceError> {
         let describe = || BadRecord { path: tally.path.clone(), place, reason: reason.to_string() };
-        if !self.options.skip_bad {
+        // A server wrote a log for weeks: a torn line does not end its reading.
+        if !self.options.skip_bad && !self.report.format.is_web_log() {
             return Err(TraceError::Bad(describe()));
         }
         if self.report.first_bad.len() < DESCRIBED {

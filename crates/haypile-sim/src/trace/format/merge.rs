@@ -6,23 +6,23 @@ use std::collections::BinaryHeap;
 use super::super::input::{Input, Line, MAX_LINE_BYTES};
 use super::super::{Key, Op, Request, Sink, TraceError};
 use super::Format;
-use super::access_log::AccessLog;
 use super::bad::{Bad, BadPlace};
 use super::csv::Csv;
 use super::entries::{Entries, InputTally, csv};
 use super::entry::{LineParser, Parsed};
+use super::web::WebLog;
 
 /// Parser of a format whose lines have times.
 enum TimedParser {
     Csv(Box<Csv>),
-    AccessLog(AccessLog),
+    WebLog(WebLog),
 }
 
 impl LineParser for TimedParser {
     fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
         match self {
             Self::Csv(parser) => parser.parse(line),
-            Self::AccessLog(parser) => parser.parse(line),
+            Self::WebLog(parser) => parser.parse(line),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Pending {
         };
         self.size_bytes = request.size_bytes;
         self.op = Some(request.op);
-        self.time_us = request.time_us.unwrap_or_default();
+        self.time_us = request.time_us.unwrap_or(self.time_us);
         (self.count, self.line) = (count, line);
     }
 
@@ -87,7 +87,8 @@ pub(super) fn read<S: Sink + ?Sized>(
             entries.note_once(parser.note());
             TimedParser::Csv(Box::new(parser))
         } else {
-            TimedParser::AccessLog(AccessLog::default())
+            let log = WebLog::of(entries.report.format, &entries.options);
+            TimedParser::WebLog(log.expect("CSV and logs have times"))
         };
         let tally = InputTally::new(input.name());
         let mut source = Source { input, parser, tally, pending: Pending::default() };
@@ -108,8 +109,8 @@ pub(super) fn read<S: Sink + ?Sized>(
         }
     }
     for source in sources {
-        if let TimedParser::AccessLog(log) = &source.parser {
-            entries.report.notes.extend(log.note(&source.tally.path));
+        if let TimedParser::WebLog(log) = &source.parser {
+            entries.note_web_log(log, &source.tally.path);
         }
         entries.end(&source.input, source.tally)?;
     }

@@ -3,7 +3,6 @@
 //! [`read`] reads files, or standard input, into a [`Sink`](super::Sink). Each format has a file
 //! of its own here, which says what its lines or records are.
 
-mod access_log;
 mod address;
 mod arc;
 mod bad;
@@ -22,6 +21,7 @@ mod recognise;
 mod recording;
 mod spc;
 mod vscsi;
+mod web;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +33,7 @@ pub use entry::MAX_RUN;
 pub use options::{CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
+pub use web::Statuses;
 
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,13 +61,25 @@ pub enum Format {
     Address,
     /// Web server access logs, common and combined.
     AccessLog,
+    /// Access logs with a JSON object in each line.
+    JsonLog,
+    /// Access logs whose `#Fields:` names their columns.
+    W3c,
+    /// Squid's access log.
+    Squid,
+    /// Logs of Amazon's load balancers.
+    Elb,
+    /// Access logs of Amazon S3.
+    S3Log,
+    /// `HAProxy`'s log of HTTP requests.
+    Haproxy,
     /// Haypile's own columnar form.
     Hpt,
     /// Recording of a cache with `record=`.
     Recording,
 }
 
-const ALL: [Format; 13] = [
+const ALL: [Format; 19] = [
     Format::Spc,
     Format::Arc,
     Format::Lirs,
@@ -78,6 +91,12 @@ const ALL: [Format; 13] = [
     Format::Vscsi,
     Format::Address,
     Format::AccessLog,
+    Format::JsonLog,
+    Format::W3c,
+    Format::Squid,
+    Format::Elb,
+    Format::S3Log,
+    Format::Haproxy,
     Format::Hpt,
     Format::Recording,
 ];
@@ -102,9 +121,20 @@ impl Format {
             Self::Vscsi => "vscsi",
             Self::Address => "address",
             Self::AccessLog => "access-log",
+            Self::JsonLog => "json-log",
+            Self::W3c => "w3c",
+            Self::Squid => "squid",
+            Self::Elb => "elb",
+            Self::S3Log => "s3-log",
+            Self::Haproxy => "haproxy",
             Self::Hpt => "hpt",
             Self::Recording => "recording",
         }
+    }
+
+    /// Whether it is a log of a web server, a proxy or a content network, which has what was sent.
+    pub fn is_web_log(self) -> bool {
+        web::FORMATS.contains(&self)
     }
 
     /// One line on what the format is, for help texts.
@@ -123,6 +153,12 @@ impl Format {
             Self::Vscsi => "VMware vSCSI block traces, versions 1 and 2",
             Self::Address => "memory addresses: `l` or `s` (or `r`, `w`), then the address",
             Self::AccessLog => "web server access logs, common and combined: key = URL",
+            Self::JsonLog => "JSON in each line: nginx, Caddy, Traefik, Cloudflare, or --columns",
+            Self::W3c => "logs with a line `#Fields:`: W3C, IIS, CloudFront",
+            Self::Squid => "Squid's own access log: key = URL",
+            Self::Elb => "Amazon's load balancers, ELB and ALB: key = URL",
+            Self::S3Log => "access logs of Amazon S3: key = bucket and key",
+            Self::Haproxy => "HAProxy's log of HTTP requests: key = URL",
             Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
             Self::Recording => "what a cache with record=PATH wrote, one file per process",
         }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::super::TraceError;
 use super::Format;
+use super::web::Statuses;
 
 /// Options for reading traces. The default recognises the format and stops at the first bad line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct ReadOptions {
     pub spc_as: SpcAs,
     /// Options for CSV.
     pub csv: CsvOptions,
+    /// The statuses of responses that are entries, in the logs of web servers.
+    pub statuses: Statuses,
     /// Counts bad lines and records instead of ending at the first.
     pub skip_bad: bool,
 }

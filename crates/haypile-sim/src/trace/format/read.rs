@@ -32,7 +32,7 @@ pub struct ReadReport {
     pub recording: Option<RecordingSummary>,
 }
 
-/// Reads inputs as one trace: recordings, access logs and CSV with times merged by time, others one after
+/// Reads inputs as one trace: recordings, logs of web servers and CSV with times merged by time, others one after
 /// the other.
 ///
 /// An input is the path of a file, compressed (gz, bz2, xz, zstd) or not, or `-` for standard
@@ -136,7 +136,7 @@ impl<'r> TraceReader<'r> {
         let empty = self.empty.iter().map(|path| format!("{}: the file is empty", path.display()));
         entries.report.notes.extend(empty);
         let mut recordings = Vec::new();
-        // CSV and access logs are merged by time, if all of them have times.
+        // CSV and logs are merged by time, if all of them have times.
         let mut timed = Vec::new();
         let mut first = self.first;
         let mut is_timed = !self.rest.is_empty() && has_times(&mut first, &entries)?;
@@ -213,8 +213,8 @@ fn has_times<S: Sink + ?Sized>(
     entries: &Entries<'_, S>,
 ) -> Result<bool, TraceError> {
     match entries.report.format {
-        Format::AccessLog => Ok(true),
         Format::Csv => entries::has_times(input, &entries.options),
+        format if format.is_web_log() => recognise::has_times(input, format, &entries.options),
         _ => Ok(false),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::access_log::AccessLog;
 use super::address::Address;
 use super::arc::Arc;
 use super::csv::Csv;
@@ -10,8 +9,11 @@ use super::entry::{LineParser, Parsed};
 use super::options::{CsvOptions, ReadOptions, SpcAs};
 use super::spc::Spc;
 use super::vscsi::Vscsi;
+use super::web::{self, WebLog};
 use super::{Format, field};
+use crate::trace::TraceError;
 use crate::trace::hpt::MAGIC;
+use crate::trace::input::Input;
 
 /// Most lines that recognition reads.
 const LINES: usize = 100;
@@ -21,8 +23,20 @@ const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
 
 /// Formats that a text file may have.
-const TEXT: [Format; 6] =
-    [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::AccessLog];
+const TEXT: [Format; 12] = [
+    Format::Csv,
+    Format::Lirs,
+    Format::Spc,
+    Format::Arc,
+    Format::Address,
+    Format::AccessLog,
+    Format::JsonLog,
+    Format::W3c,
+    Format::Squid,
+    Format::Elb,
+    Format::S3Log,
+    Format::Haproxy,
+];
 
 /// The format of a file that starts with `head`, or those it could have. The magic numbers of our
 /// own go first, then the name; of the content only what cannot be something else counts.
@@ -45,7 +59,8 @@ pub(super) fn recognise(
         return if Vscsi::is_certain(head) { Ok(Format::Vscsi) } else { Err(BINARY.to_vec()) };
     }
     if options.csv != CsvOptions::default() {
-        return Ok(Format::Csv);
+        let is_object = text(head).trim_ascii_start().starts_with(b"{\"");
+        return Ok(if is_object { Format::JsonLog } else { Format::Csv });
     }
     by_text(head, whole, options).ok_or_else(|| {
         let control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
@@ -85,8 +100,20 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     let lines = lines(head, whole);
     let first = lines.first()?;
     let is_lirs = |line: &[u8]| field::decimal(line).is_some() || line == b"*";
-    if fits(&mut AccessLog::default(), &lines) {
-        Some(Format::AccessLog)
+    let is_log = |&format: &Format| {
+        let mut log = WebLog::of(format, options).expect("a log");
+        let good = lines.iter().filter(|line| log.parse(line).is_ok()).count();
+        good > lines.len() / 2 && log.has_exchanges()
+    };
+    let log = web::FORMATS.into_iter().find(is_log);
+    // What is wrong with such a file is said best by its reader.
+    let certain = if lines.iter().any(|line| line.starts_with(b"#Fields:")) {
+        Some(Format::W3c)
+    } else {
+        first.starts_with(b"{\"").then_some(Format::JsonLog)
+    };
+    if let Some(format) = log.or(certain) {
+        Some(format)
     } else if fits(&mut Spc::new(SpcAs::Relstorage), &lines) {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
@@ -112,6 +139,21 @@ fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
         Err(_) => false,
     });
     is_mostly && has_request
+}
+
+/// Whether the requests of a log have times; a log that has not been read yet.
+pub(super) fn has_times(
+    input: &mut Input<'_>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<bool, TraceError> {
+    let (head, whole) = input.head()?;
+    let mut log = WebLog::of(format, options);
+    let mut time_us = |line: &[u8]| match log.as_mut()?.parse(line) {
+        Ok(Parsed::One(request)) => request.time_us,
+        _ => None,
+    };
+    Ok(lines(head, whole).into_iter().any(|line| time_us(line).is_some()))
 }
 
 /// Whether nine of ten lines are good. A file with a few bad lines is recognised, because reading it

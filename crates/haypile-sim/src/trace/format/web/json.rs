@@ -1,0 +1,205 @@
+//! Logs with a JSON object in each line, as nginx (with names of its variables), Caddy, Traefik and Cloudflare write them.
+//!
+//! What a member stands for follows from its name; `--columns` states others, members of members by their path (`request.uri`). Lines
+//! without a URL are left out: programs log other events too.
+
+use serde_json::Value;
+
+use super::super::super::{Op, Request};
+use super::super::bad::Bad;
+use super::super::options::{CsvColumn, CsvOptions};
+use super::super::{field, operation};
+use super::{Exchange, Line, Lines, Why, request_line, time};
+
+/// Names of members, the first that is there counts.
+const METHOD: &[&str] = &[
+    "request.method",
+    "RequestMethod",
+    "ClientRequestMethod",
+    "request_method",
+    "method",
+    "http.request.method",
+    "verb",
+];
+const TARGET: &[&str] = &[
+    "request.uri",
+    "RequestPath",
+    "ClientRequestURI",
+    "request_uri",
+    "uri",
+    "path",
+    "url",
+    "url.original",
+];
+const REQUEST: &[&str] = &["request", "request_line"];
+const QUERY: &[&str] = &["args", "query_string", "query"];
+const HOST: &[&str] = &[
+    "request.host",
+    "RequestHost",
+    "ClientRequestHost",
+    "http_host",
+    "host",
+    "server_name",
+    "vhost",
+];
+const STATUS: &[&str] = &[
+    "status",
+    "DownstreamStatus",
+    "EdgeResponseStatus",
+    "response",
+    "status_code",
+    "http.response.status_code",
+];
+const SIZE: &[&str] = &[
+    "size",
+    "DownstreamContentSize",
+    "EdgeResponseBytes",
+    "body_bytes_sent",
+    "bytes_sent",
+    "bytes",
+    "length",
+    "http.response.body.bytes",
+];
+const TIME: &[&str] = &[
+    "ts",
+    "StartUTC",
+    "EdgeStartTimestamp",
+    "time_iso8601",
+    "time_local",
+    "msec",
+    "time",
+    "@timestamp",
+    "timestamp",
+    "date",
+];
+const CACHE: &[&str] = &["CacheCacheStatus", "upstream_cache_status", "cache_status", "cache"];
+
+#[derive(Debug)]
+pub(super) struct Json {
+    /// The object of the line that was read last, and its numbers as texts.
+    object: Value,
+    /// Paths that were asked for in the place of the usual names.
+    key: Option<String>,
+    size: Role,
+    op: Role,
+    time: Role,
+}
+
+/// Where a value is.
+#[derive(Debug)]
+enum Role {
+    Usual,
+    None,
+    Path(String),
+}
+
+impl Role {
+    fn of(column: &CsvColumn) -> Self {
+        match column {
+            CsvColumn::Auto => Self::Usual,
+            CsvColumn::None => Self::None,
+            CsvColumn::Name(path) => Self::Path(path.clone()),
+            // A member may be named by a number.
+            CsvColumn::Number(number) => Self::Path(number.to_string()),
+        }
+    }
+
+    fn find<'a>(&self, object: &'a Value, usual: &[&str]) -> Option<&'a Value> {
+        match self {
+            Self::Usual => first(object, usual),
+            Self::None => None,
+            Self::Path(path) => member(object, path),
+        }
+    }
+}
+
+impl Json {
+    pub(super) fn new(options: &CsvOptions) -> Self {
+        let key = match Role::of(&options.key) {
+            Role::Path(path) => Some(path),
+            Role::Usual | Role::None => None,
+        };
+        let [size, op, time] = [&options.size, &options.op, &options.time].map(Role::of);
+        Self { object: Value::Null, key, size, op, time }
+    }
+}
+
+impl Lines for Json {
+    fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Bad<'a>> {
+        // Behind the name of a container, as `docker compose logs` shows it.
+        let begin = if line.trim_ascii_start().starts_with(b"{") {
+            Some(0)
+        } else {
+            memchr::memmem::find(line, b" | {")
+        };
+        let text = begin.map(|begin| line[begin..].trim_ascii_start());
+        let text = text.map(|text| text.strip_prefix(b"| ").unwrap_or(text));
+        let parsed = text.and_then(|text| serde_json::from_slice::<Value>(text).ok());
+        self.object =
+            parsed.filter(Value::is_object).ok_or_else(|| Bad::new("a JSON object", line))?;
+        let object = &self.object;
+        let line_of_request = first(object, REQUEST)
+            .and_then(Value::as_str)
+            .and_then(|text| request_line(text.as_bytes()));
+        let target = match &self.key {
+            Some(path) => member(object, path).and_then(Value::as_str),
+            None => first(object, TARGET).and_then(Value::as_str),
+        };
+        let target = target.map(str::as_bytes).or(line_of_request.map(|(_, target)| target));
+        let Some(target) = target.filter(|target| !target.is_empty()) else {
+            return Ok(Line::LeftOut(Why::NoValue));
+        };
+        let time_us = match self.time.find(object, TIME) {
+            Some(Value::String(text)) => time::any(text.as_bytes()),
+            Some(Value::Number(number)) => time::any(number.to_string().as_bytes()),
+            _ => None,
+        };
+        let size_bytes = self.size.find(object, SIZE).and_then(number);
+        let method = self.op.find(object, METHOD).and_then(Value::as_str).map(str::as_bytes);
+        let method = method.or(line_of_request.map(|(method, _)| method));
+        let status =
+            first(object, STATUS).and_then(number).and_then(|status| u16::try_from(status).ok());
+        let Some(status) = status else {
+            // A log of something else than HTTP, of which somebody has said where the keys are.
+            let Some(op) =
+                self.key.as_ref().and(Some(method.map_or(Some(Op::Read), operation::operation)))
+            else {
+                return Ok(Line::LeftOut(Why::NoValue));
+            };
+            let op = op.ok_or_else(|| Bad::new(operation::EXPECTED, method.unwrap_or_default()))?;
+            return Ok(Line::Request(Request { key: field::key(target), size_bytes, op, time_us }));
+        };
+        let query = first(object, QUERY).and_then(Value::as_str).map(str::as_bytes);
+        Ok(Line::Exchange(Exchange {
+            // A log without methods is one of reads.
+            method: method.unwrap_or(b"GET"),
+            host: first(object, HOST).and_then(Value::as_str).map(str::as_bytes),
+            target,
+            query: query.filter(|query| !matches!(*query, b"" | b"-") && !target.contains(&b'?')),
+            status,
+            size_bytes,
+            time_us,
+            was_hit: first(object, CACHE)
+                .and_then(Value::as_str)
+                .and_then(|text| super::was_hit(text.as_bytes())),
+        }))
+    }
+}
+
+/// Returns the first member that is there.
+fn first<'a>(object: &'a Value, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| member(object, name))
+}
+
+/// Returns a member by its name, or by its path through others.
+fn member<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    object.get(path).or_else(|| {
+        let (outer, inner) = path.split_once('.')?;
+        member(object.get(outer)?, inner)
+    })
+}
+
+/// Returns a number, which some logs have as a text.
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| field::decimal(value.as_str()?.as_bytes()))
+}

@@ -1,0 +1,189 @@
+//! Logs of web servers, proxies and content networks.
+//!
+//! Each kind of log has a file of its own here, which reads a line into an [`Exchange`]. What an exchange
+//! means for a cache is the same for all of them: [`rules`].
+
+mod elb;
+mod haproxy;
+mod json;
+mod ncsa;
+mod quoted;
+mod rules;
+mod s3;
+mod squid;
+mod time;
+mod w3c;
+
+use std::path::Path;
+
+use super::super::Request;
+use super::Format;
+use super::bad::Bad;
+use super::entry::{LineParser, Parsed};
+use super::options::ReadOptions;
+
+use rules::Rules;
+
+pub use rules::Statuses;
+
+/// The formats of such logs, in the order in which recognition tries them.
+pub(super) const FORMATS: [Format; 7] = [
+    Format::AccessLog,
+    Format::JsonLog,
+    Format::W3c,
+    Format::Squid,
+    Format::Elb,
+    Format::S3Log,
+    Format::Haproxy,
+];
+
+/// A request and its response, as a server has logged them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Exchange<'a> {
+    method: &'a [u8],
+    /// The host that was asked, where the log has more than one.
+    host: Option<&'a [u8]>,
+    /// The path and the query, or a whole URL.
+    target: &'a [u8],
+    /// What follows the target after a `?`, where the log has it apart.
+    query: Option<&'a [u8]>,
+    status: u16,
+    /// Bytes of the whole value, or those that were sent.
+    size_bytes: Option<u64>,
+    time_us: Option<u64>,
+    /// Whether the cache of the server itself has answered, where it says.
+    was_hit: Option<bool>,
+}
+
+/// What a line of a log holds.
+enum Line<'a> {
+    /// Nothing: a blank line, a comment.
+    Nothing,
+    Exchange(Exchange<'a>),
+    /// A request to a cache that is none of HTTP.
+    Request(Request<'a>),
+    LeftOut(Why),
+}
+
+/// Why a line is none of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It has no request, or what a client sent is not HTTP.
+    NotHttp,
+    /// The server or its cache refused to pass it on.
+    Refused,
+    /// It is another event than a request for a value.
+    NoValue,
+}
+
+/// A kind of log.
+trait Lines: std::fmt::Debug + Send {
+    fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Bad<'a>>;
+
+    /// Whether the sizes include the headers of responses.
+    fn counts_headers(&self) -> bool {
+        false
+    }
+}
+
+/// The parser of a log.
+#[derive(Debug)]
+pub(super) struct WebLog {
+    lines: Box<dyn Lines>,
+    rules: Rules,
+    has_exchanges: bool,
+}
+
+impl WebLog {
+    /// Returns the parser of a format, `None` if it is not one of [`FORMATS`].
+    pub(super) fn of(format: Format, options: &ReadOptions) -> Option<Self> {
+        let lines: Box<dyn Lines> = match format {
+            Format::AccessLog => Box::new(ncsa::Ncsa::default()),
+            Format::JsonLog => Box::new(json::Json::new(&options.csv)),
+            Format::W3c => Box::new(w3c::W3c::default()),
+            Format::Squid => Box::new(squid::Squid),
+            Format::Elb => Box::new(elb::Elb),
+            Format::S3Log => Box::new(s3::S3::default()),
+            Format::Haproxy => Box::new(haproxy::Haproxy),
+            _ => return None,
+        };
+        let rules = Rules::new(options.statuses.clone());
+        Some(Self { lines, rules, has_exchanges: false })
+    }
+
+    /// Whether a line was a request, of whatever kind.
+    pub(super) fn has_exchanges(&self) -> bool {
+        self.has_exchanges
+    }
+
+    /// Returns notes about what the lines of a file were, and what of them was left out.
+    pub(super) fn notes(&self, path: &Path) -> Vec<String> {
+        self.rules.notes(path, self.lines.counts_headers())
+    }
+}
+
+impl LineParser for WebLog {
+    fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
+        let Self { lines, rules, has_exchanges } = self;
+        if line.trim_ascii().is_empty() {
+            return Ok(Parsed::Nothing);
+        }
+        let read = lines.read(line)?;
+        *has_exchanges |= matches!(read, Line::Exchange(_) | Line::Request(_));
+        match read {
+            Line::Nothing => Ok(Parsed::Nothing),
+            Line::Exchange(exchange) => Ok(rules.parsed(exchange)),
+            Line::Request(request) => Ok(Parsed::One(request)),
+            Line::LeftOut(why) => {
+                rules.leave_out(why);
+                Ok(Parsed::Nothing)
+            }
+        }
+    }
+}
+
+/// Splits `METHOD target HTTP/version`; the version may be missing, as in HTTP/0.9. A target may contain
+/// blanks: servers log what they were sent.
+fn request_line(request: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (method, rest) = split_at_byte(request, b' ')?;
+    let version = memchr::memmem::rfind(rest, b" HTTP/");
+    let target = version.map_or(rest, |at| &rest[..at]);
+    let has_version = version.is_some();
+    // Only a line that says HTTP may have a method that nobody knows.
+    let is_request = !target.is_empty() && (has_version || rules::is_known(method));
+    is_request.then_some((method, target))
+}
+
+fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(byte, text)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// Reads what a log says of the cache of its server, as nginx, CloudFront, Cloudflare and others call it.
+fn was_hit(text: &[u8]) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
+    if is(&["hit", "stale", "updating", "revalidated", "RefreshHit", "OriginShieldHit"]) {
+        Some(true)
+    } else if is(&["miss", "expired", "bypass", "dynamic", "none"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// Reads a status: three digits.
+fn status(text: &[u8]) -> Result<u16, Bad<'_>> {
+    let number = super::field::decimal(text).filter(|_| text.len() == 3);
+    number
+        .and_then(|number| u16::try_from(number).ok())
+        .ok_or_else(|| Bad::new("a status of three digits", text))
+}
+
+/// Reads a size; `-` stands for none.
+fn size(text: &[u8]) -> Result<Option<u64>, Bad<'_>> {
+    if text == b"-" {
+        return Ok(None);
+    }
+    let size = super::field::decimal(text);
+    size.map(Some).ok_or_else(|| Bad::new("a size in bytes (decimal number or -)", text))
+}
