@@ -204,3 +204,43 @@ fn three_numbers_are_time_key_and_size() {
     assert_eq!(requests("1 0 68\n2 7454 9\n", &options(Format::Csv)), expected);
     assert_eq!(requests("1\t0\t68\n2\t7454\t9\n", &options(Format::Csv)), expected);
 }
+
+#[test]
+fn a_bad_first_line_decides_nothing() {
+    let mut numbered = options(Format::Csv);
+    numbered.csv.set_columns("time=1,key=2,size=3").expect("columns");
+    let text = "1 2 3 4\n1 a 5\n2 b 6\n";
+    let expected = "t:1: expected 3 columns as in most of the first lines, found \"1 2 3 4\"";
+    assert_eq!(error(text, &numbered), expected);
+    let skipping = ReadOptions { skip_bad: true, ..numbered };
+    let (report, read) = read_named("t", text.as_bytes(), &skipping).expect("a trace");
+    assert_eq!(report.bad, 1);
+    assert_eq!(read, [request(Read, "a", 5, 1_000_000), request(Read, "b", 6, 2_000_000)]);
+    // A header does decide.
+    let expected = "t:2: expected 2 columns as in the first line, found \"1,2,3\"";
+    assert_eq!(error("key,size\n1,2,3\n1,2,3\n", &options(Format::Csv)), expected);
+}
+
+#[test]
+fn comments_are_no_requests() {
+    let mut numbered = options(Format::Csv);
+    numbered.csv.set_columns("key=1,size=2").expect("columns");
+    let text = "# made by a tool\n#key,size\n1,2\n# 3, in words, three\n#4,5\n";
+    assert_eq!(
+        requests(text, &numbered),
+        [request(Read, 1, 2, None), request(Read, "#4", 5, None)]
+    );
+    // Keys that all begin with it.
+    let text = "#1,2\n#3,4\n";
+    assert_eq!(
+        requests(text, &numbered),
+        [request(Read, "#1", 2, None), request(Read, "#3", 4, None)]
+    );
+}
+
+#[test]
+fn files_that_were_joined_have_several_headers() {
+    let text = "key,size\n1,2\nkey,size\n3,4\n";
+    let expected = [request(Read, 1, 2, None), request(Read, 3, 4, None)];
+    assert_eq!(requests(text, &options(Format::Csv)), expected);
+}

@@ -2,7 +2,9 @@
 //!
 //! A record is one line. Columns that contain the delimiter are quoted with `"`, a quote inside
 //! being doubled (RFC 4180), but a line break cannot be quoted: so a stray quote spoils its own
-//! line and not the rest of the file. Every line has as many columns as the first.
+//! line and not the rest of the file. Every line has as many columns as the header, or as most of the first lines.
+//! Lines that begin with `#` are comments, before the first other line and wherever they have other columns; not so
+//! if all lines begin with it.
 //!
 //! Without a header, three numbers separated by blanks are taken for `time key size`, as
 //! `AdaptSize` and webcachesim have it; otherwise the columns have to be numbered.
@@ -22,17 +24,58 @@ use split::Splitter;
 pub(super) struct Csv {
     layout: Layout,
     splitter: Splitter,
+    /// The line that names the columns; where files were joined, it comes again.
+    header: Option<Vec<u8>>,
+    /// The place of the line whose columns the others have, in words.
+    model: &'static str,
+    comments: Comments,
+}
+
+/// Whether lines that begin with `#` are comments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comments {
+    No,
+    /// All of them, up to the first other line.
+    Leading,
+    /// Those that have other columns.
+    OfOtherColumns,
 }
 
 impl Csv {
-    /// Works out the columns from the first line that is not blank. The error says what is
+    /// Works out the columns from the first lines that are not blank, of which there is one at least. The error says what is
     /// missing and what would state it.
-    pub(super) fn new(first_line: &[u8], options: &CsvOptions) -> Result<Self, String> {
-        let delimiter = layout::delimiter(first_line, options);
+    pub(super) fn new(lines: &[&[u8]], options: &CsvOptions) -> Result<Self, String> {
+        let is_comment = |line: &&&[u8]| line.starts_with(b"#");
+        let comments = if lines.iter().all(|line| is_comment(&line)) {
+            Comments::No
+        } else {
+            Comments::Leading
+        };
+        let lines = lines.iter().filter(|line| comments == Comments::No || !is_comment(line));
+        let lines: Vec<&[u8]> = lines.copied().collect();
+        let first = Self::like(lines[0], options);
+        match &first {
+            Ok(csv) if csv.header.is_some() => {}
+            // What is wrong with the first line is not wrong with the others.
+            _ => {
+                let typical = typical(&lines, options);
+                if typical != lines[0] {
+                    let csv = Self::like(typical, options)?;
+                    return Ok(Self { comments, model: "most of the first lines", ..csv });
+                }
+            }
+        }
+        Ok(Self { comments, ..first? })
+    }
+
+    /// Works out the columns from this line.
+    fn like(line: &[u8], options: &CsvOptions) -> Result<Self, String> {
+        let delimiter = layout::delimiter(line, options);
         let mut splitter = Splitter::new(delimiter);
-        let fields = splitter.split(first_line).map_err(|bad| format!("first line: {bad}"))?;
+        let fields = splitter.split(line).map_err(|bad| format!("first line: {bad}"))?;
         let layout = Layout::of(&fields, delimiter, options)?;
-        Ok(Self { layout, splitter })
+        let header = layout.has_header.then(|| line.to_vec());
+        Ok(Self { layout, splitter, header, model: "the first line", comments: Comments::No })
     }
 
     /// Number of columns of each line.
@@ -50,11 +93,20 @@ impl Csv {
         let name = self.layout.ignored_ttl.as_ref()?;
         Some(format!("column {name} is ignored: entries do not expire in a simulation"))
     }
+}
 
-    /// Whether the first line names the columns instead of being a request.
-    pub(super) fn has_header(&self) -> bool {
-        self.layout.has_header
-    }
+/// Returns the first line that has the delimiter and the number of columns of most.
+fn typical<'a>(lines: &[&'a [u8]], options: &CsvOptions) -> &'a [u8] {
+    let shapes: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let delimiter = layout::delimiter(line, options);
+            (delimiter, Splitter::new(delimiter).split(line).map_or(0, |fields| fields.len()))
+        })
+        .collect();
+    let alike = |at: usize| shapes.iter().filter(|shape| **shape == shapes[at]).count();
+    let most = (0..lines.len()).rev().max_by_key(|&at| alike(at));
+    lines[most.expect("there is a line")]
 }
 
 impl LineParser for Csv {
@@ -62,10 +114,23 @@ impl LineParser for Csv {
         if line.trim_ascii().is_empty() {
             return Ok(Parsed::Nothing);
         }
+        if self.header.as_deref().is_some_and(|header| header == line.trim_ascii()) {
+            return Ok(Parsed::Nothing);
+        }
+        let is_comment = self.comments != Comments::No && line.starts_with(b"#");
+        if is_comment && self.comments == Comments::Leading {
+            return Ok(Parsed::Nothing);
+        }
+        if self.comments == Comments::Leading {
+            self.comments = Comments::OfOtherColumns;
+        }
         let layout = &self.layout;
         let fields = self.splitter.split(line)?;
         if fields.len() != layout.columns {
-            let expected = format!("{} columns as in the first line", layout.columns);
+            if is_comment {
+                return Ok(Parsed::Nothing);
+            }
+            let expected = format!("{} columns as in {}", layout.columns, self.model);
             return Err(Bad::new(expected, line));
         }
         let key = match field::key(fields.get(layout.key)) {

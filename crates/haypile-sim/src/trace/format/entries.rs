@@ -316,31 +316,25 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
 /// Whether the requests of a CSV input have times; an input that has not been read yet.
 pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<bool, TraceError> {
     let (head, whole) = input.head()?;
-    let parser = recognise::first_line(head, whole).map(|line| Csv::new(line, &options.csv));
-    Ok(parser.and_then(Result::ok).is_some_and(|parser| parser.has_times()))
+    let lines = recognise::lines(head, whole);
+    let parser = if lines.is_empty() { None } else { Csv::new(&lines, &options.csv).ok() };
+    Ok(parser.is_some_and(|parser| parser.has_times()))
 }
 
-/// The parser of a CSV input, which is left after its header.
+/// The parser of a CSV input.
 pub(super) fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
     let (head, whole) = input.head()?;
-    let Some(line) = recognise::first_line(head, whole) else {
+    let lines = recognise::lines(head, whole);
+    if lines.is_empty() {
         let problem = if whole {
             "there are only blank lines".to_owned()
         } else {
             format!("the first line is longer than {} bytes", input::HEAD_BYTES)
         };
         return Err(layout_error(input, problem));
-    };
-    let parser = Csv::new(line, &options.csv)
-        .map_err(|problem| TraceError::Columns { path: input.name().to_path_buf(), problem })?;
-    if parser.has_header() {
-        while let Some(Line::Text(line)) = input.next_line()? {
-            if !line.trim_ascii().is_empty() {
-                break;
-            }
-        }
     }
-    Ok(parser)
+    Csv::new(&lines, &options.csv)
+        .map_err(|problem| TraceError::Columns { path: input.name().to_path_buf(), problem })
 }
 
 /// The version of a vscsi input.

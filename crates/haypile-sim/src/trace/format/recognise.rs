@@ -123,9 +123,8 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     } else if mostly(&lines, is_lirs) {
         Some(Format::Lirs)
     } else {
-        let mut csv = Csv::new(first, &options.csv).ok()?;
-        let rows = &lines[usize::from(csv.has_header())..];
-        (csv.columns() > 1 && fits(&mut csv, rows)).then_some(Format::Csv)
+        let mut csv = Csv::new(&lines, &options.csv).ok()?;
+        (csv.columns() > 1 && fits(&mut csv, &lines)).then_some(Format::Csv)
     }
 }
 
@@ -164,7 +163,7 @@ fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
 }
 
 /// The first lines that are not blank.
-fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
+pub(super) fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
     let complete = match memchr::memrchr(b'\n', head) {
         Some(end) if !whole => &head[..end],
@@ -177,9 +176,4 @@ fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
         .filter(|line| !line.is_empty())
         .take(LINES)
         .collect()
-}
-
-/// The first line that is not blank, if `head` has all of it.
-pub(super) fn first_line(head: &[u8], whole: bool) -> Option<&[u8]> {
-    lines(head, whole).first().copied()
 }
