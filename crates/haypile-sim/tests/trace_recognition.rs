@@ -91,11 +91,13 @@ fn names_go_first() {
 
 #[test]
 fn integers_are_never_guessed() {
-    let unrecognised = |candidates: &str| {
-        Err(format!(
-            "t: cannot recognise the format from the file's name or content; state one of \
-             {candidates}"
-        ))
+    let binary = "a binary trace has to be named, because any bytes read as numbers";
+    let unrecognised = |content: &[u8], candidates: &str, recipe: &str| {
+        let error = recognise("t", content).expect_err("it is not recognised");
+        let begin =
+            "t: cannot recognise the format from the file's name or content, which begins with ";
+        assert!(error.starts_with(begin), "{error}");
+        assert!(error.ends_with(&format!("; {recipe}; or state one of {candidates}")), "{error}");
     };
     let little: Vec<u8> = (20_000_000u32..20_001_000).flat_map(u32::to_le_bytes).collect();
     let big: Vec<u8> = (0x0028_0100u32..0x0028_0200).flat_map(u32::to_be_bytes).collect();
@@ -105,15 +107,17 @@ fn integers_are_never_guessed() {
         oracle.extend([&time.to_le_bytes()[..], &[7; 12], &[0xff; 8]].concat());
     }
     for content in [little, big, wide, oracle, vec![0; 9]] {
-        assert_eq!(recognise("t", &content), unrecognised(BINARY));
+        unrecognised(&content, BINARY, binary);
     }
-    assert_eq!(recognise("t", b"\x01\x02\x03\x04"), unrecognised(BINARY));
-    assert_eq!(recognise("t", b"\xff\xfe\xfd\xfc\n"), unrecognised(BINARY));
-    assert_eq!(recognise("t", b"Dear reader,\nthis is prose.\n"), unrecognised(TEXT));
-    assert_eq!(recognise("t", b"/etc/passwd\n/bin/sh\n"), unrecognised(TEXT));
-    assert_eq!(recognise("t", b"\n\n \n"), unrecognised(TEXT));
+    unrecognised(b"\x01\x02\x03\x04", BINARY, binary);
+    unrecognised(b"\xff\xfe\xfd\xfc\n", BINARY, binary);
+    let columns = "columns are read by their numbers, such as --columns time=1,key=2,size=3, and with --delimiter";
+    unrecognised(b"# a comment\nDear reader,\nthis is prose.\n", TEXT, columns);
+    let lirs = "one key in each line is read with --format lirs";
+    unrecognised(b"/etc/passwd\n/bin/sh\n", TEXT, lirs);
+    unrecognised(b"\n\n \n", TEXT, columns);
     let long_line = "x".repeat(200_000);
-    assert_eq!(recognise("t", long_line.as_bytes()), unrecognised(TEXT));
+    unrecognised(long_line.as_bytes(), TEXT, lirs);
 }
 
 #[test]

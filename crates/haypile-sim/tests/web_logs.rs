@@ -104,7 +104,7 @@ fn methods_and_statuses_are_those_of_http() {
     assert_eq!(
         notes,
         [
-            "t: left out lines: 2 with a status that is no entry (--status selects them), 1 with a part of a value (206), 2 with a \
+            "t: left out lines: 2 with a status that is not stored (--status selects them), 1 with a part of a value (206), 2 with a \
              change that failed",
             "t: reads that sent no bytes (304): 1; each counts with the last known size of its URL",
             "t: requests that remove the entry of their URL (neither GET nor HEAD): 2",
@@ -150,7 +150,7 @@ fn requests_that_the_proxy_refused_are_left_out_and_counted() {
     ];
     let (notes, read) = read(Format::AccessLog, &log.concat());
     assert_eq!(read.len(), 2);
-    let expected = "t: left out lines: 2 that were refused, 2 with a status that is no entry (--status selects them)";
+    let expected = "t: left out lines: 2 that were refused, 2 with a status that is not stored (--status selects them)";
     assert_eq!(notes, [expected]);
 }
 

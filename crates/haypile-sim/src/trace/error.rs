@@ -152,7 +152,8 @@ pub enum TraceError {
     },
     /// The format cannot be recognised from name and content.
     #[error(
-        "{}: cannot recognise the format from the file's name or content; state one of {}",
+        "{}: cannot recognise the format from the file's name or content, which begins with {begin}; {recipe}; or \
+        state one of {}",
         path.display(),
         names(candidates)
     )]
@@ -161,6 +162,10 @@ pub enum TraceError {
         path: PathBuf,
         /// The formats that the content could be.
         candidates: Vec<Format>,
+        /// Its beginning, as a message can show it.
+        begin: String,
+        /// The nearest way of reading it.
+        recipe: &'static str,
     },
     /// Files of different formats were given as one trace.
     #[error(

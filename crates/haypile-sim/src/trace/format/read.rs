@@ -228,7 +228,9 @@ fn format_of(input: &mut Input<'_>, options: &ReadOptions) -> Result<Format, Tra
     }
     match options.format {
         Some(format) => Ok(format),
-        None => recognise::recognise(&path, head, whole, options)
-            .map_err(|candidates| TraceError::Unrecognised { path, candidates }),
+        None => recognise::recognise(&path, head, whole, options).map_err(|candidates| {
+            let (begin, recipe) = recognise::recipe(head, whole);
+            TraceError::Unrecognised { path, candidates, begin, recipe }
+        }),
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::address::Address;
 use super::arc::Arc;
+use super::bad::Shown;
 use super::csv::Csv;
 use super::entry::{LineParser, Parsed};
 use super::options::{CsvOptions, ReadOptions, SpcAs};
@@ -62,11 +63,29 @@ pub(super) fn recognise(
         let is_object = text(head).trim_ascii_start().starts_with(b"{\"");
         return Ok(if is_object { Format::JsonLog } else { Format::Csv });
     }
-    by_text(head, whole, options).ok_or_else(|| {
-        let control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-        let binary = head.iter().any(|byte| control(&byte)) || str::from_utf8(text(head)).is_err();
-        if binary { BINARY.to_vec() } else { TEXT.to_vec() }
-    })
+    by_text(head, whole, options)
+        .ok_or_else(|| if is_binary(head) { BINARY.to_vec() } else { TEXT.to_vec() })
+}
+
+fn is_binary(head: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    head.iter().any(is_control) || str::from_utf8(text(head)).is_err()
+}
+
+/// Returns the beginning of a file that is not recognised, as a message can show it, and the nearest way of reading it.
+pub(super) fn recipe(head: &[u8], whole: bool) -> (String, &'static str) {
+    let lines = lines(head, whole);
+    let is_text = !is_binary(head);
+    let begin = lines.iter().find(|line| !line.starts_with(b"#")).copied().unwrap_or(head);
+    let is_separator = |byte: &u8| b" \t,;|".contains(byte);
+    let recipe = if !is_text {
+        "a binary trace has to be named, because any bytes read as numbers"
+    } else if begin.iter().any(is_separator) {
+        "columns are read by their numbers, such as --columns time=1,key=2,size=3, and with --delimiter"
+    } else {
+        "one key in each line is read with --format lirs"
+    };
+    (Shown(begin).to_string(), recipe)
 }
 
 /// The head up to its last line break: a character may be cut in two at the end.

@@ -1,8 +1,8 @@
-//! HAProxy's log of HTTP requests, with what syslog writes before it:
+//! `HAProxy`'s log of HTTP requests, with what syslog writes before it:
 //!
 //! `... 192.0.2.1:55008 [25/Sep/2018:06:05:27.584] front back/server 0/0/0/72/72 200 7456 - - ---- 5/4/0/1/0 0/0 {} {} "GET / HTTP/1.1"`
 //!
-//! The key is the request target. The size is what HAProxy sent, headers included. Its times have no zone: they are taken for UTC. Messages
+//! The key is the request target. The size is what it sent, headers included. Its times have no zone: they are taken for UTC. Messages
 //! that are not of a request are left out.
 
 use super::super::bad::Bad;

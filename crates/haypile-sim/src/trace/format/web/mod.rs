@@ -45,7 +45,7 @@ struct Exchange<'a> {
     host: Option<&'a [u8]>,
     /// The path and the query, or a whole URL.
     target: &'a [u8],
-    /// What follows the target after a `?`, where the log has it apart.
+    /// The query, where the log has it apart from the target.
     query: Option<&'a [u8]>,
     status: u16,
     /// Bytes of the whole value, or those that were sent.
@@ -55,7 +55,7 @@ struct Exchange<'a> {
     was_hit: Option<bool>,
 }
 
-/// What a line of a log holds.
+/// The content of a line.
 enum Line<'a> {
     /// Nothing: a blank line, a comment.
     Nothing,
@@ -159,7 +159,7 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// Reads what a log says of the cache of its server, as nginx, CloudFront, Cloudflare and others call it.
+/// Reads what a log says of the cache of its server, as nginx, Cloudflare and others call it.
 fn was_hit(text: &[u8]) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()));
     if is(&["hit", "stale", "updating", "revalidated", "RefreshHit", "OriginShieldHit"]) {

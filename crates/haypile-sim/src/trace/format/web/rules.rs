@@ -1,4 +1,4 @@
-//! What an exchange means for a shared cache (RFC 9111).
+//! The meaning of an exchange for a shared cache (RFC 9111).
 //!
 //! - GET and HEAD are reads if the response is one that caches store without being told to: its status is one of
 //!   [`Statuses`]. A `304` is a read too, of the size that was known last, because what it confirms can be
@@ -164,7 +164,7 @@ impl Rules {
             (counts.tunnels, "with CONNECT, of which no proxy sees the content"),
             (counts.refused, "that were refused"),
             (counts.other_events, "of other events"),
-            (counts.other_statuses, "with a status that is no entry (--status selects them)"),
+            (counts.other_statuses, "with a status that is not stored (--status selects them)"),
             (counts.parts, "with a part of a value (206)"),
             (counts.failed, "with a change that failed"),
         ];
@@ -204,7 +204,7 @@ impl Rules {
     }
 }
 
-/// What no log has.
+/// The limit of all logs.
 const PRIVATE: &str = "logs do not tell which responses are private (cookies, Authorization, Cache-Control): a shared cache \
                        stores fewer of them";
 
@@ -242,7 +242,7 @@ mod tests {
             notes[..4],
             [
                 "log: left out lines: 1 without a request that is HTTP, 1 with a method that no cache stores, 1 with CONNECT, of \
-                 which no proxy sees the content, 2 with a status that is no entry (--status selects them), 1 with a part of a value \
+                 which no proxy sees the content, 2 with a status that is not stored (--status selects them), 1 with a part of a value \
                  (206), 3 with a change that failed",
                 "log: reads that sent no bytes (304): 1; each counts with the last known size of its URL",
                 "log: requests that remove the entry of their URL (neither GET nor HEAD): 5",

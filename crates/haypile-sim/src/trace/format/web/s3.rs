@@ -26,7 +26,7 @@ impl Lines for S3 {
         let (request, status_text, _error, _sent, size_text) =
             (next()?, next()?, next()?, next()?, next()?);
         // REST.GET.OBJECT, WEBSITE.GET.OBJECT, BATCH.DELETE.OBJECT
-        if operation.iter().filter(|byte| **byte == b'.').count() < 2 {
+        if memchr::memchr_iter(b'.', operation).count() < 2 {
             return Err(shape());
         }
         let time_us = Some(self.time.time_us(time)?);

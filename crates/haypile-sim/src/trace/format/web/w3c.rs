@@ -1,4 +1,4 @@
-//! Logs whose `#Fields:` names their columns: the W3C's extended log format, as IIS, CloudFront and other servers write it.
+//! Logs whose `#Fields:` names their columns: the W3C's extended log format, as IIS, `CloudFront` and other servers write it.
 //!
 //! The line may come again with other columns. The key is the host, if the log has it, and the URL. The time is the columns `date`
 //! and `time`, of UTC, or `time` with the date that a line `#Date:` has stated.
@@ -12,7 +12,7 @@ pub(super) struct W3c {
     layout: Option<Layout>,
     /// As the last `#Date:` says.
     date: Vec<u8>,
-    /// CloudFront's sizes include headers.
+    /// `CloudFront`'s sizes include headers.
     is_cloudfront: bool,
 }
 
