@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use anyhow::bail;
 use haypile_number::printed_bytes;
 use haypile_sim::Trace;
-use haypile_sim::advise::{Advice, Question, advise};
+use haypile_sim::advise::{Advice, Certainty, Question, advise};
 use haypile_sim::simulate::{Accounting, footprint};
 
 use crate::args::{Advise, CapacityArgument};
@@ -18,7 +18,7 @@ use crate::output::table::table;
 use crate::{command, input, interrupt, output};
 
 /// Version of the JSON's form. Fields may be added within a version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// JSON of the command.
 #[derive(serde::Serialize)]
@@ -26,6 +26,7 @@ struct AdviceDocument<'a> {
     version: u32,
     #[serde(flatten)]
     advice: &'a Advice,
+    certainty: Option<Certainty>,
 }
 
 /// Prints advice on a trace.
@@ -49,7 +50,11 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     progress.finish();
     let Some(advice) = advice else { bail!("interrupted before there was a result") };
     if arguments.json {
-        return output::json(&AdviceDocument { version: VERSION, advice: &advice });
+        return output::json(&AdviceDocument {
+            version: VERSION,
+            certainty: advice.choice.as_ref().map(|choice| advice.certainty(choice)),
+            advice: &advice,
+        });
     }
     let other = advice.other_reading.as_ref();
     let other = other.map_or_else(String::new, |it| other_reading(advice.accounting, it));

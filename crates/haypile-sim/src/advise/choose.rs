@@ -9,7 +9,9 @@ use super::lru::{LruSearch, Stopped};
 use super::{AdviceTable, Choice, Lead, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
-use crate::simulate::{Accounting, Contender, Monitor, Options, Outcome, SimulateError, simulate};
+use crate::simulate::{
+    Accounting, Contender, Counts, Monitor, Options, Outcome, SimulateError, simulate,
+};
 
 /// Number of sizes to try, each twice the previous one.
 const SIZES: usize = 12;
@@ -147,8 +149,18 @@ impl AdviceTable<'_> {
     /// Returns the position of the policy to take at the capacity in position `at`, which is the first one
     /// asked for unless another is clearly better.
     pub(super) fn policy(&self, at: usize) -> usize {
-        let best = self.best(at);
         let hit_ratio = |contender| self.outcome(at, contender).counts.hit_ratio();
+        Self::preferred(self.sweep.contenders.len(), hit_ratio)
+    }
+
+    /// Returns the contender to take, by their hit ratios.
+    pub(super) fn preferred(contenders: usize, hit_ratio: impl Fn(usize) -> f64) -> usize {
+        let mut best = FIRST;
+        for contender in 0..contenders {
+            if hit_ratio(contender) > hit_ratio(best) {
+                best = contender;
+            }
+        }
         let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
         if is_clear || hit_ratio(FIRST) < WORTH_A_CACHE { best } else { FIRST }
     }
@@ -183,6 +195,9 @@ impl AdviceTable<'_> {
         let best_at = |at| self.outcome(at, self.best(at)).counts.hit_ratio();
         let doubling_adds = double.map(|double| best_at(double) - best_at(at));
         let policy = self.sweep.contenders[chosen].to_string();
+        let mut parts = outcome.windows.iter().filter(|part| part.reads() > 0);
+        let first_part = parts.next().map_or(hit_ratio, Counts::hit_ratio);
+        let last_part = parts.next_back().map_or(first_part, Counts::hit_ratio);
         let accounting = self.sweep.options.accounting;
         let (bytes, url_assumes_sizes) = store_bytes(trace, accounting, capacity, outcome);
         let lru_needs = if chosen == lru {
@@ -195,6 +210,9 @@ impl AdviceTable<'_> {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
+            first_part_hit_ratio: first_part,
+            last_part_hit_ratio: last_part,
+            rolling: self.rolling_tests(at),
             optimum_hit_ratio: ratio(optimum_hits, outcome.counts.reads()),
             over_lru: (chosen != lru).then(|| Lead::of(outcome, self.outcome(at, lru))),
             lru_needs,

@@ -1,7 +1,10 @@
 //! Advice on a cache: a policy and a size, with reasons and their certainty.
 
+mod certainty;
 mod choose;
+mod growth;
 mod lru;
+mod rolling;
 mod text;
 
 use haypile_number::ratio;
@@ -17,11 +20,12 @@ use crate::simulate::{
 use choose::{Grid, check_budget, size_range};
 use lru::{LruSearch, Stopped};
 
+pub use certainty::{Certainty, Level};
+pub use growth::Growth;
+pub use rolling::RollingTest;
+
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
-
-/// Two-sided 95 % quantile of Student's t with `WINDOWS - 1` degrees of freedom.
-const T_95: f64 = 2.262;
 
 /// Traces with more requests than this have their LRU curve sampled.
 const EXACT_REQUESTS: usize = 20_000_000;
@@ -94,49 +98,35 @@ pub struct SizeTried {
 pub struct Lead {
     /// The difference of the hit ratios.
     pub difference: f64,
-    /// Half the width of the 95 % interval of the differences in parts of the trace.
-    pub error: f64,
+    /// The least difference in a part of the trace.
+    pub least: f64,
+    /// The largest difference in a part of the trace.
+    pub most: f64,
     /// Parts in which it is ahead.
     pub ahead: usize,
-    /// Parts.
+    /// Parts with reads.
     pub windows: usize,
 }
 
 impl Lead {
-    /// The lead of `own` over `other`, with the error from their windows.
+    /// The lead of `own` over `other`.
     fn of(own: &Outcome, other: &Outcome) -> Self {
-        let differences: Vec<f64> = own
-            .windows
-            .iter()
-            .zip(&other.windows)
-            .filter(|(own, _)| own.reads() > 0)
-            .map(|(own, other)| own.hit_ratio() - other.hit_ratio())
-            .collect();
-        let count = differences.len().max(1) as f64;
-        let mean = differences.iter().sum::<f64>() / count;
-        let squares: f64 = differences.iter().map(|one| (one - mean).powi(2)).sum();
-        let error = if differences.len() < 2 {
-            f64::INFINITY
-        } else {
-            T_95 * (squares / (count - 1.0) / count).sqrt()
-        };
+        let parts = own.windows.iter().zip(&other.windows).filter(|(own, _)| own.reads() > 0);
+        let differences: Vec<f64> =
+            parts.map(|(own, other)| own.hit_ratio() - other.hit_ratio()).collect();
+        let difference = own.counts.hit_ratio() - other.counts.hit_ratio();
         Self {
-            difference: own.counts.hit_ratio() - other.counts.hit_ratio(),
-            error,
+            difference,
+            least: differences.iter().copied().reduce(f64::min).unwrap_or(difference),
+            most: differences.iter().copied().reduce(f64::max).unwrap_or(difference),
             ahead: differences.iter().filter(|one| **one > 0.0).count(),
             windows: differences.len(),
         }
     }
 
-    /// Whether it is a lead nearly everywhere: the interval leaves out 0, and one part at most
-    /// says otherwise.
+    /// Whether it is a lead in all parts, or in all but one of several.
     pub fn is_steady(&self) -> bool {
-        self.is_sure() && self.ahead + 1 >= self.windows
-    }
-
-    /// Whether the interval leaves out 0.
-    pub fn is_sure(&self) -> bool {
-        self.difference.abs() > self.error
+        self.difference > 0.0 && self.ahead > 0 && self.ahead + 1 >= self.windows
     }
 }
 
@@ -151,6 +141,12 @@ pub struct Choice {
     pub hit_ratio: f64,
     /// The byte hit ratio to expect; 0 where the trace has no sizes.
     pub byte_hit_ratio: f64,
+    /// The hit ratio in the first tenth of the trace, which begins with an empty cache.
+    pub first_part_hit_ratio: f64,
+    /// The hit ratio in the last tenth of the trace, in which the cache is warm.
+    pub last_part_hit_ratio: f64,
+    /// Tests of choices at this capacity on the part after those that they were made on.
+    pub rolling: Vec<RollingTest>,
     /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
     /// weigh the same, or else the best known.
     pub optimum_hit_ratio: f64,
@@ -191,6 +187,8 @@ pub struct Advice {
     /// The smallest size from which doubling adds less than a point; `None` where the budget ends
     /// before it.
     pub knee: Option<u64>,
+    /// The keys that still were new at the end.
+    pub growth: Growth,
     /// The cache to take; `None` where no cache would help.
     pub choice: Option<Choice>,
     /// The hit ratio of this cache, or of the largest one that was tried within the budget, if sizes that
@@ -294,6 +292,7 @@ fn advice(
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),
         sizes,
         knee,
+        growth: Growth::of(trace),
         choice: None,
         other_reading: None,
     };

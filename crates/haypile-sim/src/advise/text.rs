@@ -6,31 +6,17 @@ use haypile_number::{bytes, grouped, percent};
 use haypile_policy::rules::memory::default_shards;
 
 use super::choose::WORTH_A_CACHE;
-use super::{Advice, Choice, Lead};
+use super::{Advice, Certainty, Choice, Lead, Level};
 use crate::simulate::Accounting;
 
-/// Evictions per entry below which a trace says little about a cache of that size.
-const FEW_TURNOVERS: f64 = 1.0;
-
-/// Reads below which hit ratios are anecdotes.
-const FEW_READS: u64 = 10_000;
-
-/// A spread of the lead over LRU that leaves no doubt: which policy it is makes no difference.
-const LITTLE: f64 = 0.005;
+/// A lead over LRU that is one.
+const NOTICEABLE: f64 = 0.005;
 
 /// Sizes of `memory:` from which on shards cost few hits: `docs/simulator.md` has measurements.
 const LARGE_BYTES: u64 = 64 << 20;
 
 /// Characters up to which an exact size is shown.
 const READABLE: usize = 7;
-
-/// Confidence in the advice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Confidence {
-    High,
-    Moderate,
-    Low,
-}
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,7 +79,9 @@ impl Advice {
         }
         writeln!(
             f,
-            ". Knowing the future, {}{} would be possible at this size, and {} without a bound.",
+            ": {} in its first tenth, with an empty cache at first, and {} in its last, with a warm one. Knowing the future, {}{} would be possible at this size, and {} without a bound.",
+            percent(choice.first_part_hit_ratio),
+            percent(choice.last_part_hit_ratio),
             if self.accounting == Accounting::Objects { "" } else { "at least " },
             percent(choice.optimum_hit_ratio),
             percent(self.best_possible)
@@ -129,10 +117,10 @@ impl Advice {
         write!(f, "The policy: ")?;
         match &choice.over_lru {
             None => write!(f, "nothing beats LRU here")?,
-            Some(lead) if lead.is_sure() && lead.difference > 0.0 => {
+            Some(lead) if lead.difference > NOTICEABLE => {
                 write!(f, "LRU hits {} less ({})", points(lead.difference), spread(lead))?;
             }
-            Some(lead) if lead.difference == 0.0 && lead.error == 0.0 => {
+            Some(lead) if lead.least == 0.0 && lead.most == 0.0 => {
                 write!(f, "LRU does as well")?;
             }
             Some(lead) => {
@@ -152,45 +140,14 @@ impl Advice {
     }
 
     fn how_sure(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
-        let mut doubts = Vec::new();
-        if self.reads < FEW_READS {
-            doubts.push(format!("there are only {} reads", grouped(self.reads)));
-        }
-        if choice.turnovers <= 0.0 {
-            doubts.push(
-                "nothing was evicted, so that this trace says nothing about the policy, and of the size \
-                 only the least"
-                    .to_owned(),
-            );
-        } else if choice.turnovers < FEW_TURNOVERS {
-            doubts.push("the cache was hardly filled once, so record for longer".to_owned());
-        }
-        if choice.over_lru.is_some_and(|lead| !lead.is_steady() && lead.error > LITTLE) {
-            doubts.push("which policy is best differs between parts of the trace".to_owned());
-        }
-        let wide = choice.over_lru.filter(|lead| lead.is_steady() && lead.error > LITTLE);
-        if let Some(lead) = wide.filter(|lead| lead.error > lead.difference.abs() / 2.0) {
-            doubts.push(format!(
-                "its gain over LRU may be anything from {:.1} to {:.1} points",
-                (lead.difference - lead.error) * 100.0,
-                (lead.difference + lead.error) * 100.0
-            ));
-        }
-        let confidence = match doubts.len() {
-            0 => Confidence::High,
-            1 => Confidence::Moderate,
-            _ => Confidence::Low,
+        let Certainty { level, reasons } = self.certainty(choice);
+        let level = match level {
+            Level::Very => "very, as far as tomorrow is like this trace",
+            Level::Moderately => "moderately",
+            Level::NotVery => "not very",
+            Level::NotAtAll => "not at all of the policy",
         };
-        write!(
-            f,
-            "How sure: {}",
-            match confidence {
-                Confidence::High => "very, as far as tomorrow is like this trace",
-                Confidence::Moderate => "moderately: ",
-                Confidence::Low => "not very: ",
-            }
-        )?;
-        writeln!(f, "{}.", doubts.join("; "))
+        writeln!(f, "How sure: {level}: {}.", reasons.join("; "))
     }
 
     fn amount(&self, capacity: u64) -> String {
@@ -206,16 +163,16 @@ impl Advice {
 
 fn spread(lead: &Lead) -> String {
     format!(
-        "{:+.1} ± {:.1} points, ahead in {} of {} parts of the trace",
-        lead.difference * 100.0,
-        lead.error * 100.0,
+        "{:+.1} to {:+.1} points in tenths of the trace, ahead in {} of {}",
+        lead.least * 100.0,
+        lead.most * 100.0,
         lead.ahead,
         lead.windows
     )
 }
 
 /// A gain or a loss. Not every policy gains from more space; less than nothing is nothing here.
-fn points(difference: f64) -> String {
+pub(super) fn points(difference: f64) -> String {
     if difference < 0.0005 {
         "nothing".to_owned()
     } else {

@@ -19,6 +19,9 @@ use crate::trace::input::Input;
 /// Most lines that recognition reads.
 const LINES: usize = 100;
 
+/// Bytes of a binary file that a message shows.
+const SHOWN_BYTES: usize = 8;
+
 /// Formats that a binary file may have.
 const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
@@ -74,13 +77,15 @@ fn is_binary(head: &[u8]) -> bool {
 
 /// Returns the beginning of a file that is not recognised, as a message can show it, and the nearest way of reading it.
 pub(super) fn recipe(head: &[u8], whole: bool) -> (String, &'static str) {
+    if is_binary(head) {
+        let bytes: Vec<String> =
+            head.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let recipe = "a binary trace has to be named, because any bytes read as numbers";
+        return (format!("the bytes {}", bytes.join(" ")), recipe);
+    }
     let lines = lines(head, whole);
-    let is_text = !is_binary(head);
     let begin = lines.iter().find(|line| !line.starts_with(b"#")).copied().unwrap_or(head);
-    let is_separator = |byte: &u8| b" \t,;|".contains(byte);
-    let recipe = if !is_text {
-        "a binary trace has to be named, because any bytes read as numbers"
-    } else if begin.iter().any(is_separator) {
+    let recipe = if begin.iter().any(|byte| b" \t,;|".contains(byte)) {
         "columns are read by their numbers, such as --columns time=1,key=2,size=3, and with --delimiter"
     } else {
         "one key in each line is read with --format lirs"

@@ -1,0 +1,104 @@
+//! The certainty of an advice, and its reasons.
+//!
+//! A level is an experience and not a probability: `docs/simulator.md` says how often the choice was within a point of the best
+//! on a part of a trace that nobody had seen.
+
+use haypile_number::grouped;
+
+use super::text::points;
+use super::{Advice, Choice, Growth, RollingTest, WINDOWS};
+
+/// Evictions per entry below which a trace says little about a cache of that size.
+const FEW_TURNOVERS: f64 = 1.0;
+
+/// Reads below which hit ratios are anecdotes.
+const FEW_READS: u64 = 10_000;
+
+/// The largest mean regret of rolling tests that leaves the advice as it is, and the largest in one of them: the best of a
+/// single part is ahead by chance too.
+const LITTLE: f64 = 0.01;
+const LITTLE_ONCE: f64 = 2.0 * LITTLE;
+
+/// The certainty of an advice.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Certainty {
+    /// In a word.
+    pub level: Level,
+    /// The tests that it rests on, or the doubts.
+    pub reasons: Vec<String>,
+}
+
+/// A level of certainty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Nothing was evicted, so that no policy had anything to decide.
+    NotAtAll,
+    /// There is more than one doubt.
+    NotVery,
+    /// There is a doubt.
+    Moderately,
+    /// There is no doubt, as far as tomorrow is like the trace.
+    Very,
+}
+
+impl Advice {
+    /// Returns how sure a choice is of this advice.
+    pub fn certainty(&self, choice: &Choice) -> Certainty {
+        let few = (self.reads < FEW_READS)
+            .then(|| format!("there are only {} reads", grouped(self.reads)));
+        if choice.turnovers <= 0.0 {
+            let reasons = [Some(self.nothing_evicted()), few].into_iter().flatten().collect();
+            return Certainty { level: Level::NotAtAll, reasons };
+        }
+        let mut doubts = Vec::from_iter(few);
+        if choice.turnovers < FEW_TURNOVERS {
+            doubts.push("the cache was hardly filled once, so record for longer".to_owned());
+        }
+        let regrets: Vec<f64> = choice.rolling.iter().map(RollingTest::regret).collect();
+        let mean = regrets.iter().sum::<f64>() / regrets.len().max(1) as f64;
+        let largest = regrets.iter().copied().fold(0.0, f64::max);
+        let worst = choice.rolling.iter().find(|test| test.regret() >= largest);
+        let differs = mean > LITTLE || largest > LITTLE_ONCE;
+        if let Some(worst) = worst.filter(|_| differs) {
+            doubts.push(format!(
+                "which policy is best changes: {}, chosen on what was before part {} of {WINDOWS}, was {} behind {} there",
+                worst.policy,
+                worst.part,
+                points(worst.regret()),
+                worst.best,
+            ));
+        }
+        let level = match doubts.len() {
+            0 => Level::Very,
+            1 => Level::Moderately,
+            _ => Level::NotVery,
+        };
+        if level == Level::Very {
+            doubts.push(format!(
+                "chosen on its beginning, a policy was {:.1} points behind the best of the next tenth, and {:.1} at most ({} tests)",
+                100.0 * mean,
+                100.0 * largest,
+                regrets.len()
+            ));
+        }
+        Certainty { level, reasons: doubts }
+    }
+
+    /// The reason of a cache that never had to choose.
+    fn nothing_evicted(&self) -> String {
+        let nothing = "nothing was evicted, so that this trace says nothing about it";
+        if !self.growth.goes_on() {
+            return nothing.to_owned();
+        }
+        let Growth { requests, new_keys, new_keys_per_hour } = self.growth;
+        let new_keys = if let Some(per_hour) = new_keys_per_hour {
+            format!("at {per_hour:.0} per hour")
+        } else {
+            format!("with {} of {} requests", grouped(new_keys), grouped(requests))
+        };
+        format!(
+            "{nothing}, nor about the size, of which it has a lower bound: new keys still came {new_keys} at its end"
+        )
+    }
+}

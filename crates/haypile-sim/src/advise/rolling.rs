@@ -1,0 +1,75 @@
+//! Tests of a choice on parts of the trace that it was not made on.
+//!
+//! The policy is chosen on the first parts, as if the trace ended there, and then compared with all others on the next
+//! part, in which each goes on with the entries that it has. That says more about tomorrow than an interval of the parts that the
+//! choice was made on, but it is not a probability.
+
+use haypile_number::ratio;
+
+use super::AdviceTable;
+use crate::simulate::Counts;
+
+/// A choice, and how it did on the part after those that it was made on.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RollingTest {
+    /// The number of the part, from 2: the choice was made on all parts before it.
+    pub part: usize,
+    /// The policy that was chosen.
+    pub policy: String,
+    /// Its hit ratio in this part.
+    pub hit_ratio: f64,
+    /// The policy with the most hits in this part.
+    pub best: String,
+    /// Its hit ratio there.
+    pub best_hit_ratio: f64,
+}
+
+impl RollingTest {
+    /// Returns by how much the hit ratio of the choice was below that of the best.
+    pub fn regret(&self) -> f64 {
+        self.best_hit_ratio - self.hit_ratio
+    }
+}
+
+impl AdviceTable<'_> {
+    /// Tests the choices of a policy at the capacity in position `at`, on each part of the trace that has reads but the first.
+    pub(super) fn rolling_tests(&self, at: usize) -> Vec<RollingTest> {
+        let contenders = self.sweep.contenders.len();
+        let windows = |contender: usize| &self.outcome(at, contender).windows;
+        let mut before = vec![(0, 0); contenders];
+        let mut tests = Vec::new();
+        for part in 0..windows(0).len() {
+            let counts = |contender: usize| windows(contender)[part];
+            if before[0].1 > 0 && counts(0).reads() > 0 {
+                let chosen = Self::preferred(contenders, |contender| {
+                    let (hits, reads): (u64, u64) = before[contender];
+                    ratio(hits, reads)
+                });
+                let best = most_hits(contenders, counts);
+                tests.push(RollingTest {
+                    part: part + 1,
+                    policy: self.sweep.contenders[chosen].to_string(),
+                    hit_ratio: counts(chosen).hit_ratio(),
+                    best: self.sweep.contenders[best].to_string(),
+                    best_hit_ratio: counts(best).hit_ratio(),
+                });
+            }
+            for (contender, (hits, reads)) in before.iter_mut().enumerate() {
+                *hits += counts(contender).hits;
+                *reads += counts(contender).reads();
+            }
+        }
+        tests
+    }
+}
+
+/// The contender with the most hits; of equals the first.
+fn most_hits(contenders: usize, counts: impl Fn(usize) -> Counts) -> usize {
+    let mut best = 0;
+    for contender in 1..contenders {
+        if counts(contender).hits > counts(best).hits {
+            best = contender;
+        }
+    }
+    best
+}
