@@ -123,11 +123,6 @@ impl Lead {
             windows: differences.len(),
         }
     }
-
-    /// Whether it is a lead in all parts, or in all but one of several.
-    pub fn is_steady(&self) -> bool {
-        self.difference > 0.0 && self.ahead > 0 && self.ahead + 1 >= self.windows
-    }
 }
 
 /// The cache to take.
@@ -137,9 +132,9 @@ pub struct Choice {
     pub policy: String,
     /// The capacity, in the unit of the accounting.
     pub capacity: u64,
-    /// The hit ratio to expect.
+    /// The hit ratio of the whole trace, which begins with an empty cache.
     pub hit_ratio: f64,
-    /// The byte hit ratio to expect; 0 where the trace has no sizes.
+    /// The byte hit ratio of the whole trace; 0 where it has no sizes.
     pub byte_hit_ratio: f64,
     /// The hit ratio in the first tenth of the trace, which begins with an empty cache.
     pub first_part_hit_ratio: f64,

@@ -8,6 +8,8 @@
 //! first bytes of TLS. So are requests that `haypile proxy` refused: it logs what its cache did behind the user
 //! agent, and of these only a `detail`. What else follows the size is ignored.
 
+use std::net::IpAddr;
+
 use super::super::bad::Bad;
 use super::quoted::{Columns, split_quoted};
 use super::time::CommonLog;
@@ -55,13 +57,22 @@ impl Lines for Ncsa {
 
 /// Returns the virtual host of what precedes the time, if it has one: `host client ident user`, or `client host user`.
 fn virtual_host(text: &[u8]) -> Option<&[u8]> {
-    let is_name = |word: &&[u8]| word.iter().any(|byte| b".:".contains(byte));
     let mut words = Columns(text);
     let (first, second) = (words.next()?, words.next()?);
     let is_longer = words.nth(1).is_some();
-    let host = if is_longer { first } else { second };
-    let has_host = is_name(&second) && (!is_longer || first != b"-");
-    has_host.then(|| without_port(host))
+    // Before the client; a user may have two words.
+    let has_client = second.iter().any(|byte| b".:".contains(byte));
+    let word = if is_longer { Some(first).filter(|_| has_client) } else { Some(second) };
+    let host = without_port(word?);
+    is_name(host, host.len() < word?.len()).then_some(host)
+}
+
+/// Whether this is the name of a host. An address is more often that of another client on the way, which must not tell keys apart.
+fn is_name(host: &[u8], has_port: bool) -> bool {
+    let is_of_names = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_".contains(byte);
+    let is_address = str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok());
+    let is_whole = has_port || host.contains(&b'.') || host == b"localhost";
+    is_whole && host.iter().all(is_of_names) && !is_address
 }
 
 /// Returns a host without its port; an IPv6 address keeps all it has.
@@ -106,7 +117,13 @@ mod tests {
             ("www.example.com 1.2.3.4 - user", Some("www.example.com")),
             ("localhost:443 178.20.184.42 1j0vhgd jsmith", Some("localhost")),
             ("1.2.3.4 www.example.com user", Some("www.example.com")),
-            ("2001:db8::1:82 203.0.113.1 - -", Some("2001:db8::1:82")),
+            ("web-1:80 203.0.113.1 - -", Some("web-1")),
+            // Addresses that a balancer has passed on.
+            ("203.0.113.1, 70.41.3.18 - -", None),
+            ("203.0.113.1 10.0.0.1 - -", None),
+            ("203.0.113.1:82 10.0.0.1 - -", None),
+            ("2001:db8::1 10.0.0.1 - -", None),
+            ("10.0.0.1 203.0.113.1 user", None),
             ("- 1.2.3.4 - user", None),
             ("1.2.3.4", None),
         ] {

@@ -58,6 +58,7 @@ pub(super) struct Rules {
 /// Exchanges, by what they are.
 #[derive(Debug, Default)]
 struct Counts {
+    reads: u64,
     not_http: u64,
     refused: u64,
     other_events: u64,
@@ -99,6 +100,7 @@ impl Rules {
     /// Returns the request that an exchange is for a cache.
     pub(super) fn parsed<'a>(&'a mut self, exchange: Exchange<'a>) -> Parsed<'a> {
         let Some(op) = self.operation(&exchange) else { return Parsed::Nothing };
+        self.counts.reads += u64::from(op == Op::Read);
         if op == Op::Read
             && let Some(was_hit) = exchange.was_hit
         {
@@ -199,7 +201,9 @@ impl Rules {
         if counts_headers {
             notes.push(format!("{path}: the sizes include the headers of responses"));
         }
-        notes.push(PRIVATE.to_owned());
+        if counts.reads > 0 {
+            notes.push(PRIVATE.to_owned());
+        }
         notes
     }
 }
