@@ -189,7 +189,7 @@ pub(crate) struct Reading {
     /// Assume that this share of the reads are writes
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) assume_writes: Option<f64>,
-    /// Seed for the assumed sizes and writes
+    /// Seed for the assumed sizes and writes, and for samples
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -269,7 +269,8 @@ pub(crate) struct Simulate {
     /// Compute the miss ratio of this policy at every size in one pass
     #[arg(long, value_name = "POLICY", value_parser = ["lru"])]
     pub(crate) curve: Option<String>,
-    /// Sample this share of the keys for the curve, such as 0.01; the output states the error
+    /// Sample this share of the keys for the curve, such as 0.01; the output states how much parts of the
+    /// sample differ, and another --seed takes another sample
     #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
     pub(crate) sample: Option<f64>,
     /// Plot the miss ratio by size into an SVG file

@@ -141,7 +141,7 @@ fn what_may_not_be_stored_changes_nothing() {
 }
 
 #[test]
-fn a_sample_states_its_error() {
+fn a_sample_states_its_spread() {
     let trace = generate(&Spec {
         seed: 11,
         sizes: Some("lognormal:median=400,sigma=1".parse().unwrap()),
@@ -149,7 +149,7 @@ fn a_sample_states_its_error() {
     });
     for accounting in [Accounting::Objects, Accounting::Bytes] {
         let exact = curve(&trace, accounting, Sampling::Exact);
-        let sampled = curve(&trace, accounting, Sampling::Rate(0.1));
+        let sampled = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 0 });
         let sizes: Vec<u64> = (1..=50).map(|step| exact.largest_useful() * step / 50).collect();
         let inside = sizes.iter().filter(|size| {
             let (estimate, truth) = (sampled.at(**size), exact.at(**size).miss_ratio);
@@ -159,8 +159,10 @@ fn a_sample_states_its_error() {
         });
         let inside = inside.count();
         assert!(inside * 10 >= sizes.len() * 8, "{accounting}: {inside} of {}", sizes.len());
-        // The same keys are taken each time.
-        let again = curve(&trace, accounting, Sampling::Rate(0.1));
+        // Another seed takes other keys, and the same one the same keys each time.
+        let other = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 1 });
+        assert!(sizes.iter().any(|size| other.at(*size) != sampled.at(*size)));
+        let again = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 0 });
         assert!(sizes.iter().all(|size| again.at(*size) == sampled.at(*size)));
     }
 }
@@ -170,7 +172,7 @@ fn a_sample_of_too_few_keys_is_refused() {
     let trace = redis_build();
     let measure = |rate| {
         let mut go_on = |_| ControlFlow::Continue(());
-        let sampling = Sampling::Rate(rate);
+        let sampling = Sampling::Rate { rate, seed: 0 };
         let options = Options::new(Accounting::Objects);
         LruCurve::measure(&trace, &options, sampling, &mut go_on)
     };
@@ -184,7 +186,7 @@ fn the_capacity_for_a_miss_ratio_is_the_smallest() {
     for (trace, accounting, sampling) in [
         (&small, Accounting::Objects, Sampling::Exact),
         (&small, Accounting::Engine, Sampling::Exact),
-        (&large, Accounting::Objects, Sampling::Rate(0.5)),
+        (&large, Accounting::Objects, Sampling::Rate { rate: 0.5, seed: 0 }),
     ] {
         let curve = curve(trace, accounting, sampling);
         let least = curve.at(curve.largest_useful()).miss_ratio;
@@ -220,7 +222,7 @@ fn nothing_is_read_again() {
 #[test]
 fn whoever_interrupts_gets_no_curve() {
     let trace = pattern("uniform:keys=10000", 200_000);
-    for sampling in [Sampling::Exact, Sampling::Rate(0.5)] {
+    for sampling in [Sampling::Exact, Sampling::Rate { rate: 0.5, seed: 0 }] {
         let mut told = 0;
         let mut progress = |requests| {
             told += requests;
@@ -240,4 +242,19 @@ fn bytes_need_sizes() {
     let options = Options::new(Accounting::Bytes);
     let error = LruCurve::measure(&trace, &options, Sampling::Exact, &mut progress);
     assert!(matches!(error.unwrap_err(), SimulateError::NoSizes));
+}
+
+/// The ids of keys are in the order of their first requests; their bytes are the same in all traces.
+#[test]
+fn two_traces_have_the_same_keys_in_their_samples() {
+    let keys = 20_000_u64;
+    let forwards: Vec<u64> = (0..2 * keys).map(|n| n % keys).collect();
+    let backwards: Vec<u64> = forwards.iter().rev().copied().collect();
+    let sampled = |keys: &[u64]| {
+        curve(&reads_of(keys), Accounting::Objects, Sampling::Rate { rate: 0.3, seed: 7 })
+    };
+    let (forwards, backwards) = (sampled(&forwards), sampled(&backwards));
+    for size in [5_000, 15_000, 19_900, 20_100] {
+        assert_eq!(forwards.at(size), backwards.at(size), "{size}");
+    }
 }

@@ -248,7 +248,8 @@ fn advice(
         shards: question.shards,
     };
     let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
-    let sampling = if is_large { Sampling::Rate(SAMPLE_RATE) } else { Sampling::Exact };
+    let sampling =
+        if is_large { Sampling::Rate { rate: SAMPLE_RATE, seed: 0 } } else { Sampling::Exact };
     let mut progress = |requests| monitor.advance(requests);
     let curve = LruCurve::measure(trace, &options, sampling, &mut progress)?;
     let curve = curve.ok_or(Stopped::Ended)?;

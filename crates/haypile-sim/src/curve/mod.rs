@@ -12,12 +12,12 @@ mod histogram;
 use std::ops::ControlFlow;
 
 use distances::{Bytes, Distances, Objects};
-use haypile_number::splitmix;
 use histogram::Histogram;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Trace;
 use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError};
-use crate::trace::Op;
+use crate::trace::{Key, Op};
 
 /// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;
@@ -25,7 +25,8 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 /// Parts of a sample, by key. The estimates without each of them yield the error.
 const GROUPS: usize = 16;
 
-/// Two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom.
+/// Two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom: what the spread would need if parts of a sample were
+/// like samples of their own.
 const T_95: f64 = 2.131;
 
 /// A sample has to have more keys than this. With fewer, which of the hot keys are in it moves the
@@ -42,7 +43,8 @@ pub const MIN_SAMPLED_KEYS: u32 = 4096;
 /// simulation; where single entries are a good part of the cache it is not.
 ///
 /// Of a sampled curve nothing is known below the size of a few sampled entries: about
-/// 1 / rate of them.
+/// 1 / rate of them. Its spread is what the estimates differ by that are made without one of 16 parts of the sample, times
+/// 2.1. It is not an interval of the truth: no part of a sample shows that a key which many ask for is not in it.
 #[derive(Clone, Debug)]
 pub struct LruCurve {
     /// The whole trace, or the parts of a sample.
@@ -72,7 +74,7 @@ impl Reads {
 pub struct Estimate {
     /// The miss ratio.
     pub miss_ratio: f64,
-    /// Half the width of a 95 % interval of the sampling; 0 if all was measured, which does not make it
+    /// The spread of the parts of a sample, as [`LruCurve`] says; 0 if all was measured, which does not make it
     /// exact: see [`LruCurve::is_exact`].
     pub error: f64,
 }
@@ -83,8 +85,13 @@ pub enum Sampling {
     /// All of it.
     #[default]
     Exact,
-    /// A share of the keys, above 0 and below 1.
-    Rate(f64),
+    /// A share of the keys.
+    Rate {
+        /// The share, above 0 and below 1.
+        rate: f64,
+        /// Chooses the keys: by a hash of their bytes, so that two traces with one key both have it in the sample or neither has.
+        seed: u64,
+    },
 }
 
 impl LruCurve {
@@ -107,7 +114,7 @@ impl LruCurve {
         if accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
-        if let Sampling::Rate(rate) = sampling
+        if let Sampling::Rate { rate, .. } = sampling
             && f64::from(trace.keys()) * rate <= f64::from(MIN_SAMPLED_KEYS)
         {
             return Err(SimulateError::SmallSample { rate, keys: trace.keys() });
@@ -121,9 +128,11 @@ impl LruCurve {
         };
         Ok(match (accounting, sampling) {
             (Accounting::Objects, Sampling::Exact) => pass.exact(Objects::new(trace.keys())),
-            (Accounting::Objects, Sampling::Rate(rate)) => pass.sampled(rate, Objects::default()),
+            (Accounting::Objects, Sampling::Rate { rate, seed }) => {
+                pass.sampled(rate, seed, Objects::default())
+            }
             (_, Sampling::Exact) => pass.exact(Bytes::new(trace.keys())),
-            (_, Sampling::Rate(rate)) => pass.sampled(rate, Bytes::default()),
+            (_, Sampling::Rate { rate, seed }) => pass.sampled(rate, seed, Bytes::default()),
         })
     }
 
@@ -147,8 +156,7 @@ impl LruCurve {
         Estimate { miss_ratio, error: self.error(&counts, hits, reads) }
     }
 
-    /// Half the width of a 95 % interval, by the jackknife: from what the estimate would be with
-    /// each of the groups left out. Efron and Stein, "The Jackknife Estimate of Variance", 1981.
+    /// The spread, by the jackknife: from what the estimate would be with each of the groups left out. Efron and Stein, "The Jackknife Estimate of Variance", 1981.
     fn error(&self, counts: &[(u64, u64)], hits: u64, reads: u64) -> f64 {
         if counts.len() < 2 {
             return 0.0;
@@ -203,17 +211,13 @@ impl Pass<'_> {
         Some(LruCurve { groups: vec![all], expected_reads, is_of_objects })
     }
 
-    fn sampled<D: Distances>(mut self, rate: f64, mut distances: D) -> Option<LruCurve> {
+    fn sampled<D: Distances>(mut self, rate: f64, seed: u64, mut distances: D) -> Option<LruCurve> {
+        let group_of_key = sample(self.trace, rate, seed);
         let mut groups: Vec<Reads> = (0..GROUPS).map(|_| Reads::new(false)).collect();
         let mut reads = 0_u64;
         self.each(|request| {
             reads += u64::from(request.op == Op::Read);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "below the number of groups where the key is in the sample"
-            )]
-            let group = (place(request.id) / rate * GROUPS as f64) as usize;
+            let group = usize::from(group_of_key[request.id as usize]);
             if let Some(group) = groups.get_mut(group) {
                 note(&mut distances, group, request, 1.0 / rate);
             }
@@ -295,10 +299,26 @@ fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
     (1.0 - hits / expected_reads).clamp(0.0, 1.0)
 }
 
-/// A number from 0 to 1 that a key keeps: the sample takes the keys with small ones.
-fn place(id: u32) -> f64 {
-    let hash = splitmix::first(id.into());
-    (hash >> 11) as f64 / (1_u64 << 53) as f64
+/// The group of a key that is not in the sample.
+const NONE: u8 = u8::MAX;
+
+/// Returns the group of each key by its id: those with a small hash are in the sample.
+fn sample(trace: &Trace, rate: f64, seed: u64) -> Vec<u8> {
+    let group = |id| {
+        let hash = match trace.key(id) {
+            Key::Number(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
+            Key::Text(text) => xxh3_64_with_seed(text, seed),
+        };
+        let place = (hash >> 11) as f64 / (1_u64 << 53) as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "below the number of groups where the key is in the sample"
+        )]
+        let group = (place / rate * GROUPS as f64) as usize;
+        u8::try_from(group).ok().filter(|_| group < GROUPS).unwrap_or(NONE)
+    };
+    (0..trace.keys()).map(group).collect()
 }
 
 #[expect(

@@ -18,6 +18,10 @@ use crate::output::table::table;
 const NOT_EXACT: &str = "Not exact: by bytes the curve cuts entries at the edge of the cache. For a size that matters, add \
      --policy lru.\n";
 
+/// Note under a sampled curve.
+const SPREAD: &str = "The spread is that of the parts of the sample. It bounds no error: what many ask for is in the sample or not. \
+     Another --seed takes another sample.\n";
+
 /// Appends the curve as a table, if there is one.
 pub(crate) fn text(text: &mut String, one: &Results) {
     let Some((curve, sizes)) = &one.curve else { return };
@@ -30,8 +34,11 @@ pub(crate) fn text(text: &mut String, one: &Results) {
         row
     });
     let mut header = vec![capacity_header(slice::from_ref(one)), "Miss ratio".to_owned()];
-    header.extend(is_sampled.then(|| "95 % interval".to_owned()));
+    header.extend(is_sampled.then(|| "Spread".to_owned()));
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
+    if is_sampled {
+        text.push_str(SPREAD);
+    }
     if !one.is_curve_exact() {
         text.push_str(NOT_EXACT);
     }

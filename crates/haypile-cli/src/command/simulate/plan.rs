@@ -57,7 +57,9 @@ impl SimulationPlan {
         if arguments.curve.is_some() && arguments.warmup != Warmup::None {
             bail!("--curve counts every request and cannot be combined with --warmup")
         }
-        let sampling = arguments.sample.map_or(Sampling::Exact, Sampling::Rate);
+        let sampling = arguments
+            .sample
+            .map_or(Sampling::Exact, |rate| Sampling::Rate { rate, seed: arguments.reading.seed });
         let curve = arguments.curve.as_ref().map(|_| sampling);
         let contenders = match &arguments.policy {
             Some(contenders) => contenders.0.clone(),
