@@ -40,6 +40,12 @@ fn assert_sound(trace: &Trace, budget: Option<u64>, advice: &Advice) {
     assert!(choice.hit_ratio <= choice.optimum_hit_ratio, "{choice:?}");
     assert!(choice.optimum_hit_ratio <= advice.best_possible + 1e-12, "{choice:?}");
     assert_parts(trace, advice, choice);
+    if let Some(more) = &choice.more_bytes {
+        let other = run_in(trace, &more.policy, choice.capacity, advice.accounting);
+        assert!((other.counts.byte_hit_ratio() - more.byte_hit_ratio).abs() < 1e-12);
+        assert!((other.counts.hit_ratio() - more.hit_ratio).abs() < 1e-12);
+        assert!(more.byte_hit_ratio >= choice.byte_hit_ratio + 0.01, "{choice:?}");
+    }
     // The last line is a cache that opens, of this policy.
     assert_eq!(text.lines().last(), Some(&*choice.url));
     let store = Registry::default().open(&choice.url).unwrap();
@@ -329,4 +335,15 @@ fn without_evictions_nothing_is_said_of_the_policy_and_of_a_growing_set_nor_of_t
     assert!(advice.growth.goes_on());
     assert_eq!((advice.growth.requests, advice.growth.new_keys), (2_000, 1_000));
     assert!(advice.growth.new_keys_per_hour.is_none());
+}
+
+/// Small values are asked for often, and a few large ones, which fill the cache, less often.
+#[test]
+fn a_policy_that_serves_more_bytes_is_named() {
+    let advice = ask(&redis_build(), Some(2 << 20));
+    let choice = advice.choice.as_ref().unwrap();
+    let more = choice.more_bytes.as_ref().expect("another one serves more");
+    assert_ne!(more.policy, choice.policy);
+    let expected = format!("If bytes count more than reads, take {}: it serves ", more.policy);
+    assert!(advice.to_string().contains(&expected), "{advice}");
 }

@@ -6,7 +6,7 @@ use haypile_number::ratio;
 use haypile_policy::rules::memory::{MAX_SIZE_BYTES, MIN_SIZE_BYTES};
 
 use super::lru::{LruSearch, Stopped};
-use super::{AdviceTable, Choice, Lead, SizeTried};
+use super::{AdviceTable, Choice, Lead, MoreBytes, SizeTried};
 use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
@@ -21,6 +21,9 @@ const WORTH_DOUBLING: f64 = 0.01;
 
 /// Lead over the first requested policy that makes another the advised one.
 const WORTH_ANOTHER_POLICY: f64 = 0.005;
+
+/// Lead in bytes of a policy that is not advised.
+const WORTH_SAYING: f64 = 0.01;
 
 /// Hit ratio that a cache needs to be recommended: less is printed as 0.0 %.
 pub(super) const WORTH_A_CACHE: f64 = 0.0005;
@@ -165,6 +168,24 @@ impl AdviceTable<'_> {
         if is_clear || hit_ratio(FIRST) < WORTH_A_CACHE { best } else { FIRST }
     }
 
+    /// Returns the policy that serves the most bytes, if it is noticeably more than `chosen` does.
+    fn more_bytes(&self, at: usize, chosen: usize) -> Option<MoreBytes> {
+        let counts = |contender| &self.outcome(at, contender).counts;
+        let most = (0..self.sweep.contenders.len())
+            .max_by(|&one, &other| {
+                let [one, other] = [one, other].map(|at| counts(at).byte_hit_ratio());
+                one.total_cmp(&other)
+            })
+            .filter(|&most| {
+                counts(most).byte_hit_ratio() >= counts(chosen).byte_hit_ratio() + WORTH_SAYING
+            })?;
+        Some(MoreBytes {
+            policy: self.sweep.contenders[most].to_string(),
+            byte_hit_ratio: counts(most).byte_hit_ratio(),
+            hit_ratio: counts(most).hit_ratio(),
+        })
+    }
+
     /// Returns the cache to take at the capacity in position `at`; `None` if none answers anything there.
     pub(super) fn choose(
         &self,
@@ -210,6 +231,7 @@ impl AdviceTable<'_> {
             capacity,
             hit_ratio,
             byte_hit_ratio: outcome.counts.byte_hit_ratio(),
+            more_bytes: self.more_bytes(at, chosen),
             first_part_hit_ratio: first_part,
             last_part_hit_ratio: last_part,
             rolling: self.rolling_tests(at),

@@ -125,6 +125,17 @@ impl Lead {
     }
 }
 
+/// A policy that serves more bytes than the one to take.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct MoreBytes {
+    /// The policy.
+    pub policy: String,
+    /// Its byte hit ratio.
+    pub byte_hit_ratio: f64,
+    /// Its hit ratio, which is less.
+    pub hit_ratio: f64,
+}
+
 /// The cache to take.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Choice {
@@ -136,6 +147,8 @@ pub struct Choice {
     pub hit_ratio: f64,
     /// The byte hit ratio of the whole trace; 0 where it has no sizes.
     pub byte_hit_ratio: f64,
+    /// The policy that serves the most bytes, if it serves a point more of them; `None` without sizes.
+    pub more_bytes: Option<MoreBytes>,
     /// The hit ratio in the first tenth of the trace, which begins with an empty cache.
     pub first_part_hit_ratio: f64,
     /// The hit ratio in the last tenth of the trace, in which the cache is warm.

@@ -77,11 +77,24 @@ impl Advice {
         if choice.byte_hit_ratio > 0.0 {
             write!(f, " and {} of their bytes", percent(choice.byte_hit_ratio))?;
         }
+        write!(
+            f,
+            ": {} in its first tenth, with an empty cache at first, and {} in its last, with a warm one. ",
+            percent(choice.first_part_hit_ratio),
+            percent(choice.last_part_hit_ratio)
+        )?;
+        if let Some(more) = &choice.more_bytes {
+            write!(
+                f,
+                "If bytes count more than reads, take {}: it serves {} of the bytes, and {} of the reads. ",
+                more.policy,
+                percent(more.byte_hit_ratio),
+                percent(more.hit_ratio)
+            )?;
+        }
         writeln!(
             f,
-            ": {} in its first tenth, with an empty cache at first, and {} in its last, with a warm one. Knowing the future, {}{} would be possible at this size, and {} without a bound.",
-            percent(choice.first_part_hit_ratio),
-            percent(choice.last_part_hit_ratio),
+            "Knowing the future, {}{} would be possible at this size, and {} without a bound.",
             if self.accounting == Accounting::Objects { "" } else { "at least " },
             percent(choice.optimum_hit_ratio),
             percent(self.best_possible)
