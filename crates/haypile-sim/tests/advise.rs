@@ -347,3 +347,13 @@ fn a_policy_that_serves_more_bytes_is_named() {
     let expected = format!("If bytes count more than reads, take {}: it serves ", more.policy);
     assert!(advice.to_string().contains(&expected), "{advice}");
 }
+
+/// A cache that is filled for most of the trace, and read at the end.
+#[test]
+fn reads_in_few_parts_of_a_trace_are_a_doubt() {
+    let writes = (0..60_000_u64).map(|n| (n, Op::Write, 100));
+    let reads = (0..20_000_u64).map(|n| (n * 7 % 300, Op::Read, 100));
+    let trace = trace_of(&writes.chain(reads).collect::<Vec<_>>());
+    let text = ask(&trace, Some(60_000)).to_string();
+    assert!(text.contains("only 3 of 10 parts of the trace have reads"), "{text}");
+}

@@ -19,6 +19,9 @@ const FEW_READS: u64 = 10_000;
 const LITTLE: f64 = 0.01;
 const LITTLE_ONCE: f64 = 2.0 * LITTLE;
 
+/// Fewer rolling tests than this say little: nearly all reads are in few parts of the trace.
+const FEW_TESTS: usize = 5;
+
 /// The certainty of an advice.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Certainty {
@@ -56,6 +59,12 @@ impl Advice {
             doubts.push("the cache was hardly filled once, so record for longer".to_owned());
         }
         let regrets: Vec<f64> = choice.rolling.iter().map(RollingTest::regret).collect();
+        if regrets.len() < FEW_TESTS {
+            doubts.push(format!(
+                "only {} of {WINDOWS} parts of the trace have reads",
+                regrets.len() + usize::from(self.reads > 0)
+            ));
+        }
         let mean = regrets.iter().sum::<f64>() / regrets.len().max(1) as f64;
         let largest = regrets.iter().copied().fold(0.0, f64::max);
         let worst = choice.rolling.iter().find(|test| test.regret() >= largest);

@@ -132,7 +132,7 @@ pub struct MoreBytes {
     pub policy: String,
     /// Its byte hit ratio.
     pub byte_hit_ratio: f64,
-    /// Its hit ratio, which is less.
+    /// Its hit ratio.
     pub hit_ratio: f64,
 }
 
