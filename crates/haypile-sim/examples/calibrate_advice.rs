@@ -1,17 +1,17 @@
-//! A test of advice: for each trace and budget, a row with its certainty and its regret.
+//! A test of advice: for each trace, cut and budget, a row with its certainty and its regret.
 //!
-//! `cargo run --release -p haypile-sim --example calibrate_advice -- TRACE...`
+//! `cargo run --release -p haypile-sim --example calibrate_advice -- [FORMAT=]TRACE...`
 //!
-//! `advise` reads the first two thirds of the trace. The regret is that of the last third: the hit ratio of the best of
-//! all policies that may be advised, minus that of the advised one, each at the advised size and warmed by the first two
-//! thirds. A policy's own hash seed is that of the simulation.
+//! `advise` reads a part of the trace. The regret is that of the part after it, which it has not seen: the hit ratio of the
+//! best of all policies that may be advised, minus that of the advised one, each at the advised size and warmed by the part
+//! that `advise` has read. The regrets of the rolling tests, on which the certainty rests, come last, with the best hit ratio in each. Entries are counted in objects. A policy's own hash seed is that of the simulation.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
 use std::env;
 use std::error::Error;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
 
 use haypile_sim::Trace;
 use haypile_sim::advise::{Question, advise};
@@ -19,39 +19,54 @@ use haypile_sim::simulate::{Accounting, Contender, Options, Warmup, simulate};
 use haypile_sim::trace::format::{self, ReadOptions};
 use haypile_sim::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
 
-/// Budgets, as thousandths of the distinct keys.
-const BUDGETS: [u64; 5] = [3, 10, 30, 100, 300];
+/// Budgets, as thousandths of the distinct keys that `advise` has seen.
+const BUDGETS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 300, 500];
+
+/// The begin and the end of the part that `advise` reads, and the end of the part after it, in twelfths of the trace.
+const CUTS: [[usize; 3]; 3] = [[0, 6, 9], [0, 8, 12], [3, 9, 12]];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("trace,requests,keys,budget,policy,level,hit_ratio,best,best_hit_ratio,regret");
-    for path in env::args_os().skip(1).map(PathBuf::from) {
+    println!(
+        "trace,requests,keys,from,cut,end,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
+    );
+    for argument in env::args().skip(1) {
+        let (format, path) = match argument.split_once('=') {
+            Some((format, path)) => (Some(format.parse()?), Path::new(path)),
+            None => (None, Path::new(&argument)),
+        };
+        let options = ReadOptions { format, ..ReadOptions::default() };
         let mut builder = TraceBuilder::new(BuildOptions::default());
-        if let Err(error) = format::read(&[&path], &ReadOptions::default(), &mut builder) {
+        if let Err(error) = format::read(&[path], &options, &mut builder) {
             eprintln!("{error}");
             continue;
         }
         let trace = builder.finish()?;
-        let seen = beginning(&trace, trace.requests() / 3 * 2)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        for thousandths in BUDGETS {
-            let budget = u64::from(seen.keys()) * thousandths / 1_000;
-            if budget < 10 {
-                continue;
-            }
-            if let Some(row) = row(&trace, &seen, budget)? {
-                println!("{name},{},{},{budget},{row}", trace.requests(), trace.keys());
+        for [from, cut, end] in CUTS {
+            let at = |twelfths| trace.requests() * twelfths / 12;
+            let (seen, whole) =
+                (part(&trace, at(from)..at(cut))?, part(&trace, at(from)..at(end))?);
+            for thousandths in BUDGETS {
+                let budget = u64::from(seen.keys()) * thousandths / 1_000;
+                if budget < 10 {
+                    continue;
+                }
+                if let Some(row) = row(&whole, &seen, budget)? {
+                    let (requests, keys) = (trace.requests(), trace.keys());
+                    println!("{name},{requests},{keys},{from},{cut},{end},{budget},{row}");
+                }
             }
         }
     }
     Ok(())
 }
 
-/// The first requests of a trace.
-fn beginning(trace: &Trace, requests: usize) -> Result<Trace, Box<dyn Error>> {
+/// Some requests of a trace.
+fn part(trace: &Trace, requests: Range<usize>) -> Result<Trace, Box<dyn Error>> {
     let mut builder = TraceBuilder::new(BuildOptions::default());
-    for (at, id) in trace.ids().iter().enumerate().take(requests) {
+    for at in requests {
         builder.push(Request {
-            key: trace.key(id.get()),
+            key: trace.key(trace.ids()[at].get()),
             size_bytes: None,
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
             time_us: None,
@@ -84,13 +99,19 @@ fn row(trace: &Trace, seen: &Trace, budget: u64) -> Result<Option<String>, Box<d
     let best = ratios.iter().max_by(|one, other| one.0.total_cmp(&other.0)).ok_or("policies")?;
     let own = ratios.iter().find(|ratio| ratio.1 == choice.policy).ok_or("a policy")?;
     let level = serde_json::to_string(&advice.certainty(choice).level)?;
+    let rolling: Vec<String> =
+        choice.rolling.iter().map(|test| format!("{:.4}", test.regret())).collect();
+    let parts: Vec<String> =
+        choice.rolling.iter().map(|test| format!("{:.4}", test.best_hit_ratio)).collect();
     Ok(Some(format!(
-        "{},{},{:.4},{},{:.4},{:.4}",
+        "{},{},{:.4},{},{:.4},{:.4},{},{}",
         own.1,
         level.trim_matches('"'),
         own.0,
         best.1,
         best.0,
-        best.0 - own.0
+        best.0 - own.0,
+        rolling.join(" "),
+        parts.join(" ")
     )))
 }

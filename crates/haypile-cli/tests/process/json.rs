@@ -261,7 +261,10 @@ fn advice_keeps_within_the_budget() {
     assert_eq!(number(&advice, "reads"), READS);
     assert_eq!(number(&advice, "keys"), 1067);
     assert_eq!(advice["accounting"], "engine");
-    assert_eq!(advice["version"], 1);
+    assert_eq!(advice["version"], 2);
+    let level = advice["certainty"]["level"].as_str().unwrap();
+    assert!(["very", "moderately", "not-very"].contains(&level), "{level}");
+    assert!(!advice["certainty"]["reasons"].as_array().unwrap().is_empty());
     let choice = &advice["choice"];
     let policy = choice["policy"].as_str().unwrap();
     assert!(["s3fifo", "lru"].contains(&policy), "{policy}");

@@ -5,7 +5,6 @@
 
 use haypile_number::grouped;
 
-use super::text::points;
 use super::{Advice, Choice, Growth, RollingTest, WINDOWS};
 
 /// Evictions per entry below which a trace says little about a cache of that size.
@@ -14,10 +13,14 @@ const FEW_TURNOVERS: f64 = 1.0;
 /// Reads below which hit ratios are anecdotes.
 const FEW_READS: u64 = 10_000;
 
-/// The largest mean regret of rolling tests that leaves the advice as it is, and the largest in one of them: the best of a
-/// single part is ahead by chance too.
-const LITTLE: f64 = 0.01;
-const LITTLE_ONCE: f64 = 2.0 * LITTLE;
+/// The largest mean regret of rolling tests, of all and of the last, that leaves the advice without a doubt.
+const LITTLE: f64 = 0.004;
+
+/// The last rolling tests, of choices that were made on most of the trace.
+const LAST: usize = 3;
+
+/// The largest regret of one of them: the best of a single part is ahead by chance too.
+const LITTLE_ONCE: f64 = 0.02;
 
 /// Fewer rolling tests than this say little: nearly all reads are in few parts of the trace.
 const FEW_TESTS: usize = 5;
@@ -65,16 +68,19 @@ impl Advice {
                 regrets.len() + usize::from(self.reads > 0)
             ));
         }
-        let mean = regrets.iter().sum::<f64>() / regrets.len().max(1) as f64;
+        let last = mean(&regrets[regrets.len().saturating_sub(LAST)..]);
         let largest = regrets.iter().copied().fold(0.0, f64::max);
         let worst = choice.rolling.iter().find(|test| test.regret() >= largest);
-        let differs = mean > LITTLE || largest > LITTLE_ONCE;
+        let all = mean(&regrets);
+        let differs = all.max(last) > LITTLE || largest > LITTLE_ONCE;
         if let Some(worst) = worst.filter(|_| differs) {
             doubts.push(format!(
-                "which policy is best changes: {}, chosen on what was before part {} of {WINDOWS}, was {} behind {} there",
-                worst.policy,
+                "chosen on the beginning of the trace, a policy was {:.1} points behind the best of the next tenth on average, \
+                 and {:.1} in part {} ({} behind {})",
+                100.0 * all,
+                100.0 * largest,
                 worst.part,
-                points(worst.regret()),
+                worst.policy,
                 worst.best,
             ));
         }
@@ -85,8 +91,9 @@ impl Advice {
         };
         if level == Level::Very {
             doubts.push(format!(
-                "chosen on its beginning, a policy was {:.1} points behind the best of the next tenth, and {:.1} at most ({} tests)",
-                100.0 * mean,
+                "chosen on its beginning, a policy was {:.1} points behind the best of the next tenth on average, and {:.1} at most \
+                 ({} tests)",
+                100.0 * all,
                 100.0 * largest,
                 regrets.len()
             ));
@@ -110,4 +117,8 @@ impl Advice {
             "{nothing}, nor about the size, of which it has a lower bound: new keys still came {new_keys} at its end"
         )
     }
+}
+
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
 }

@@ -185,7 +185,7 @@ fn spread(lead: &Lead) -> String {
 }
 
 /// A gain or a loss. Not every policy gains from more space; less than nothing is nothing here.
-pub(super) fn points(difference: f64) -> String {
+fn points(difference: f64) -> String {
     if difference < 0.0005 {
         "nothing".to_owned()
     } else {
