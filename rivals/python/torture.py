@@ -229,7 +229,7 @@ class Client:
 
 
 def compute(orders, target):
-    """Asks for a value, and computes it if nobody else does."""
+    """Is a computer: asks the cache for a value, computes it if nobody else does, and says which value it got."""
     def computed():
         say("computing\n")
         if sys.stdin.readline() != "go\n":

@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Some requests of a trace.
+/// Returns a trace of these requests of another one, without their sizes and times.
 fn part(trace: &Trace, requests: Range<usize>) -> Result<Trace, Box<dyn Error>> {
     let mut builder = TraceBuilder::new(BuildOptions::default());
     for at in requests {

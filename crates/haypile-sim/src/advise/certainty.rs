@@ -16,10 +16,11 @@ const FEW_READS: u64 = 10_000;
 /// The largest mean regret of rolling tests, of all and of the last, that leaves the advice without a doubt.
 const LITTLE: f64 = 0.004;
 
-/// The last rolling tests, of choices that were made on most of the trace.
+/// The number of rolling tests that count as the last: their choices were made on most of the trace.
 const LAST: usize = 3;
 
-/// The largest regret of one of them: the best of a single part is ahead by chance too.
+/// The largest regret of a single rolling test that leaves the advice without a doubt. It is more than that of all, because the best of a
+/// single part is ahead by chance too.
 const LITTLE_ONCE: f64 = 0.02;
 
 /// Fewer rolling tests than this say little: nearly all reads are in few parts of the trace.

@@ -119,14 +119,7 @@ impl AdviceTable<'_> {
 
     /// The contender with the most hits at a capacity; of equals the first.
     fn best(&self, capacity: usize) -> usize {
-        let mut best = 0;
-        for contender in 1..self.sweep.contenders.len() {
-            let hits = |contender| self.outcome(capacity, contender).counts.hits;
-            if hits(contender) > hits(best) {
-                best = contender;
-            }
-        }
-        best
+        most(self.sweep.contenders.len(), |contender| self.outcome(capacity, contender).counts.hits)
     }
 
     fn position(&self, contender: &Contender) -> usize {
@@ -158,12 +151,7 @@ impl AdviceTable<'_> {
 
     /// Returns the contender to take, by their hit ratios.
     pub(super) fn preferred(contenders: usize, hit_ratio: impl Fn(usize) -> f64) -> usize {
-        let mut best = FIRST;
-        for contender in 0..contenders {
-            if hit_ratio(contender) > hit_ratio(best) {
-                best = contender;
-            }
-        }
+        let best = most(contenders, &hit_ratio);
         let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;
         if is_clear || hit_ratio(FIRST) < WORTH_A_CACHE { best } else { FIRST }
     }
@@ -246,6 +234,12 @@ impl AdviceTable<'_> {
             url_assumes_sizes,
         }))
     }
+}
+
+/// Returns the contender with the largest number; of equals the first.
+pub(super) fn most<N: PartialOrd>(contenders: usize, number: impl Fn(usize) -> N) -> usize {
+    (1..contenders)
+        .fold(FIRST, |most, other| if number(other) > number(most) { other } else { most })
 }
 
 /// The size of a `memory` store that holds what the simulated cache held, and whether it had to

@@ -1,9 +1,9 @@
 //! Whether a working set still grows where its trace ends.
 
+use super::WINDOWS;
 use crate::Trace;
-
-/// The last of as many parts of the trace is its end.
-const PARTS: usize = 10;
+use crate::trace::info::Window;
+use crate::trace::info::working_set::windows_to;
 
 /// Share of the requests at the end that have to be for new keys if the working set still grows.
 const GROWING: f64 = 0.01;
@@ -21,20 +21,17 @@ pub struct Growth {
 
 impl Growth {
     pub(super) fn of(trace: &Trace) -> Self {
-        let begin = trace.requests() - trace.requests().div_ceil(PARTS).min(trace.requests());
-        let mut is_known = vec![false; trace.keys() as usize];
-        let mut new_keys = 0;
-        for (at, id) in trace.ids().iter().enumerate() {
-            let was_known = std::mem::replace(&mut is_known[id.get() as usize], true);
-            new_keys += u64::from(at >= begin && !was_known);
-        }
+        let requests = trace.requests();
+        let begin = requests - requests.div_ceil(WINDOWS);
+        let windows = windows_to(trace, [begin, requests]);
+        let Window { requests, new_keys, .. } = windows[1];
         let hours = trace.times_us().and_then(|times| {
             let last = times.last()?.get();
             let us = last.saturating_sub(times[begin].get());
             (us > 0).then(|| us as f64 / 3.6e9)
         });
         let new_keys_per_hour = hours.map(|hours| new_keys as f64 / hours);
-        Self { requests: (trace.requests() - begin) as u64, new_keys, new_keys_per_hour }
+        Self { requests, new_keys, new_keys_per_hour }
     }
 
     /// Whether the working set still grows.

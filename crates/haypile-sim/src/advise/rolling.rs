@@ -7,20 +7,20 @@
 use haypile_number::ratio;
 
 use super::AdviceTable;
-use crate::simulate::Counts;
+use super::choose::most;
 
 /// A choice, and how it did on the part after those that it was made on.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RollingTest {
     /// The number of the part, from 2: the choice was made on all parts before it.
     pub part: usize,
-    /// The policy that was chosen.
+    /// The policy that was chosen on the parts before.
     pub policy: String,
-    /// Its hit ratio in this part.
+    /// The hit ratio of the chosen policy in this part.
     pub hit_ratio: f64,
     /// The policy with the most hits in this part.
     pub best: String,
-    /// Its hit ratio there.
+    /// The hit ratio of the best in this part.
     pub best_hit_ratio: f64,
 }
 
@@ -45,7 +45,7 @@ impl AdviceTable<'_> {
                     let (hits, reads): (u64, u64) = before[contender];
                     ratio(hits, reads)
                 });
-                let best = most_hits(contenders, counts);
+                let best = most(contenders, |contender| counts(contender).hits);
                 tests.push(RollingTest {
                     part: part + 1,
                     policy: self.sweep.contenders[chosen].to_string(),
@@ -61,15 +61,4 @@ impl AdviceTable<'_> {
         }
         tests
     }
-}
-
-/// The contender with the most hits; of equals the first.
-fn most_hits(contenders: usize, counts: impl Fn(usize) -> Counts) -> usize {
-    let mut best = 0;
-    for contender in 1..contenders {
-        if counts(contender).hits > counts(best).hits {
-            best = contender;
-        }
-    }
-    best
 }

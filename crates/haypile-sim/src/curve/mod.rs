@@ -22,11 +22,11 @@ use crate::trace::{Key, Op};
 /// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;
 
-/// Parts of a sample, by key. The estimates without each of them yield the error.
+/// Parts of a sample, by key. The estimates without each of them yield the spread.
 const GROUPS: usize = 16;
 
-/// Two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom: what the spread would need if parts of a sample were
-/// like samples of their own.
+/// The factor of the spread: the two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom. It would make an interval of the
+/// spread if the parts of a sample differed as much as samples do.
 const T_95: f64 = 2.131;
 
 /// A sample has to have more keys than this. With fewer, which of the hot keys are in it moves the
@@ -74,8 +74,8 @@ impl Reads {
 pub struct Estimate {
     /// The miss ratio.
     pub miss_ratio: f64,
-    /// The spread of the parts of a sample, as [`LruCurve`] says; 0 if all was measured, which does not make it
-    /// exact: see [`LruCurve::is_exact`].
+    /// The spread of the estimates that parts of a sample make, which [`LruCurve`] defines; 0 if all was measured. That does not make it
+    /// exact: [`LruCurve::is_exact`] tells.
     pub error: f64,
 }
 
@@ -156,7 +156,8 @@ impl LruCurve {
         Estimate { miss_ratio, error: self.error(&counts, hits, reads) }
     }
 
-    /// The spread, by the jackknife: from what the estimate would be with each of the groups left out. Efron and Stein, "The Jackknife Estimate of Variance", 1981.
+    /// Returns the spread by the jackknife: from what the estimate would be with each of the groups left out. Efron and Stein, "The
+    /// Jackknife Estimate of Variance", 1981.
     fn error(&self, counts: &[(u64, u64)], hits: u64, reads: u64) -> f64 {
         if counts.len() < 2 {
             return 0.0;

@@ -15,7 +15,7 @@ pub struct ReadOptions {
     pub spc_as: SpcAs,
     /// Options for CSV.
     pub csv: CsvOptions,
-    /// The statuses of responses that are entries, in the logs of web servers.
+    /// The statuses of responses that a cache stores. Logs of web servers alone have statuses.
     pub statuses: Statuses,
     /// Counts bad lines and records instead of ending at the first.
     pub skip_bad: bool,

@@ -26,21 +26,8 @@ const SHOWN_BYTES: usize = 8;
 const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
 
-/// Formats that a text file may have.
-const TEXT: [Format; 12] = [
-    Format::Csv,
-    Format::Lirs,
-    Format::Spc,
-    Format::Arc,
-    Format::Address,
-    Format::AccessLog,
-    Format::JsonLog,
-    Format::W3c,
-    Format::Squid,
-    Format::Elb,
-    Format::S3Log,
-    Format::Haproxy,
-];
+/// Formats that a text file may have, in addition to those of logs.
+const TEXT: [Format; 5] = [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address];
 
 /// The format of a file that starts with `head`, or those it could have. The magic numbers of our
 /// own go first, then the name; of the content only what cannot be something else counts.
@@ -66,8 +53,13 @@ pub(super) fn recognise(
         let is_object = text(head).trim_ascii_start().starts_with(b"{\"");
         return Ok(if is_object { Format::JsonLog } else { Format::Csv });
     }
-    by_text(head, whole, options)
-        .ok_or_else(|| if is_binary(head) { BINARY.to_vec() } else { TEXT.to_vec() })
+    by_text(head, whole, options).ok_or_else(|| {
+        if is_binary(head) {
+            BINARY.to_vec()
+        } else {
+            TEXT.into_iter().chain(web::FORMATS).collect()
+        }
+    })
 }
 
 fn is_binary(head: &[u8]) -> bool {

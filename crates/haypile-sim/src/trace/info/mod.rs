@@ -4,7 +4,7 @@ mod popularity;
 mod reuse;
 mod sizes;
 mod time;
-mod working_set;
+pub(crate) mod working_set;
 
 pub use popularity::{OneHits, Skew, ZipfFit};
 pub use reuse::{DistanceClass, ReuseDistances};

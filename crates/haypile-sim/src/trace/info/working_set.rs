@@ -1,5 +1,7 @@
 //! Working set over time.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::trace::Trace;
@@ -23,21 +25,25 @@ pub struct Window {
 /// Divides the trace into windows whose lengths differ by one request at most.
 pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     let requests = trace.requests();
-    let windows = windows.min(requests);
-    // By id, the number of requests at the end of the last window the key was in: no two windows
-    // end alike, and none ends at 0.
-    let mut seen = vec![0_u32; trace.keys() as usize];
     let mut first = 0;
-    let mut result = Vec::with_capacity(windows);
-    for left in (1..=windows).rev() {
-        let end = first + (requests - first).div_ceil(left);
-        result.push(window(trace, first..end, &mut seen));
-        first = end;
-    }
-    result
+    let ends = (1..=windows.min(requests)).rev().map(move |left| {
+        first += (requests - first).div_ceil(left);
+        first
+    });
+    windows_to(trace, ends)
 }
 
-fn window(trace: &Trace, range: std::ops::Range<usize>, seen: &mut [u32]) -> Window {
+/// Divides the trace into windows that end before these requests, of which each is after the one before.
+pub(crate) fn windows_to(trace: &Trace, ends: impl IntoIterator<Item = usize>) -> Vec<Window> {
+    // By id, the number of requests at the end of the last window the key was in: no two windows
+    // with requests end alike, and none ends at 0.
+    let mut seen = vec![0_u32; trace.keys() as usize];
+    let mut first = 0;
+    let mut to = |end| window(trace, std::mem::replace(&mut first, end)..end, &mut seen);
+    ends.into_iter().map(&mut to).collect()
+}
+
+fn window(trace: &Trace, range: Range<usize>, seen: &mut [u32]) -> Window {
     let mut window = Window {
         first_request: range.start as u64,
         requests: range.len() as u64,

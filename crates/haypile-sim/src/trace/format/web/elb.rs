@@ -39,15 +39,7 @@ impl Lines for Elb {
         let Some((method, target)) = request_line(request) else {
             return Ok(Line::LeftOut(Why::NotHttp));
         };
-        let time_us = Some(time_us);
-        Ok(Line::Exchange(Exchange {
-            method,
-            target,
-            status,
-            size_bytes,
-            time_us,
-            ..Exchange::default()
-        }))
+        Ok(Line::Exchange(Exchange::new(method, target, status, size_bytes, time_us)))
     }
 
     fn counts_headers(&self) -> bool {

@@ -49,13 +49,5 @@ fn exchange(line: &[u8]) -> Result<Line<'_>, Bad<'_>> {
         return Ok(Line::LeftOut(Why::NotHttp));
     }
     let (status, size_bytes) = (status(status_text)?, size(size_text)?);
-    let time_us = Some(time_us);
-    Ok(Line::Exchange(Exchange {
-        method,
-        target,
-        status,
-        size_bytes,
-        time_us,
-        ..Exchange::default()
-    }))
+    Ok(Line::Exchange(Exchange::new(method, target, status, size_bytes, time_us)))
 }

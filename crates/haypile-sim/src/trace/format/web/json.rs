@@ -76,7 +76,7 @@ const CACHE: &[&str] = &["CacheCacheStatus", "upstream_cache_status", "cache_sta
 
 #[derive(Debug)]
 pub(super) struct Json {
-    /// The object of the line that was read last, and its numbers as texts.
+    /// The object of the line that was read last, of which an exchange borrows its texts.
     object: Value,
     /// Paths that were asked for in the place of the usual names.
     key: Option<String>,

@@ -55,6 +55,19 @@ struct Exchange<'a> {
     was_hit: Option<bool>,
 }
 
+impl<'a> Exchange<'a> {
+    /// Returns an exchange of a log that has one host, and says nothing of a cache of its own.
+    fn new(
+        method: &'a [u8],
+        target: &'a [u8],
+        status: u16,
+        size_bytes: Option<u64>,
+        time_us: u64,
+    ) -> Self {
+        Self { method, target, status, size_bytes, time_us: Some(time_us), ..Self::default() }
+    }
+}
+
 /// The content of a line.
 enum Line<'a> {
     /// Nothing: a blank line, a comment.
@@ -78,6 +91,7 @@ enum Why {
 
 /// A kind of log.
 trait Lines: std::fmt::Debug + Send {
+    /// Reads a line that is not blank.
     fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Bad<'a>>;
 
     /// Whether the sizes include the headers of responses.

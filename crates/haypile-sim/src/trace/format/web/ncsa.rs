@@ -43,14 +43,10 @@ impl Lines for Ncsa {
         let Some((method, target)) = request_line(request) else {
             return Ok(Line::LeftOut(Why::NotHttp));
         };
+        let time_us = self.time.time_us(time)?;
         Ok(Line::Exchange(Exchange {
-            method,
             host: virtual_host(&line[..open]),
-            target,
-            status,
-            size_bytes,
-            time_us: Some(self.time.time_us(time)?),
-            ..Exchange::default()
+            ..Exchange::new(method, target, status, size_bytes, time_us)
         }))
     }
 }

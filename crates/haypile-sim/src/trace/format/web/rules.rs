@@ -17,7 +17,7 @@ use super::super::entry::Parsed;
 use super::super::options::unknown_name;
 use super::{Exchange, Why};
 
-/// The statuses of responses that are entries of a cache.
+/// The statuses of responses that a cache stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(Vec<u16>);
 
@@ -31,7 +31,7 @@ impl Default for Statuses {
 impl FromStr for Statuses {
     type Err = TraceError;
 
-    /// Statuses such as `200,301,302`.
+    /// Parses statuses such as `200,301,302`.
     fn from_str(text: &str) -> Result<Self, TraceError> {
         let parts = text.split(',').map(|part| match part.trim().parse() {
             Ok(206 | 304) => {

@@ -29,7 +29,7 @@ impl Lines for S3 {
         if memchr::memchr_iter(b'.', operation).count() < 2 {
             return Err(shape());
         }
-        let time_us = Some(self.time.time_us(time)?);
+        let time_us = self.time.time_us(time)?;
         if key == b"-" || !operation.ends_with(b".OBJECT") || status_text == b"-" {
             return Ok(Line::LeftOut(Why::NoValue));
         }
@@ -42,13 +42,6 @@ impl Lines for S3 {
             self.target.extend(part);
         }
         let target = &*self.target;
-        Ok(Line::Exchange(Exchange {
-            method,
-            target,
-            status,
-            size_bytes,
-            time_us,
-            ..Exchange::default()
-        }))
+        Ok(Line::Exchange(Exchange::new(method, target, status, size_bytes, time_us)))
     }
 }

@@ -33,15 +33,11 @@ impl Lines for Squid {
         if code.starts_with(b"UDP_") {
             return Ok(Line::LeftOut(Why::NoValue));
         }
+        let (status, size_bytes) = (status(status_text)?, size(size_text)?);
         Ok(Line::Exchange(Exchange {
-            method,
-            target,
-            status: status(status_text)?,
-            size_bytes: size(size_text)?,
-            time_us: Some(time_us),
             // What the origin confirmed was in the cache.
             was_hit: Some(is_of(b"HIT") || is_of(b"UNMODIFIED")),
-            ..Exchange::default()
+            ..Exchange::new(method, target, status, size_bytes, time_us)
         }))
     }
 

@@ -10,7 +10,7 @@ use super::super::bad::Bad;
 /// Below this, a number counts seconds; below a thousand times that, milliseconds, and so on: each stands for times until the year 5138.
 const MOST_SECONDS: u128 = 100_000_000_000;
 
-/// Reads `10/Oct/2000:13:55:36 -0700`; consecutive lines often have the same second.
+/// Parses times such as `10/Oct/2000:13:55:36 -0700`, and keeps the last one: consecutive lines often have the same second.
 #[derive(Debug, Default)]
 pub(super) struct CommonLog {
     last: Option<(Vec<u8>, u64)>,

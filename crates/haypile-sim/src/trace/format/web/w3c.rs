@@ -1,7 +1,7 @@
 //! Logs whose `#Fields:` names their columns: the W3C's extended log format, as IIS, `CloudFront` and other servers write it.
 //!
-//! The line may come again with other columns. The key is the host, if the log has it, and the URL. The time is the columns `date`
-//! and `time`, of UTC, or `time` with the date that a line `#Date:` has stated.
+//! Another line `#Fields:` within a file names the columns of the lines after it. The key is the host, if the log has it, and the
+//! URL. The time is that of the columns `date` and `time`, in UTC; without `date` the day is that of the last line `#Date:`.
 
 use super::super::bad::Bad;
 use super::quoted::{Columns, Doubled};
@@ -86,11 +86,7 @@ impl Lines for W3c {
         let time_us = at(layout.time).and_then(|time| time::of_day(date, time));
         Ok(Line::Exchange(Exchange {
             // A log without a method is one of reads.
-            method: if layout.method.is_none() {
-                b"GET"
-            } else {
-                at(layout.method).unwrap_or_default()
-            },
+            method: layout.method.map_or(b"GET", |_| at(layout.method).unwrap_or_default()),
             host: at(layout.host),
             target,
             query: at(layout.query),
