@@ -19,6 +19,7 @@ use std::thread;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile_sim::simulate::{Accounting, Operations, SizeRule, Warmup};
+use haypile_sim::trace::Sampling;
 use haypile_sim::trace::format::{
     CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
 };
@@ -28,7 +29,7 @@ pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
 pub(crate) use value::{Contenders, Delta, PolicyList};
-use value::{assumed_sizes, columns, positive, rate, warmup};
+use value::{SampleArgument, assumed_sizes, columns, positive, warmup};
 
 /// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]
@@ -194,6 +195,31 @@ pub(crate) struct Reading {
     pub(crate) seed: u64,
 }
 
+/// The part of a trace that is read.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Reading traces")]
+pub(crate) struct Part {
+    /// Sample this share of the keys, such as 0.01, with all their requests: cache sizes and results are scaled, so that they estimate
+    /// those of the whole trace, in a fraction of the time and memory. Another --seed takes other keys; 1 is the whole trace
+    #[arg(long, value_name = "RATE", value_parser = SampleArgument::from_str)]
+    sample: Option<SampleArgument>,
+}
+
+impl Part {
+    /// Returns the sample that is asked for.
+    pub(crate) fn sampling(&self, seed: u64) -> anyhow::Result<Option<Sampling>> {
+        match self.sample {
+            Some(SampleArgument::Share(rate)) => Ok(Some(Sampling::new(rate, seed)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether the whole trace is asked for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.sample == Some(SampleArgument::Whole)
+    }
+}
+
 /// Options for simulating traces.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Simulating")]
@@ -266,13 +292,9 @@ pub(crate) struct Simulate {
     /// merged by time, others one after the other
     #[arg(long)]
     pub(crate) join: bool,
-    /// Compute the miss ratio of this policy at every size in one pass
-    #[arg(long, value_name = "POLICY", value_parser = ["lru"])]
-    pub(crate) curve: Option<String>,
-    /// Sample this share of the keys for the curve, such as 0.01; the output states how much parts of the
-    /// sample differ, and another --seed takes another sample
-    #[arg(long, value_name = "RATE", requires = "curve", value_parser = rate)]
-    pub(crate) sample: Option<f64>,
+    /// Print the miss ratio of these policies, separated by commas, at many sizes; that of lru takes one pass
+    #[arg(long, value_name = "POLICIES", value_parser = Contenders::from_str)]
+    pub(crate) curve: Option<Contenders>,
     /// Plot the miss ratio by size into an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
@@ -280,6 +302,8 @@ pub(crate) struct Simulate {
     pub(crate) simulating: Simulating,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) part: Part,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -323,6 +347,8 @@ pub(crate) struct Advise {
     pub(crate) simulating: Simulating,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) part: Part,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -365,6 +391,8 @@ pub(crate) struct Convert {
     pub(crate) no_next_use: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) part: Part,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use haypile_sim::Trace;
 use haypile_sim::simulate::SizeRule;
 use haypile_sim::trace::format::{Format, ReadOptions, ReadReport, RecordingSummary, TraceReader};
-use haypile_sim::trace::{BuildOptions, Request, Sink, TraceBuilder, TraceError};
+use haypile_sim::trace::{BuildOptions, Request, Sampling, Sink, TraceBuilder, TraceError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::Reading;
@@ -58,23 +58,28 @@ pub(crate) struct Origin {
     pub(crate) sizes: SizeRule,
 }
 
-/// Reads `paths` as one trace, and applies the assumptions of the arguments.
-pub(crate) fn open(paths: &[PathBuf], reading: &Reading, next_use: bool) -> anyhow::Result<Trace> {
-    open_with_origin(paths, reading, next_use).map(|(trace, _)| trace)
+/// Reads `paths` as one trace, or a sample of it, and applies the assumptions of the arguments.
+pub(crate) fn open(
+    paths: &[PathBuf],
+    reading: &Reading,
+    options: BuildOptions,
+) -> anyhow::Result<Trace> {
+    open_with_origin(paths, reading, options).map(|(trace, _)| trace)
 }
 
 /// As [`open`], with what is known besides.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,
-    next_use: bool,
+    build: BuildOptions,
 ) -> anyhow::Result<(Trace, Origin)> {
     check(paths)?;
     allow_open(paths.len());
     let name = name(paths);
     let progress = Arc::new(Progress::counting(format!("reading {name}"), "requests"));
     let sink = WatchedInput {
-        builder: TraceBuilder::new(BuildOptions { next_use, ..BuildOptions::default() }),
+        sampling: build.sampling,
+        builder: TraceBuilder::new(build),
         progress: Arc::clone(&progress),
         unreported: 0,
     };
@@ -87,7 +92,12 @@ pub(crate) fn open_with_origin(
         report_bad(report);
     }
     if trace.requests() == 0 {
-        bail!("{name} contains no request");
+        match trace.sample_of() {
+            Some(sample) => {
+                bail!("{name}: a sample of {} of the keys contains no request", sample.rate())
+            }
+            None => bail!("{name} contains no request"),
+        }
     }
     if let Some(sizes) = &reading.assume_size {
         trace = trace.assume_sizes(sizes, reading.seed)?;
@@ -149,7 +159,11 @@ fn read(
         if path == Path::new(STANDARD_INPUT) {
             bail!("an .hpt file has to be mapped into memory; name the file instead of -");
         }
-        return Ok((Trace::open(path)?, None));
+        let trace = Trace::open(path)?;
+        return Ok((
+            sink.sampling.map_or(Ok(None), |it| trace.sample(it).map(Some))?.unwrap_or(trace),
+            None,
+        ));
     }
     let report = reader.read(&mut sink)?;
     let trace = sink.builder.finish().context("the trace does not fit into memory")?;
@@ -175,6 +189,7 @@ fn report_bad(report: &ReadReport) {
 /// A builder that reports progress and listens to Ctrl-C.
 struct WatchedInput {
     builder: TraceBuilder,
+    sampling: Option<Sampling>,
     progress: Arc<Progress>,
     unreported: u64,
 }

@@ -7,19 +7,23 @@ mod support;
 use std::ops::ControlFlow;
 
 use haypile_sim::Trace;
-use haypile_sim::curve::{LruCurve, Sampling};
+use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{Accounting, Options, SimulateError, SizeRule};
-use haypile_sim::trace::Op;
 use haypile_sim::trace::generate::Spec;
+use haypile_sim::trace::{Op, Sampling};
 use proptest::prelude::*;
 
 use support::simulation::{generate, pattern, reads_of, redis_build, run, run_in, trace_of};
 
-fn curve(trace: &Trace, accounting: Accounting, sampling: Sampling) -> LruCurve {
+fn curve(trace: &Trace, accounting: Accounting) -> LruCurve {
     let mut progress = |_| ControlFlow::Continue(());
-    LruCurve::measure(trace, &Options::new(accounting), sampling, &mut progress)
+    LruCurve::measure(trace, &Options::new(accounting), &mut progress)
         .unwrap()
         .expect("nobody ends it")
+}
+
+fn sample(trace: &Trace, rate: f64, seed: u64) -> Trace {
+    trace.sample(Sampling::new(rate, seed).unwrap()).unwrap()
 }
 
 fn simulated(trace: &Trace, accounting: Accounting, capacity: u64) -> f64 {
@@ -38,7 +42,7 @@ proptest! {
     #[test]
     fn exact_in_objects(requests in requests()) {
         let trace = trace_of(&requests);
-        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        let curve = curve(&trace, Accounting::Objects);
         for capacity in 1..30 {
             let at = curve.at(capacity);
             let expected = simulated(&trace, Accounting::Objects, capacity);
@@ -58,7 +62,7 @@ proptest! {
         for sizes in [SizeRule::First, SizeRule::Changed, SizeRule::Last] {
             let options = Options { sizes, ..Options::new(Accounting::Objects) };
             let mut progress = |_| ControlFlow::Continue(());
-            let curve = LruCurve::measure(&trace, &options, Sampling::Exact, &mut progress);
+            let curve = LruCurve::measure(&trace, &options, &mut progress);
             let curve = curve.unwrap().expect("nobody ends it");
             for capacity in 1..30 {
                 let counts = run(&trace, "lru", capacity, &options).counts;
@@ -80,7 +84,7 @@ fn exact_in_objects_over_long_traces() {
         ..Spec::new("zipf:keys=2000,exponent=0.8".parse().unwrap(), 20_000)
     });
     for trace in [churn, redis_build()] {
-        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        let curve = curve(&trace, Accounting::Objects);
         for capacity in [1, 2, 10, 50, 100, 200, 300, 500, 1_000, 1_500, 3_000] {
             let (at, expected) =
                 (curve.at(capacity), simulated(&trace, Accounting::Objects, capacity));
@@ -110,7 +114,7 @@ fn exact_in_bytes_to_an_entry() {
             ..Spec::new(mixture.parse().unwrap(), 30_000)
         });
         for accounting in [Accounting::Bytes, Accounting::Engine] {
-            let curve = curve(&trace, accounting, Sampling::Exact);
+            let curve = curve(&trace, accounting);
             for capacity in (1..=40).map(|step| step * 30_000) {
                 let expected = simulated(&trace, accounting, capacity);
                 assert!(
@@ -134,7 +138,7 @@ fn what_may_not_be_stored_changes_nothing() {
         (2, Op::Write, 20_000),
         (2, Op::Read, 100),
     ]);
-    let curve = curve(&trace, Accounting::Relstorage, Sampling::Exact);
+    let curve = curve(&trace, Accounting::Relstorage);
     let expected = simulated(&trace, Accounting::Relstorage, 1_000);
     assert!((expected - 3.0 / 5.0).abs() < 1e-12);
     assert!((curve.at(1_000).miss_ratio - expected).abs() < 1e-12);
@@ -148,8 +152,8 @@ fn a_sample_states_its_spread() {
         ..Spec::new("zipf:keys=200000,exponent=0.8".parse().unwrap(), 1_000_000)
     });
     for accounting in [Accounting::Objects, Accounting::Bytes] {
-        let exact = curve(&trace, accounting, Sampling::Exact);
-        let sampled = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 0 });
+        let exact = curve(&trace, accounting);
+        let sampled = curve(&sample(&trace, 0.1, 0), accounting);
         let sizes: Vec<u64> = (1..=50).map(|step| exact.largest_useful() * step / 50).collect();
         let inside = sizes.iter().filter(|size| {
             let (estimate, truth) = (sampled.at(**size), exact.at(**size).miss_ratio);
@@ -160,35 +164,24 @@ fn a_sample_states_its_spread() {
         let inside = inside.count();
         assert!(inside * 10 >= sizes.len() * 8, "{accounting}: {inside} of {}", sizes.len());
         // Another seed takes other keys, and the same one the same keys each time.
-        let other = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 1 });
+        let other = curve(&sample(&trace, 0.1, 1), accounting);
         assert!(sizes.iter().any(|size| other.at(*size) != sampled.at(*size)));
-        let again = curve(&trace, accounting, Sampling::Rate { rate: 0.1, seed: 0 });
+        let again = curve(&sample(&trace, 0.1, 0), accounting);
         assert!(sizes.iter().all(|size| again.at(*size) == sampled.at(*size)));
     }
-}
-
-#[test]
-fn a_sample_of_too_few_keys_is_refused() {
-    let trace = redis_build();
-    let measure = |rate| {
-        let mut go_on = |_| ControlFlow::Continue(());
-        let sampling = Sampling::Rate { rate, seed: 0 };
-        let options = Options::new(Accounting::Objects);
-        LruCurve::measure(&trace, &options, sampling, &mut go_on)
-    };
-    assert!(matches!(measure(0.99), Err(SimulateError::SmallSample { keys: 1_067, .. })));
 }
 
 #[test]
 fn the_capacity_for_a_miss_ratio_is_the_smallest() {
     let small = redis_build();
     let large = generate(&Spec::new("zipf:keys=20000,exponent=0.8".parse().unwrap(), 100_000));
-    for (trace, accounting, sampling) in [
-        (&small, Accounting::Objects, Sampling::Exact),
-        (&small, Accounting::Engine, Sampling::Exact),
-        (&large, Accounting::Objects, Sampling::Rate { rate: 0.5, seed: 0 }),
+    let sampled = sample(&large, 0.5, 0);
+    for (trace, accounting) in [
+        (&small, Accounting::Objects),
+        (&small, Accounting::Engine),
+        (&sampled, Accounting::Objects),
     ] {
-        let curve = curve(trace, accounting, sampling);
+        let curve = curve(trace, accounting);
         let least = curve.at(curve.largest_useful()).miss_ratio;
         for step in 0..=20 {
             let wanted = f64::from(step) / 20.0;
@@ -211,7 +204,7 @@ fn the_capacity_for_a_miss_ratio_is_the_smallest() {
 fn nothing_is_read_again() {
     for keys in [&[1, 2, 3][..], &[]] {
         let trace = reads_of(keys);
-        let curve = curve(&trace, Accounting::Objects, Sampling::Exact);
+        let curve = curve(&trace, Accounting::Objects);
         assert_eq!(curve.largest_useful(), 0);
         let expected = if keys.is_empty() { 0.0 } else { 1.0 };
         assert!((curve.at(10).miss_ratio - expected).abs() < 1e-12);
@@ -222,14 +215,14 @@ fn nothing_is_read_again() {
 #[test]
 fn whoever_interrupts_gets_no_curve() {
     let trace = pattern("uniform:keys=10000", 200_000);
-    for sampling in [Sampling::Exact, Sampling::Rate { rate: 0.5, seed: 0 }] {
+    for trace in [&sample(&trace, 0.9, 0), &trace] {
         let mut told = 0;
         let mut progress = |requests| {
             told += requests;
             if told > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = Options::new(Accounting::Objects);
-        let curve = LruCurve::measure(&trace, &options, sampling, &mut progress).unwrap();
+        let curve = LruCurve::measure(trace, &options, &mut progress).unwrap();
         assert!(curve.is_none());
         assert!(told > 100_000 && told < 200_000, "{told}");
     }
@@ -240,7 +233,7 @@ fn bytes_need_sizes() {
     let trace = reads_of(&[1, 1]);
     let mut progress = |_| ControlFlow::Continue(());
     let options = Options::new(Accounting::Bytes);
-    let error = LruCurve::measure(&trace, &options, Sampling::Exact, &mut progress);
+    let error = LruCurve::measure(&trace, &options, &mut progress);
     assert!(matches!(error.unwrap_err(), SimulateError::NoSizes));
 }
 
@@ -250,9 +243,7 @@ fn two_traces_have_the_same_keys_in_their_samples() {
     let keys = 20_000_u64;
     let forwards: Vec<u64> = (0..2 * keys).map(|n| n % keys).collect();
     let backwards: Vec<u64> = forwards.iter().rev().copied().collect();
-    let sampled = |keys: &[u64]| {
-        curve(&reads_of(keys), Accounting::Objects, Sampling::Rate { rate: 0.3, seed: 7 })
-    };
+    let sampled = |keys: &[u64]| curve(&sample(&reads_of(keys), 0.3, 7), Accounting::Objects);
     let (forwards, backwards) = (sampled(&forwards), sampled(&backwards));
     for size in [5_000, 15_000, 19_900, 20_100] {
         assert_eq!(forwards.at(size), backwards.at(size), "{size}");

@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use haypile_sim::Trace;
 use haypile_sim::simulate::{Accounting, Contender, Options, SimulateError, simulate};
 use haypile_sim::trace::hpt::HptError;
-use haypile_sim::trace::{BuildOptions, Key, Limit, Op, Request, Sink, TraceBuilder, TraceError};
+use haypile_sim::trace::{
+    BuildOptions, Key, Limit, Op, Request, Sampling, Sink, TraceBuilder, TraceError,
+};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +157,7 @@ proptest! {
         prop_assert_eq!(plain(&in_memory.compute_next_use().unwrap()), &expected[..]);
         prop_assert_eq!(plain(&in_memory.next_use_within(0).unwrap()), &expected[..]);
 
-        let spilled = build(&requests, BuildOptions { next_use, memory_bytes: memory });
+        let spilled = build(&requests, BuildOptions { next_use, memory_bytes: memory, sampling: None });
         prop_assert!(spilled.image() == in_memory.image());
 
         let dir = tempfile::tempdir().unwrap();
@@ -347,6 +349,58 @@ fn a_wrong_next_use_is_an_error_and_never_a_wrong_optimum() {
     );
 }
 
+/// A sample whose column says what no sample can be is refused; whatever passes can be used.
+#[test]
+fn a_sample_that_contradicts_itself_is_refused() {
+    let keys = 10_000_u64;
+    let sampling = Some(Sampling::new(0.5, 1).unwrap());
+    let mut builder = TraceBuilder::new(BuildOptions { sampling, ..BuildOptions::default() });
+    for n in 0..2 * keys {
+        let read = Request { size_bytes: Some(n % 7), ..Request::read(Key::Number(n % keys)) };
+        builder.push(read).unwrap();
+    }
+    let image = builder.finish().unwrap().image().to_vec();
+    let entry = 64 + 32 * (usize::from(image[36]) - 1);
+    let at = |offset: usize| {
+        usize::try_from(u64::from_le_bytes(image[offset..offset + 8].try_into().unwrap())).unwrap()
+    };
+    let (column, end) = (at(entry + 8), at(entry + 8) + at(entry + 16));
+    let with = |changes: &[(usize, u64)]| {
+        let mut image = image.clone();
+        for &(at, word) in changes {
+            image[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        reseal(&mut image);
+        Trace::from_image("sample.hpt", image)
+    };
+    assert!(with(&[]).is_ok());
+    let last = end - 48;
+    for (context, at, word) in [
+        ("a rate of 1", column, 1.0_f64.to_bits()),
+        ("a rate that is no number", column, f64::NAN.to_bits()),
+        ("marks without distance", column + 16, 0),
+        ("neither known nor unknown sizes", column + 24, 2),
+        ("a mark before the one before it", column + 32 + 8, u64::MAX),
+        ("fewer requests than in the sample", last + 8, 1),
+        ("other requests than the sample's", last, 3),
+        ("more requests than there are numbers", last + 16, u64::MAX),
+        ("bytes that shrink", last + 32, 0),
+    ] {
+        match with(&[(at, word)]).map_err(|error| error.to_string()) {
+            Err(error) => assert!(error.contains("contradicts itself"), "{context}: {error}"),
+            Ok(_) => panic!("{context} is taken"),
+        }
+    }
+    // The smallest rate there is makes numbers that nobody can add up, and the results are numbers still.
+    let tiny = with(&[(column, 1)]).unwrap();
+    let options = Options::new(Accounting::Bytes);
+    let mut go_on = |_| ControlFlow::Continue(());
+    let outcome = simulate(&tiny, &"lru".parse().unwrap(), u64::MAX, &options, &mut go_on);
+    let outcome = outcome.unwrap().unwrap();
+    assert_eq!(outcome.counts.reads(), 2 * keys);
+    assert!((0.0..=1.0).contains(&outcome.counts.byte_hit_ratio()));
+}
+
 #[test]
 fn versions_and_byte_order() {
     let image = small_image();
@@ -358,15 +412,15 @@ fn versions_and_byte_order() {
         reseal(&mut image);
         image
     };
-    assert_eq!(fault(changed(&[(8, 2)])), HptError::Version { major: 2, minor: 0 });
-    assert_eq!(fault(changed(&[(8, 0)])), HptError::Version { major: 0, minor: 0 });
+    assert_eq!(fault(changed(&[(8, 2)])), HptError::Version { major: 2, minor: 1 });
+    assert_eq!(fault(changed(&[(8, 0)])), HptError::Version { major: 0, minor: 1 });
     assert_eq!(
         fault(changed(&[(12, 4), (13, 3), (14, 2), (15, 1)])),
         HptError::ByteOrder,
         "a writer of the other byte order"
     );
     // A later minor version may have columns that this one does not know. Make one of the times.
-    let later = changed(&[(10, 1), (64 + 3 * 32, 99)]);
+    let later = changed(&[(10, 2), (64 + 3 * 32, 99)]);
     let trace = Trace::from_image("later", later).unwrap();
     assert!(trace.times_us().is_none());
     assert_eq!(trace.requests(), 6);
@@ -413,7 +467,7 @@ fn limits_are_errors_and_leave_the_builder_usable() {
 #[test]
 fn a_trace_of_several_blocks_is_the_same_from_files() {
     let build = |memory_bytes| {
-        let options = BuildOptions { memory_bytes, next_use: true };
+        let options = BuildOptions { memory_bytes, next_use: true, sampling: None };
         let mut builder = TraceBuilder::new(options);
         for n in 0..200_000_u64 {
             // The sizes and operations begin late, when much is in files already.

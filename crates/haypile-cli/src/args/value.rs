@@ -100,10 +100,28 @@ pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     NonZeroUsize::new(count).context("write a number of at least 1")
 }
 
-pub(super) fn rate(text: &str) -> anyhow::Result<f64> {
-    match text.parse() {
-        Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(rate),
-        _ => bail!("a rate is a number above 0 and below 1, such as 0.01"),
+/// The part of the keys to sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SampleArgument {
+    /// All of them.
+    Whole,
+    /// A share, above 0 and below 1.
+    Share(f64),
+}
+
+impl FromStr for SampleArgument {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let rate = match text.strip_suffix('%') {
+            Some(percent) => percent.parse().map(|percent: f64| percent / 100.0),
+            None => text.parse(),
+        };
+        match rate {
+            Ok(1.0) => Ok(Self::Whole),
+            Ok(rate) if rate > 0.0 && rate < 1.0 => Ok(Self::Share(rate)),
+            _ => bail!("write a rate above 0, such as 0.01 or 1%; 1 is the whole trace"),
+        }
     }
 }
 

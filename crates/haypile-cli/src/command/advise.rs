@@ -7,6 +7,7 @@ use haypile_number::printed_bytes;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
 use haypile_sim::simulate::{Accounting, footprint};
+use haypile_sim::trace::BuildOptions;
 
 use crate::args::{Advise, CapacityArgument};
 use crate::command::reading::other_reading;
@@ -32,7 +33,10 @@ struct AdviceDocument<'a> {
 /// Prints advice on a trace.
 pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     interrupt::watch()?;
-    let (trace, origin) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
+    let seed = arguments.reading.seed;
+    let build =
+        BuildOptions { sampling: arguments.part.sampling(seed)?, ..BuildOptions::default() };
+    let (trace, origin) = input::open_with_origin(&arguments.traces, &arguments.reading, build)?;
     let simulating = &arguments.simulating;
     let mut question = Question::new();
     question.accounting = simulating.accounting;
@@ -44,6 +48,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     question.sizes = simulating.sizes(origin.sizes);
     question.shards = simulating.shards.map(NonZeroUsize::get);
     question.jobs = simulating.jobs();
+    question.whole = arguments.part.is_whole();
+    question.seed = seed;
     let progress = Progress::counting("simulating".to_owned(), "requests");
     let advice = advise(&trace, &question, &Watch(&progress))
         .map_err(|error| command::explain(error, &input::name(&arguments.traces)))?;

@@ -21,6 +21,7 @@ mod proxy;
 mod recording;
 mod report;
 mod rivals;
+mod sampling;
 mod sources;
 mod startup;
 mod torture;

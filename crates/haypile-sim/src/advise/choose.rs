@@ -62,14 +62,8 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Powers of two up to what holds everything, and the budget, which has been checked; no size that a
-    /// store does not take.
-    pub(super) fn new(
-        holds_everything: u64,
-        budget: Option<u64>,
-        accounting: Accounting,
-        shards: Option<usize>,
-    ) -> Self {
-        let (min, max) = size_range(accounting, shards);
+    /// store does not take, or that a sample tells nothing of.
+    pub(super) fn new(holds_everything: u64, budget: Option<u64>, (min, max): (u64, u64)) -> Self {
         let largest = holds_everything.clamp(min, max).next_power_of_two();
         let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= min);
         let mut capacities: Vec<u64> = powers.collect();
@@ -159,7 +153,9 @@ impl AdviceTable<'_> {
     /// Returns the policy that serves the most bytes, if it is noticeably more than `chosen` does.
     fn more_bytes(&self, at: usize, chosen: usize) -> Option<MoreBytes> {
         let counts = |contender| &self.outcome(at, contender).counts;
+        // Of equals the first, as in every other choice.
         let most = (0..self.sweep.contenders.len())
+            .rev()
             .max_by(|&one, &other| {
                 let [one, other] = [one, other].map(|at| counts(at).byte_hit_ratio());
                 one.total_cmp(&other)

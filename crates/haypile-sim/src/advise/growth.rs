@@ -21,13 +21,14 @@ pub struct Growth {
 
 impl Growth {
     pub(super) fn of(trace: &Trace) -> Self {
-        let requests = trace.requests();
-        let begin = requests - requests.div_ceil(WINDOWS);
-        let windows = windows_to(trace, [begin, requests]);
-        let Window { requests, new_keys, .. } = windows[1];
+        let requests = trace.whole_requests().div_ceil(WINDOWS as u64);
+        let begin = trace.place(trace.whole_requests() - requests);
+        let windows = windows_to(trace, [begin, trace.requests()]);
+        let Window { new_keys, .. } = windows[1];
+        let new_keys = trace.scaled_up(new_keys);
         let hours = trace.times_us().and_then(|times| {
             let last = times.last()?.get();
-            let us = last.saturating_sub(times[begin].get());
+            let us = last.saturating_sub(times.get(begin)?.get());
             (us > 0).then(|| us as f64 / 3.6e9)
         });
         let new_keys_per_hour = hours.map(|hours| new_keys as f64 / hours);

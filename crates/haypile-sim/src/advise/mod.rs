@@ -5,6 +5,7 @@ mod choose;
 mod growth;
 mod lru;
 mod rolling;
+mod sampled;
 mod text;
 
 use haypile_number::ratio;
@@ -12,11 +13,12 @@ use haypile_policy::rules::memory::{MAX_SHARDS, MAX_SIZE_BYTES};
 use haypile_policy::{PolicyError, PolicySpec};
 
 use crate::Trace;
-use crate::curve::{LruCurve, Sampling};
+use crate::curve::LruCurve;
 use crate::simulate::{
     Accounting, Cell, Contender, Monitor, Operations, Options, OtherReading, Outcome,
-    SimulateError, SizeRule, Sweep, Warmup, other_reading,
+    SimulateError, SizeRule, Sweep, Warmup, least_capacity, other_reading,
 };
+use crate::trace::SampledTrace;
 use choose::{Grid, check_budget, size_range};
 use lru::{LruSearch, Stopped};
 
@@ -26,15 +28,6 @@ pub use rolling::RollingTest;
 
 /// Parts of the trace in each of which the choice is compared with LRU.
 const WINDOWS: usize = 10;
-
-/// Traces with more requests than this have their LRU curve sampled.
-const EXACT_REQUESTS: usize = 20_000_000;
-
-/// Fewer keys than this are not sampled: the few that are hot would make up the sample, or not.
-const SAMPLED_KEYS: u32 = 1_000_000;
-
-/// The rate of that sample.
-const SAMPLE_RATE: f64 = 0.1;
 
 /// Question to advise on.
 #[derive(Clone, Debug)]
@@ -54,6 +47,10 @@ pub struct Question {
     pub shards: Option<usize>,
     /// The number of threads.
     pub jobs: usize,
+    /// Whether a long trace is simulated whole, and not a sample of it.
+    pub whole: bool,
+    /// The seed of the sample.
+    pub seed: u64,
 }
 
 impl Question {
@@ -70,6 +67,8 @@ impl Question {
             sizes: SizeRule::default(),
             shards: None,
             jobs: 1,
+            whole: false,
+            seed: 1,
         }
     }
 }
@@ -182,8 +181,10 @@ pub struct Advice {
     pub requests: u64,
     /// Those of them that are reads.
     pub reads: u64,
-    /// Distinct keys.
+    /// Distinct keys; an estimate where a sample was simulated.
     pub keys: u64,
+    /// The sample that all results are estimates by; `None` if the whole trace was simulated.
+    pub sample: Option<SampledTrace>,
     /// The weight of entries.
     pub accounting: Accounting,
     /// The capacity at which a simulated LRU has every hit that is possible, so that it gains nothing beyond.
@@ -205,6 +206,8 @@ pub struct Advice {
 }
 
 /// Advises on a trace. `None` where `monitor` ended it.
+///
+/// Of a trace with more than two million requests it simulates a sample, unless the question asks for the whole.
 ///
 /// # Errors
 /// [`SimulateError::NoSizes`] if bytes are to be counted and the trace has none;
@@ -238,7 +241,8 @@ pub fn advise(
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }
     check_budget(question.budget, size_range(accounting, question.shards).0)?;
-    match advice(trace, question, accounting, monitor) {
+    let sample = sampled::sample(trace, question, accounting)?;
+    match advice(sample.as_ref().unwrap_or(trace), question, accounting, monitor) {
         Ok(advice) => Ok(Some(advice)),
         Err(Stopped::Ended) => Ok(None),
         Err(Stopped::Failed(error)) => Err(error),
@@ -260,11 +264,8 @@ fn advice(
         windows: WINDOWS,
         shards: question.shards,
     };
-    let is_large = trace.requests() > EXACT_REQUESTS && trace.keys() > SAMPLED_KEYS;
-    let sampling =
-        if is_large { Sampling::Rate { rate: SAMPLE_RATE, seed: 0 } } else { Sampling::Exact };
     let mut progress = |requests| monitor.advance(requests);
-    let curve = LruCurve::measure(trace, &options, sampling, &mut progress)?;
+    let curve = LruCurve::measure(trace, &options, &mut progress)?;
     let curve = curve.ok_or(Stopped::Ended)?;
     let range = size_range(accounting, question.shards);
     let mut lru_sizes = LruSearch::new(trace, &options, monitor, range);
@@ -272,7 +273,8 @@ fn advice(
         0 => 0,
         guess => lru_sizes.smallest(guess, |lru| lru.capacity_misses() == 0)?.unwrap_or(range.1),
     };
-    let grid = Grid::new(holds_everything, question.budget, accounting, question.shards);
+    let least = least_capacity(trace, accounting, &[]).max(range.0);
+    let grid = Grid::new(holds_everything, question.budget, (least, range.1));
 
     let mut contenders: Vec<Contender> =
         question.policies.iter().cloned().map(Contender::Policy).collect();
@@ -293,9 +295,10 @@ fn advice(
     let sizes = table.sizes();
     let knee = grid.knee(&sizes);
     let mut advice = Advice {
-        requests: trace.requests() as u64,
+        requests: trace.whole_requests(),
         reads: unbounded.reads(),
-        keys: u64::from(trace.keys()),
+        keys: trace.whole_keys(),
+        sample: trace.sampled(),
         accounting,
         holds_everything,
         best_possible: ratio(unbounded.reads() - unbounded.cold_misses, unbounded.reads()),

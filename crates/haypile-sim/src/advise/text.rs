@@ -26,6 +26,7 @@ impl fmt::Display for Advice {
         self.why_this_size(f, choice)?;
         self.why_this_policy(f, choice)?;
         self.how_sure(f, choice)?;
+        self.what_was_sampled(f)?;
         if choice.url_assumes_sizes {
             writeln!(
                 f,
@@ -161,6 +162,14 @@ impl Advice {
             Level::NotAtAll => "not at all of the policy",
         };
         writeln!(f, "How sure: {level}: {}.", reasons.join("; "))
+    }
+
+    fn what_was_sampled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(sample) = &self.sample else { return Ok(()) };
+        writeln!(
+            f,
+            "Sampled: all figures are estimates from {sample}. Another --seed takes other keys; --sample 1 simulates the whole trace."
+        )
     }
 
     fn amount(&self, capacity: u64) -> String {

@@ -13,11 +13,10 @@ use std::ops::ControlFlow;
 
 use distances::{Bytes, Distances, Objects};
 use histogram::Histogram;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Trace;
-use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError};
-use crate::trace::{Key, Op};
+use crate::simulate::{Accounting, Operations, Options, RuledSizes, SimulateError, check_sample};
+use crate::trace::{Mark, Op, Sample, Sampling};
 
 /// Requests processed between two checks for an end.
 const BLOCK_REQUESTS: usize = 1 << 16;
@@ -28,11 +27,6 @@ const GROUPS: usize = 16;
 /// The factor of the spread: the two-sided 95 % quantile of Student's t with `GROUPS - 1` degrees of freedom. It would make an interval of the
 /// spread if the parts of a sample differed as much as samples do.
 const T_95: f64 = 2.131;
-
-/// A sample has to have more keys than this. With fewer, which of the hot keys are in it moves the
-/// whole curve, and the error does not show by how much; the SHARDS paper finds 8,192 enough for
-/// 1 %. A trace that small is measured whole in no time.
-pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
 /// Miss ratio of LRU by size.
 ///
@@ -79,21 +73,6 @@ pub struct Estimate {
     pub error: f64,
 }
 
-/// Part of a trace to measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Sampling {
-    /// All of it.
-    #[default]
-    Exact,
-    /// A share of the keys.
-    Rate {
-        /// The share, above 0 and below 1.
-        rate: f64,
-        /// Chooses the keys: by a hash of their bytes, so that two traces with one key both have it in the sample or neither has.
-        seed: u64,
-    },
-}
-
 impl LruCurve {
     /// Measures the curve of `trace`, by the accounting, operations and sizes of `options`; the rest of these
     /// does not apply to it.
@@ -103,22 +82,17 @@ impl LruCurve {
     ///
     /// # Errors
     /// [`SimulateError::NoSizes`] if bytes are asked for and the trace has none,
-    /// [`SimulateError::SmallSample`] if a sample has not more than [`MIN_SAMPLED_KEYS`] keys.
+    /// [`SimulateError::SmallSample`] if a sample has too few keys.
     pub fn measure(
         trace: &Trace,
         options: &Options,
-        sampling: Sampling,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Option<Self>, SimulateError> {
         let accounting = options.accounting;
         if accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
-        if let Sampling::Rate { rate, .. } = sampling
-            && f64::from(trace.keys()) * rate <= f64::from(MIN_SAMPLED_KEYS)
-        {
-            return Err(SimulateError::SmallSample { rate, keys: trace.keys() });
-        }
+        check_sample(trace)?;
         let pass = Pass {
             trace,
             accounting,
@@ -126,13 +100,9 @@ impl LruCurve {
             sizes: RuledSizes::new(trace, accounting, options.sizes),
             progress,
         };
-        Ok(match (accounting, sampling) {
-            (Accounting::Objects, Sampling::Exact) => pass.exact(Objects::new(trace.keys())),
-            (Accounting::Objects, Sampling::Rate { rate, seed }) => {
-                pass.sampled(rate, seed, Objects::default())
-            }
-            (_, Sampling::Exact) => pass.exact(Bytes::new(trace.keys())),
-            (_, Sampling::Rate { rate, seed }) => pass.sampled(rate, seed, Bytes::default()),
+        Ok(match accounting {
+            Accounting::Objects => pass.measure(Objects::new(trace.keys())),
+            _ => pass.measure(Bytes::new(trace.keys())),
         })
     }
 
@@ -204,6 +174,13 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    fn measure<D: Distances>(self, distances: D) -> Option<LruCurve> {
+        match self.trace.sample_of() {
+            None => self.exact(distances),
+            Some(sample) => self.sampled(&sample, distances),
+        }
+    }
+
     fn exact<D: Distances>(mut self, mut distances: D) -> Option<LruCurve> {
         let mut all = Reads::new(D::COUNTABLE);
         self.each(|request| note(&mut distances, &mut all, request, 1.0))?;
@@ -212,18 +189,19 @@ impl Pass<'_> {
         Some(LruCurve { groups: vec![all], expected_reads, is_of_objects })
     }
 
-    fn sampled<D: Distances>(mut self, rate: f64, seed: u64, mut distances: D) -> Option<LruCurve> {
-        let group_of_key = sample(self.trace, rate, seed);
+    fn sampled<D: Distances>(mut self, sample: &Sample<'_>, mut distances: D) -> Option<LruCurve> {
+        let group_of_key = groups(self.trace, sample.sampling());
         let mut groups: Vec<Reads> = (0..GROUPS).map(|_| Reads::new(false)).collect();
-        let mut reads = 0_u64;
         self.each(|request| {
-            reads += u64::from(request.op == Op::Read);
-            let group = usize::from(group_of_key[request.id as usize]);
-            if let Some(group) = groups.get_mut(group) {
-                note(&mut distances, group, request, 1.0 / rate);
-            }
+            let group = &mut groups[usize::from(group_of_key[request.id as usize])];
+            note(&mut distances, group, request, 1.0 / sample.rate());
         })?;
-        let expected_reads = reads as f64 * rate;
+        let Mark { totals, .. } = sample.end();
+        let reads = match self.operations {
+            Operations::AsTheyAre => totals.reads,
+            Operations::AllReads => totals.requests(),
+        };
+        let expected_reads = reads as f64 * sample.rate();
         let is_of_objects = self.accounting == Accounting::Objects;
         Some(LruCurve { groups, expected_reads, is_of_objects })
     }
@@ -300,24 +278,17 @@ fn miss_ratio(hits: u64, reads: u64, expected_reads: f64) -> f64 {
     (1.0 - hits / expected_reads).clamp(0.0, 1.0)
 }
 
-/// The group of a key that is not in the sample.
-const NONE: u8 = u8::MAX;
-
-/// Returns the group of each key by its id: those with a small hash are in the sample.
-fn sample(trace: &Trace, rate: f64, seed: u64) -> Vec<u8> {
+/// Returns the group of each key of a sample, by its place in it.
+fn groups(trace: &Trace, sampling: Sampling) -> Vec<u8> {
     let group = |id| {
-        let hash = match trace.key(id) {
-            Key::Number(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
-            Key::Text(text) => xxh3_64_with_seed(text, seed),
-        };
-        let place = (hash >> 11) as f64 / (1_u64 << 53) as f64;
+        let share = sampling.place(trace.key(id)) / sampling.rate();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "below the number of groups where the key is in the sample"
+            reason = "below the number of groups, and in a file that lies about its keys at most that"
         )]
-        let group = (place / rate * GROUPS as f64) as usize;
-        u8::try_from(group).ok().filter(|_| group < GROUPS).unwrap_or(NONE)
+        let group = ((share * GROUPS as f64) as usize).min(GROUPS - 1) as u8;
+        group
     };
     (0..trace.keys()).map(group).collect()
 }

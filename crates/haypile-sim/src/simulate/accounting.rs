@@ -57,10 +57,11 @@ impl Accounting {
 }
 
 /// The capacity that a cache would need to hold every key of a trace with its last value; deleted
-/// keys count too. In a trace without sizes, and where objects are counted, the number of keys.
+/// keys count too. In a trace without sizes, and where objects are counted, the number of keys. Of a sample, an estimate for the whole
+/// trace.
 pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
     let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
-        return u64::from(trace.keys());
+        return trace.whole_keys();
     };
     let mut last = vec![0_u32; trace.keys() as usize];
     for (id, size) in trace.ids().iter().zip(sizes) {
@@ -69,7 +70,8 @@ pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
         }
     }
     let weights = (0..trace.keys()).zip(last);
-    weights.filter_map(|(id, size)| accounting.weight(trace, id, u64::from(size))).sum()
+    let weight = |(id, size)| accounting.weight(trace, id, u64::from(size));
+    trace.scaled_up(weights.filter_map(weight).sum())
 }
 
 impl fmt::Display for Accounting {

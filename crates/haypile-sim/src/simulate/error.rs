@@ -18,16 +18,30 @@ pub enum SimulateError {
         /// The name given.
         name: String,
     },
-    /// A sample of too few keys: its curve, and even its error, would be made up.
+    /// A sample of too few keys: its results would be made up.
     #[error(
-        "a sample of {rate} of {keys} keys is too small to tell anything: it needs more than {} keys",
-        crate::curve::MIN_SAMPLED_KEYS
+        "a sample of {rate} of the keys has {keys} of them and is too small to tell anything: it needs more than {}; {}",
+        super::MIN_SAMPLED_KEYS,
+        larger(*rate, u64::from(super::MIN_SAMPLED_KEYS), u64::from(*keys))
     )]
     SmallSample {
         /// The rate asked for.
         rate: f64,
-        /// The keys there are.
+        /// The keys of the sample.
         keys: u32,
+    },
+    /// A cache of which a sample has too few entries.
+    #[error(
+        "a sample of {rate} of the keys tells nothing of a cache of {capacity}, which holds too few of them; name sizes of at least {least}, or {}",
+        larger(*rate, *least, *capacity)
+    )]
+    SmallSampledCache {
+        /// The rate of the sample.
+        rate: f64,
+        /// The capacity asked for.
+        capacity: u64,
+        /// The least capacity.
+        least: u64,
     },
     /// A policy that no `memory` store runs cannot be advised.
     #[error(
@@ -90,4 +104,21 @@ pub enum SimulateError {
     /// The future of the trace could not be computed.
     #[error(transparent)]
     Trace(#[from] TraceError),
+}
+
+/// Says how to get a sample that is large enough, if one of this rate has `has` where it needs `needs`.
+fn larger(rate: f64, needs: u64, has: u64) -> String {
+    // A fifth more, because the keys of a sample are as many as chance has it.
+    let enough = 1.2 * rate * needs as f64 / has.max(1) as f64;
+    if enough >= 1.0 {
+        return "use the whole trace".to_owned();
+    }
+    let unit = 10_f64.powf(enough.log10().floor() - 1.0);
+    format!("take a larger sample: {:.1$}", (enough / unit).ceil() * unit, digits(unit))
+}
+
+/// Digits behind the point that a number of this unit has.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
+fn digits(unit: f64) -> usize {
+    (-unit.log10()).round().max(0.0) as usize
 }

@@ -16,6 +16,7 @@ mod reading;
 mod run;
 mod size_rule;
 mod sweep;
+mod whole;
 
 pub use accounting::{Accounting, RELSTORAGE_VALUE_LIMIT_BYTES, footprint};
 pub use counts::Counts;
@@ -28,3 +29,5 @@ pub use run::{Contender, Operations, Options, Outcome, Warmup, simulate, simulat
 pub(crate) use size_rule::RuledSizes;
 pub use size_rule::{SizeRule, changed_reads};
 pub use sweep::{Cell, Monitor, Sweep};
+pub(crate) use whole::check_sample;
+pub use whole::{MIN_SAMPLED_ENTRIES, MIN_SAMPLED_KEYS, least_capacity};

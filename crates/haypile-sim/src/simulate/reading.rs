@@ -46,7 +46,7 @@ pub fn other_reading(
     if trace.sizes().is_none() || !trace.size_changes().is_any {
         return Ok(None);
     }
-    let changed_reads = changed_reads(trace, options.operations);
+    let changed_reads = trace.scaled_up(changed_reads(trace, options.operations));
     if ratio(changed_reads, counts.reads()) <= MATTERS {
         return Ok(None);
     }

@@ -16,6 +16,7 @@ use super::belady::Belady;
 use super::engine::EngineCache;
 use super::file::FileDriver;
 use super::size_rule::{RuledSizes, SizeRule};
+use super::whole::{Scale, check_sample};
 use super::{Accounting, Counts, Driver, SimulateError};
 use crate::Trace;
 use crate::trace::Op;
@@ -77,7 +78,7 @@ pub enum Warmup {
 }
 
 impl Warmup {
-    fn requests(self, of: usize) -> Result<usize, SimulateError> {
+    fn requests(self, of: u64) -> Result<u64, SimulateError> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -88,9 +89,10 @@ impl Warmup {
             Self::Requests(requests) => requests,
             Self::Percent(percent) => (of as f64 * percent / 100.0) as u64,
         };
-        match usize::try_from(warmup) {
-            Ok(requests) if requests < of || requests == 0 => Ok(requests),
-            _ => Err(SimulateError::WarmupTooLong { warmup, requests: of as u64 }),
+        if warmup < of || warmup == 0 {
+            Ok(warmup)
+        } else {
+            Err(SimulateError::WarmupTooLong { warmup, requests: of })
         }
     }
 }
@@ -146,7 +148,7 @@ impl Options {
 /// The outcome of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The exact counts.
+    /// The exact counts; of a sample, estimates of those of the whole trace.
     pub counts: Counts,
     /// The counts of each window.
     pub windows: Vec<Counts>,
@@ -184,6 +186,9 @@ pub(super) trait Cached {
 
 /// Simulates `contender` on `trace`.
 ///
+/// A sample is simulated with a capacity that is as much smaller as it is, and the outcome is an estimate of that of the whole trace; the
+/// file store's segments and the engine's shards keep their number.
+///
 /// `progress` is told of requests as they are done, in blocks, and may end the simulation; then
 /// the outcome is `None`.
 pub fn simulate(
@@ -213,12 +218,15 @@ pub fn simulate(
             let next_use = trace.compute_next_use()?;
             let (ids, keys) = (trace.ids(), trace.keys());
             let ops = run.marked_ops();
-            Ok(run.run(Belady::new(ids, &next_use, ops.as_deref(), keys, capacity, *may_decline)))
+            let cache =
+                Belady::new(ids, &next_use, ops.as_deref(), keys, run.capacity, *may_decline);
+            Ok(run.run(cache))
         }
     }
 }
 
-/// Simulates a policy that need not be one of the engine's: a reader's own. It has one shard.
+/// Simulates a policy that need not be one of the engine's: a reader's own. It has one shard. For a sample, make it for the
+/// [`Trace::scaled_capacity`].
 pub fn simulate_policy<P: Policy>(
     trace: &Trace,
     policy: P,
@@ -227,6 +235,12 @@ pub fn simulate_policy<P: Policy>(
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Outcome>, SimulateError> {
     Ok(Run::new(trace, capacity, options, progress)?.drive(policy))
+}
+
+/// Returns the requests before the end of a part, of some parts whose lengths differ by one request at most.
+fn part_of(requests: u64, part: u64, parts: u64) -> u64 {
+    let requests = u128::from(requests) * u128::from(part) / u128::from(parts);
+    u64::try_from(requests).expect("less than all")
 }
 
 /// Returns the number of shards of a store, which has to be one that a store takes.
@@ -263,9 +277,13 @@ impl PolicyVisitor for EngineRun<'_> {
 
 struct Run<'a> {
     trace: &'a Trace,
+    scale: Scale<'a>,
+    /// The capacity for the whole trace.
+    whole_capacity: u64,
+    /// The capacity that is simulated.
     capacity: u64,
     accounting: Accounting,
-    warmup_requests: usize,
+    warmup_requests: u64,
     operations: Operations,
     sizes: RuledSizes<'a>,
     windows: usize,
@@ -294,11 +312,14 @@ impl<'a> Run<'a> {
         if options.accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
+        check_sample(trace)?;
         Ok(Self {
             trace,
-            capacity,
+            scale: Scale::new(trace, options.operations),
+            whole_capacity: capacity,
+            capacity: trace.scaled_capacity(capacity),
             accounting: options.accounting,
-            warmup_requests: options.warmup.requests(trace.requests())?,
+            warmup_requests: options.warmup.requests(trace.whole_requests())?,
             operations: options.operations,
             sizes: RuledSizes::new(trace, options.accounting, options.sizes),
             windows: options.windows,
@@ -353,30 +374,31 @@ impl<'a> Run<'a> {
 
     fn run<C: Cached>(mut self, mut cache: C) -> Option<Outcome> {
         let start = clock_gettime(ClockId::ThreadCPUTime);
-        let (warmup, requests) = (self.warmup_requests, self.trace.requests());
-        self.run_part(&mut cache, 0..warmup)?;
+        let (warmup, requests) = (self.warmup_requests, self.trace.whole_requests());
+        let warm = self.scale.edge(warmup);
+        self.run_part(&mut cache, 0..warm.at)?;
         *cache.counts() = Counts::default();
-        let parts = self.windows.max(1);
+        let parts = self.windows.max(1) as u64;
         let mut windows = Vec::with_capacity(self.windows);
-        let mut before = Counts::default();
-        for part in 0..parts {
-            let edge = |part| warmup + (requests - warmup) * part / parts;
-            self.run_part(&mut cache, edge(part)..edge(part + 1))?;
+        let (mut before, mut from) = (Counts::default(), warm);
+        for part in 1..=parts {
+            let to = self.scale.edge(warmup + part_of(requests - warmup, part, parts));
+            self.run_part(&mut cache, from.at..to.at)?;
             let now = *cache.counts();
             if self.windows > 0 {
-                windows.push(now - before);
+                windows.push(self.scale.counts(now - before, &from, &to));
             }
-            before = now;
+            (before, from) = (now, to);
         }
         let end = clock_gettime(ClockId::ThreadCPUTime);
         Some(Outcome {
-            counts: *cache.counts(),
+            counts: self.scale.counts(before, &warm, &from),
             windows,
-            capacity: self.capacity,
+            capacity: self.whole_capacity,
             shards: 1,
-            used: cache.used(),
-            entries: cache.entries(),
-            metadata_bytes: cache.metadata_bytes() as u64,
+            used: self.trace.scaled_up(cache.used()),
+            entries: self.trace.scaled_up(cache.entries()),
+            metadata_bytes: self.trace.scaled_up(cache.metadata_bytes() as u64),
             cpu: Duration::try_from(end - start).unwrap_or_default(),
         })
     }

@@ -6,6 +6,7 @@ use std::thread;
 
 use parking_lot::Mutex;
 
+use super::whole::check_capacities;
 use super::{Contender, Options, Outcome, SimulateError, simulate};
 use crate::Trace;
 
@@ -58,7 +59,12 @@ impl Sweep {
     }
 
     /// Runs them all, capacity by capacity, and gives them in that order.
+    ///
+    /// # Errors
+    /// [`SimulateError::SmallSampledCache`] if the trace is a sample that is too small for one of the capacities, and the errors of
+    /// [`simulate`].
     pub fn run(&self, trace: &Trace, monitor: &dyn Monitor) -> Result<Vec<Cell>, SimulateError> {
+        check_capacities(trace, self)?;
         let next = AtomicUsize::new(0);
         let ended = AtomicBool::new(false);
         let finished = Mutex::new(Vec::with_capacity(self.cells()));

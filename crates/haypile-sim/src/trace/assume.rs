@@ -1,5 +1,8 @@
 //! Adds what a trace lacks, by assumption.
 
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U64;
+
 use super::column::Column;
 use super::generate::{Random, SizeSource, Sizes};
 use super::hpt::{ColumnType, assemble};
@@ -27,7 +30,9 @@ impl Trace {
                 column.spill()?;
             }
         }
-        self.with_column(ColumnType::Sizes, &column.finish()?)
+        // Nobody has drawn the sizes of what is not in a sample.
+        let sample = self.sample_of().map(|sample| sample.words_with(0.0, false));
+        self.with_columns(ColumnType::Sizes, &column.finish()?, sample.as_deref())
     }
 
     /// The same trace with a share of its reads (from 0 to 1) turned into writes: exactly that
@@ -62,15 +67,24 @@ impl Trace {
                 column.spill()?;
             }
         }
-        self.with_column(ColumnType::Ops, &column.finish()?)
+        let sample = self.sample_of().map(|sample| sample.words_with(share, true));
+        self.with_columns(ColumnType::Ops, &column.finish()?, sample.as_deref())
     }
 
-    /// The same trace with this column instead of its own, if it has one.
-    fn with_column(&self, kind: ColumnType, column: &[u8]) -> Result<Self, TraceError> {
+    /// The same trace with this column, and that of a sample, instead of its own, if it has one.
+    fn with_columns(
+        &self,
+        kind: ColumnType,
+        column: &[u8],
+        sample: Option<&[U64]>,
+    ) -> Result<Self, TraceError> {
         let mut parts = self.parts();
-        match parts.columns.iter_mut().find(|(other, _)| *other == kind) {
-            Some((_, own)) => *own = column,
-            None => parts.columns.push((kind, column)),
+        let sample = sample.map(|words| (ColumnType::Sample, words.as_bytes()));
+        for (kind, column) in [(kind, column)].into_iter().chain(sample) {
+            match parts.columns.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, own)) => *own = column,
+                None => parts.columns.push((kind, column)),
+            }
         }
         // One order of columns, so that equal traces are equal files.
         parts.columns.sort_by_key(|&(kind, _)| kind);

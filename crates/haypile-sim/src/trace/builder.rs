@@ -10,21 +10,24 @@ use super::error::Limit;
 use super::hpt::{ColumnType, Parts, assemble};
 use super::keys::{Full, Keys};
 use super::next_use;
-use super::{Key, Op, Request, Sink, Trace, TraceError};
+use super::sample::Marks;
+use super::{Key, Op, Request, Sampling, Sink, Trace, TraceError};
 
 /// Options of a [`TraceBuilder`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BuildOptions {
     /// Bytes of columns that are held in memory; more goes to temporary files. The keys and their
     /// index are always in memory, so that memory is bounded by this and the number of keys.
     pub memory_bytes: usize,
     /// Whether the trace gets a column of next uses, which spares the offline optimum a pass.
     pub next_use: bool,
+    /// The keys whose requests the trace gets, if it is to be a [`Sample`](super::Sample): memory is bounded by the number of these keys.
+    pub sampling: Option<Sampling>,
 }
 
 impl Default for BuildOptions {
     fn default() -> Self {
-        Self { memory_bytes: 256 << 20, next_use: false }
+        Self { memory_bytes: 256 << 20, next_use: false, sampling: None }
     }
 }
 
@@ -47,6 +50,8 @@ pub struct TraceBuilder {
     sizes: Option<SizeColumn>,
     ops: Option<Column>,
     times: Option<Times>,
+    /// Of a sample.
+    marks: Option<Marks>,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +117,7 @@ impl TraceBuilder {
     /// A builder without requests.
     pub fn new(options: BuildOptions) -> Self {
         Self {
+            marks: options.sampling.map(Marks::new),
             options,
             keys: Keys::default(),
             requests: 0,
@@ -123,12 +129,12 @@ impl TraceBuilder {
         }
     }
 
-    /// Requests so far.
+    /// Requests of the trace so far.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Distinct keys so far.
+    /// Distinct keys of the trace so far.
     pub fn keys(&self) -> u32 {
         self.keys.len()
     }
@@ -167,6 +173,8 @@ impl TraceBuilder {
         if !text.is_empty() {
             columns.extend([(ColumnType::KeyKinds, &*kinds), (ColumnType::KeyText, &*text)]);
         }
+        let marks = self.marks.map(|marks| marks.finish(u64::from(self.requests)));
+        columns.extend(marks.as_ref().map(|words| (ColumnType::Sample, words.as_bytes())));
         Trace::from_own(assemble(&Parts { requests, keys, columns }, memory_bytes)?)
     }
 
@@ -248,6 +256,12 @@ impl Sink for TraceBuilder {
             None => None,
             Some(bytes) => Some(u32::try_from(bytes).map_err(|_| beyond(Limit::Size { bytes }))?),
         };
+        if let Some(marks) = &mut self.marks
+            && !marks.sampling().contains(request.key)
+        {
+            marks.note(request.op, request.size_bytes, u64::from(self.requests));
+            return Ok(());
+        }
         let keys = self.keys.len();
         let id = self.keys.id(request.key).map_err(|Full| beyond(Limit::Keys))?;
 
@@ -257,6 +271,9 @@ impl Sink for TraceBuilder {
         self.ids.push(id.to_le_bytes());
         self.buffered_bytes += 4;
         self.requests += 1;
+        if let Some(marks) = &mut self.marks {
+            marks.note(request.op, request.size_bytes, u64::from(self.requests));
+        }
         if self.buffered_bytes > self.options.memory_bytes {
             self.spill()?;
         }

@@ -60,6 +60,15 @@ pub enum TraceError {
         /// The requested share.
         share: f64,
     },
+    /// A rate of a sample out of range.
+    #[error("the rate of a sample is {rate}; name a number between 0 and 1, such as 0.01")]
+    Rate {
+        /// The requested rate.
+        rate: f64,
+    },
+    /// A sample was asked of a sample.
+    #[error("this trace is a sample already; take the other sample from the whole trace")]
+    Resampled,
     /// A request goes beyond what a trace can hold.
     #[error("request {request}: {limit}")]
     Limit {

@@ -23,12 +23,50 @@ pub(super) struct Keys {
     hasher: RandomState,
     numbers: HashTable<u32>,
     texts: HashTable<u32>,
+    columns: KeyColumns,
+}
+
+/// The columns of keys in an `.hpt` image, as they grow.
+#[derive(Debug, Default)]
+pub(super) struct KeyColumns {
     /// The number, or where the text begins in `text`.
     words: Vec<U64>,
     /// `NUMBER` or `TEXT` for each key, as far as the last text.
     kinds: Vec<u8>,
     /// Texts behind their lengths.
     text: Vec<u8>,
+}
+
+impl KeyColumns {
+    /// Keys so far.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.words.len()).expect("an id is tested when it is given")
+    }
+
+    /// Appends a key. A text has at most 65,535 bytes.
+    pub(super) fn push(&mut self, key: Key<'_>) {
+        match key {
+            Key::Number(number) => self.words.push(number.into()),
+            Key::Text(key) => {
+                self.kinds.resize(self.words.len(), NUMBER);
+                self.kinds.push(TEXT);
+                self.words.push((self.text.len() as u64).into());
+                let length = u16::try_from(key.len()).expect("the caller has tested the length");
+                self.text.extend_from_slice(&length.to_le_bytes());
+                self.text.extend_from_slice(key);
+            }
+        }
+    }
+
+    /// The columns: words, kinds and text, the latter two empty if every key is a
+    /// number.
+    pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
+        let Self { words, mut kinds, text } = self;
+        if !text.is_empty() {
+            kinds.resize(words.len(), NUMBER);
+        }
+        (words, kinds, text)
+    }
 }
 
 /// There is no id left.
@@ -38,7 +76,7 @@ pub(super) struct Full;
 impl Keys {
     /// Distinct keys so far.
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.words.len()).expect("an id is tested when it is given")
+        self.columns.len()
     }
 
     /// The id of `key`, which is new if it is the number of keys before.
@@ -52,7 +90,8 @@ impl Keys {
     }
 
     fn number(&mut self, number: u64) -> Result<u32, Full> {
-        let Self { hasher, numbers, words, .. } = self;
+        let Self { hasher, numbers, columns, .. } = self;
+        let words = &columns.words;
         let entry = numbers.entry(
             hasher.hash_one(number),
             |&id| words[id as usize].get() == number,
@@ -63,14 +102,15 @@ impl Keys {
             Entry::Vacant(vacant) => {
                 let id = next_id(words)?;
                 vacant.insert(id);
-                words.push(number.into());
+                columns.push(Key::Number(number));
                 Ok(id)
             }
         }
     }
 
     fn text(&mut self, key: &[u8]) -> Result<u32, Full> {
-        let Self { hasher, texts, words, text, .. } = self;
+        let Self { hasher, texts, columns, .. } = self;
+        let KeyColumns { words, text, .. } = &*columns;
         let entry = texts.entry(
             hasher.hash_one(key),
             |&id| text_at(text, words[id as usize].get()) == key,
@@ -81,26 +121,15 @@ impl Keys {
             Entry::Vacant(vacant) => {
                 let id = next_id(words)?;
                 vacant.insert(id);
-                words.push((text.len() as u64).into());
-                let length = u16::try_from(key.len()).expect("the caller has tested the length");
-                text.extend_from_slice(&length.to_le_bytes());
-                text.extend_from_slice(key);
-                self.kinds.resize(id as usize, NUMBER);
-                self.kinds.push(TEXT);
+                columns.push(Key::Text(key));
                 Ok(id)
             }
         }
     }
 
-    /// The columns: words, kinds and text, the latter two empty if every key is a
-    /// number.
+    /// The columns, as [`KeyColumns::finish`] returns them.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
-        let Self { words, mut kinds, text, numbers, texts, .. } = self;
-        drop((numbers, texts));
-        if !text.is_empty() {
-            kinds.resize(words.len(), NUMBER);
-        }
-        (words, kinds, text)
+        self.columns.finish()
     }
 }
 

@@ -14,6 +14,7 @@ mod input;
 mod keys;
 mod next_use;
 mod request;
+mod sample;
 mod size_changes;
 mod table;
 
@@ -23,5 +24,7 @@ pub use export::OracleGeneralLosses;
 pub use input::Compression;
 pub use next_use::NextUse;
 pub use request::{Key, Op, Request, Sink};
+pub(crate) use sample::Mark;
+pub use sample::{Sample, SampledTrace, Sampling};
 pub(crate) use size_changes::SizeChanges;
 pub use table::Trace;

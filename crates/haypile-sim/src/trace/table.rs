@@ -13,7 +13,7 @@ use zerocopy::little_endian::{U32, U64};
 use super::bytes::Bytes;
 use super::hpt::{self, ColumnType, Columns, HptError, Parts};
 use super::keys::{TEXT, text_at};
-use super::{Key, SizeChanges, TraceError};
+use super::{Key, Sample, SizeChanges, TraceError};
 
 /// A trace in columns: the input of every simulation.
 ///
@@ -130,6 +130,37 @@ impl Trace {
         self.u32s(ColumnType::NextUse)
     }
 
+    /// Returns what a trace that is a [sample](Self::sample) knows of the whole one; `None` of a whole trace.
+    pub fn sample_of(&self) -> Option<Sample<'_>> {
+        self.u64s(ColumnType::Sample).map(Sample::new)
+    }
+
+    /// The number of requests; of a sample, those of the whole trace.
+    pub fn whole_requests(&self) -> u64 {
+        self.sample_of().map_or(self.requests() as u64, |sample| sample.requests())
+    }
+
+    /// The number of distinct keys; of a sample, an estimate of those of the whole trace.
+    pub fn whole_keys(&self) -> u64 {
+        self.scaled_up(u64::from(self.keys()))
+    }
+
+    /// Returns the place of a request of the whole trace in this one.
+    pub(crate) fn place(&self, request: u64) -> usize {
+        let sampled = self.sample_of().map_or(request, |sample| sample.mark_near(request).sampled);
+        usize::try_from(sampled).expect("a place in memory")
+    }
+
+    /// Returns a count of the trace or a size of its cache; of a sample, as much more as the whole trace is larger.
+    pub(crate) fn scaled_up(&self, count: u64) -> u64 {
+        self.sample_of().map_or(count, |sample| sample.scaled_up(count))
+    }
+
+    /// Returns a capacity; for a sample, the one that is as much smaller as the sample is.
+    pub fn scaled_capacity(&self, capacity: u64) -> u64 {
+        self.sample_of().map_or(capacity, |sample| sample.scaled_down(capacity))
+    }
+
     /// The key of an id.
     ///
     /// # Panics
@@ -194,6 +225,7 @@ impl fmt::Debug for Trace {
             .field("ops", &self.ops().is_some())
             .field("times", &self.times_us().is_some())
             .field("next_use", &self.next_use().is_some())
+            .field("sample", &self.sample_of())
             .finish_non_exhaustive()
     }
 }

@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::slice;
 
+use haypile_sim::curve::Estimate;
 use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
 use haypile_sim::simulate::{Accounting, Contender};
 
-use super::tables::capacity_header;
+use super::tables::{capacity_header, outcome_of};
 use super::{Results, hit_ratio};
 use crate::output;
 use crate::output::capacity::capacity;
@@ -15,31 +16,51 @@ use crate::output::number::grouped;
 use crate::output::table::table;
 
 /// Note under a curve that differs from simulations.
-const NOT_EXACT: &str = "Not exact: by bytes the curve cuts entries at the edge of the cache. For a size that matters, add \
+const NOT_EXACT: &str = "Not exact: by bytes the curve of LRU cuts entries at the edge of the cache. For a size that matters, add \
      --policy lru.\n";
 
 /// Note under a sampled curve.
-const SPREAD: &str = "The spread is that of the parts of the sample. It bounds no error: what many ask for is in the sample or not. \
+const SPREAD: &str = "The spread of lru is that of the parts of the sample. It bounds no error: what many ask for is in the sample or not. \
      Another --seed takes another sample.\n";
 
-/// Appends the curve as a table, if there is one.
+/// Appends the curves as a table, a column for each policy, if there are any.
 pub(crate) fn text(text: &mut String, one: &Results) {
-    let Some((curve, sizes)) = &one.curve else { return };
-    let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
-    let estimates: Vec<_> = sizes.iter().map(|size| curve.at(*size)).collect();
-    let is_sampled = estimates.iter().any(|estimate| estimate.error > 0.0);
-    let rows = sizes.iter().zip(&estimates).map(|(size, estimate)| {
-        let mut row = vec![capacity(one.accounting, *size), format!("{:.4}", estimate.miss_ratio)];
-        row.extend(is_sampled.then(|| format!("± {:.4}", estimate.error)));
+    let simulated = if one.is_of_curve { one.sweep.contenders.as_slice() } else { &[] };
+    let sizes = match &one.curve {
+        Some((_, sizes)) => sizes,
+        None if simulated.is_empty() => return,
+        None => &one.sweep.capacities,
+    };
+    let estimates: Option<Vec<Estimate>> =
+        one.curve.as_ref().map(|(curve, sizes)| sizes.iter().map(|size| curve.at(*size)).collect());
+    let has_spread = estimates.iter().flatten().any(|estimate| estimate.error > 0.0);
+    let mut header = vec![capacity_header(slice::from_ref(one))];
+    if simulated.is_empty() {
+        let _ = write!(text, "\nMiss ratio of LRU on {}\n", one.name);
+        header.push("Miss ratio".to_owned());
+    } else {
+        let _ = write!(text, "\nMiss ratio on {}\n", one.name);
+        header.extend(estimates.iter().map(|_| "lru".to_owned()));
+    }
+    header.extend(has_spread.then(|| "Spread".to_owned()));
+    header.extend(simulated.iter().map(ToString::to_string));
+    let rows = sizes.iter().enumerate().map(|(at, size)| {
+        let mut row = vec![capacity(one.accounting, *size)];
+        if let Some(estimate) = estimates.as_ref().map(|estimates| estimates[at]) {
+            row.push(format!("{:.4}", estimate.miss_ratio));
+            row.extend(has_spread.then(|| format!("± {:.4}", estimate.error)));
+        }
+        row.extend((0..simulated.len()).map(|contender| {
+            let ratio = outcome_of(one, at, contender).and_then(hit_ratio);
+            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.4}", 1.0 - ratio))
+        }));
         row
     });
-    let mut header = vec![capacity_header(slice::from_ref(one)), "Miss ratio".to_owned()];
-    header.extend(is_sampled.then(|| "Spread".to_owned()));
     text.push_str(&table(&header, 0, 1, &rows.collect::<Vec<_>>()));
-    if is_sampled {
+    if has_spread {
         text.push_str(SPREAD);
     }
-    if !one.is_curve_exact() {
+    if one.curve.is_some() && !one.is_curve_exact() && one.accounting != Accounting::Objects {
         text.push_str(NOT_EXACT);
     }
 }

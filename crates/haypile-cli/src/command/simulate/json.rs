@@ -1,6 +1,7 @@
 //! Results of a simulation as JSON.
 
 use haypile_sim::simulate::{Accounting, Counts, OtherReading, SizeRule};
+use haypile_sim::trace::SampledTrace;
 use serde::Serialize;
 
 use super::{Results, hit_ratio};
@@ -19,6 +20,8 @@ struct TraceResults {
     trace: String,
     requests: u64,
     keys: u64,
+    /// The part that was simulated, of which all results are estimates; null if it is all.
+    sample: Option<SampledTrace>,
     accounting: Accounting,
     /// The meaning of a read of another size than its key had before.
     sizes: SizeRule,
@@ -85,6 +88,7 @@ fn trace(one: &Results) -> TraceResults {
         trace: one.name.clone(),
         requests: one.requests,
         keys: one.keys,
+        sample: one.sample,
         accounting: one.accounting,
         sizes: one.sweep.options.sizes,
         other_reading: one.other_reading.clone(),

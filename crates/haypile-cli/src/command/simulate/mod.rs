@@ -15,8 +15,9 @@ use haypile_sim::Trace;
 use haypile_sim::curve::{Estimate, LruCurve};
 use haypile_sim::simulate::{
     Accounting, Cell, Contender, Monitor, OtherReading, Outcome, SimulateError, SizeRule, Sweep,
-    footprint, other_reading,
+    other_reading,
 };
+use haypile_sim::trace::SampledTrace;
 use haypile_sim::trace::format::group_recordings;
 
 use self::plan::SimulationPlan;
@@ -33,6 +34,8 @@ pub(crate) struct Results {
     pub(crate) requests: u64,
     /// Number of its distinct keys.
     pub(crate) keys: u64,
+    /// The part of them that was simulated, if it is not all.
+    pub(crate) sample: Option<SampledTrace>,
     /// Weight of entries.
     pub(crate) accounting: Accounting,
     /// Whether the trace has sizes of values.
@@ -43,9 +46,11 @@ pub(crate) struct Results {
     pub(crate) cells: Vec<Cell>,
     /// The opposite meaning of sizes that change, where that matters.
     pub(crate) other_reading: Option<OtherReading>,
-    /// Whether a curve is requested.
+    /// Whether the simulations are those of a curve.
+    pub(crate) is_of_curve: bool,
+    /// Whether the curve of LRU is requested.
     pub(crate) wants_curve: bool,
-    /// The curve, and the sizes at which it is printed.
+    /// The curve of LRU, and the sizes at which it is printed.
     pub(crate) curve: Option<(LruCurve, Vec<u64>)>,
 }
 
@@ -94,7 +99,7 @@ pub(crate) fn run(arguments: &Simulate) -> anyhow::Result<()> {
     let mut results = Vec::new();
     let mut failure = None;
     for (paths, name) in inputs.iter().zip(input::names(&inputs)) {
-        let trace = input::open_with_origin(paths, &arguments.reading, plan.needs_next_use());
+        let trace = input::open_with_origin(paths, &arguments.reading, plan.build());
         let done = trace.and_then(|(trace, origin)| {
             simulate(name, &trace, &plan, arguments.simulating.sizes(origin.sizes))
         });
@@ -148,38 +153,32 @@ fn simulate(
 ) -> anyhow::Result<Results> {
     let accounting = plan.accounting(trace);
     let sweep = plan.sweep(trace, accounting, sizes);
-    let passes = sweep.cells() + usize::from(plan.curve.is_some());
+    let passes = sweep.cells() + usize::from(plan.has_lru_curve);
     let progress =
         Progress::towards((trace.requests() * passes) as u64, format!("simulating {name}"));
     let watch = Watch(&progress);
-    let curve = match plan.curve {
-        Some(sampling) => {
-            let mut advance = |requests| watch.advance(requests);
-            LruCurve::measure(trace, &sweep.options, sampling, &mut advance)
-                .map_err(|error| command::explain(error, &name))?
-        }
-        None => None,
+    let curve = if plan.has_lru_curve {
+        let mut advance = |requests| watch.advance(requests);
+        LruCurve::measure(trace, &sweep.options, &mut advance)
+            .map_err(|error| command::explain(error, &name))?
+    } else {
+        None
     };
     let cells = sweep.run(trace, &watch).map_err(|error| command::explain(error, &name))?;
     let other_reading = other_reading_of_best(trace, &sweep, &cells, &watch)
         .map_err(|error| command::explain(error, &name))?;
     progress.finish();
-    let sizes = |curve: &LruCurve| {
-        if plan.has_capacities() {
-            sweep.capacities.clone()
-        } else {
-            plan::spread(curve.largest_useful().max(footprint(trace, accounting)))
-        }
-    };
     Ok(Results {
         name,
-        requests: trace.requests() as u64,
-        keys: u64::from(trace.keys()),
+        requests: trace.whole_requests(),
+        keys: trace.whole_keys(),
+        sample: trace.sampled(),
         accounting,
         has_sizes: trace.sizes().is_some(),
-        wants_curve: plan.curve.is_some(),
+        is_of_curve: plan.is_of_curve(),
+        wants_curve: plan.has_lru_curve,
         curve: curve.map(|curve| {
-            let sizes = sizes(&curve);
+            let sizes = plan.curve_sizes(trace, &sweep, &curve);
             (curve, sizes)
         }),
         sweep,

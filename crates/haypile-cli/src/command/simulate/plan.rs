@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 
 use anyhow::bail;
 use haypile_sim::Trace;
-use haypile_sim::curve::Sampling;
+use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
-    Accounting, Contender, Operations, Options, SizeRule, Sweep, Warmup, footprint,
+    Accounting, Contender, Operations, Options, SizeRule, Sweep, Warmup, footprint, least_capacity,
 };
+use haypile_sim::trace::{BuildOptions, Sampling};
 
 use crate::args::{CapacityArgument, Simulate};
 
@@ -22,8 +23,11 @@ const CURVE_POINTS: u32 = 25;
 
 /// Plan of a simulation.
 pub(crate) struct SimulationPlan {
-    /// Sampling of the curve, if one is requested.
-    pub(crate) curve: Option<Sampling>,
+    /// Whether the curve of LRU is requested, which takes one pass.
+    pub(crate) has_lru_curve: bool,
+    /// Whether the simulated policies are those of a curve.
+    is_of_curve: bool,
+    sampling: Option<Sampling>,
     contenders: Vec<Contender>,
     /// As they were written; counts of objects as bytes.
     capacities: Vec<CapacityArgument>,
@@ -54,22 +58,32 @@ impl SimulationPlan {
         if arguments.simulating.shards.is_some() && accounting != Some(Accounting::Engine) {
             bail!("--shards are those of a memory:// cache; add --accounting engine")
         }
-        if arguments.curve.is_some() && arguments.warmup != Warmup::None {
-            bail!("--curve counts every request and cannot be combined with --warmup")
+        let curve = arguments.curve.as_ref().map_or(&[][..], |policies| &policies.0);
+        let is_lru = |contender: &&Contender| contender.to_string() == "lru";
+        let has_lru_curve = curve.iter().any(|contender| is_lru(&contender));
+        let curve: Vec<Contender> = curve.iter().filter(|it| !is_lru(it)).cloned().collect();
+        if has_lru_curve && arguments.warmup != Warmup::None {
+            bail!(
+                "the curve of lru counts every request and cannot be combined with --warmup; simulate --policy lru"
+            )
         }
-        let sampling = arguments
-            .sample
-            .map_or(Sampling::Exact, |rate| Sampling::Rate { rate, seed: arguments.reading.seed });
-        let curve = arguments.curve.as_ref().map(|_| sampling);
+        if !curve.is_empty() && arguments.policy.is_some() {
+            bail!(
+                "--policy prints ratios at a few sizes and --curve at many; name all policies in one of them"
+            )
+        }
+        let is_of_curve = !curve.is_empty();
         let contenders = match &arguments.policy {
             Some(contenders) => contenders.0.clone(),
-            None if curve.is_some() => Vec::new(),
+            None if arguments.curve.is_some() => curve,
             None => Contender::parse_list(POLICIES).expect("the default policies exist"),
         };
         let counts = arguments.objects.iter().copied().map(CapacityArgument::Bytes);
         let capacities = arguments.size.iter().copied().chain(counts).collect();
         Ok(Self {
-            curve,
+            has_lru_curve,
+            is_of_curve,
+            sampling: arguments.part.sampling(arguments.reading.seed)?,
             contenders,
             capacities,
             accounting,
@@ -82,18 +96,35 @@ impl SimulationPlan {
     }
 
     /// Whether the user named sizes.
-    pub(crate) fn has_capacities(&self) -> bool {
+    fn has_capacities(&self) -> bool {
         !self.capacities.is_empty()
+    }
+
+    /// Returns the sizes at which the curve of LRU is printed: those of the simulations next to it, if there are any.
+    pub(crate) fn curve_sizes(&self, trace: &Trace, sweep: &Sweep, curve: &LruCurve) -> Vec<u64> {
+        if self.has_capacities() || self.is_of_curve {
+            return sweep.capacities.clone();
+        }
+        let accounting = sweep.options.accounting;
+        let least = least_capacity(trace, accounting, &sweep.contenders);
+        spread(curve.largest_useful().max(footprint(trace, accounting)), least)
+    }
+
+    /// Whether simulations are printed as curves.
+    pub(crate) fn is_of_curve(&self) -> bool {
+        self.is_of_curve
     }
 
     /// Returns the number of curves to plot for each trace.
     pub(crate) fn curves(&self) -> usize {
-        self.contenders.len() + usize::from(self.curve.is_some())
+        self.contenders.len() + usize::from(self.has_lru_curve)
     }
 
-    /// Whether a policy needs the future of the trace.
-    pub(crate) fn needs_next_use(&self) -> bool {
-        self.contenders.iter().any(|contender| matches!(contender, Contender::Belady { .. }))
+    /// Returns the way in which traces are read: with the future, if a policy needs it.
+    pub(crate) fn build(&self) -> BuildOptions {
+        let is_belady = |contender: &Contender| matches!(contender, Contender::Belady { .. });
+        let next_use = self.contenders.iter().any(is_belady);
+        BuildOptions { next_use, sampling: self.sampling, ..BuildOptions::default() }
     }
 
     /// Returns the accounting of a trace's entries.
@@ -115,8 +146,13 @@ impl SimulationPlan {
             capacities.dedup();
             capacities
         } else {
-            let all = footprint(trace, accounting);
-            if self.is_plotted { spread(all) } else { shares(all) }
+            let (all, least) =
+                (footprint(trace, accounting), least_capacity(trace, accounting, &self.contenders));
+            if self.is_plotted || self.is_of_curve {
+                spread(all, least)
+            } else {
+                shares(all, least)
+            }
         };
         Sweep {
             contenders: self.contenders.clone(),
@@ -134,10 +170,11 @@ impl SimulationPlan {
     }
 }
 
-/// Returns a few shares of `all`.
-fn shares(all: u64) -> Vec<u64> {
+/// Returns a few shares of `all`, and none below `least`.
+fn shares(all: u64, least: u64) -> Vec<u64> {
     let share = |percent| all / 100 * percent + all % 100 * percent / 100;
     let mut sizes: Vec<u64> = SHARES.iter().map(|percent| round_up(share(*percent), 2)).collect();
+    sizes.retain(|size| *size >= least);
     sizes.dedup();
     sizes
 }
@@ -149,8 +186,8 @@ fn round_up(number: u64, digits: u32) -> u64 {
     number.checked_next_multiple_of(unit).unwrap_or(number)
 }
 
-/// Returns sizes up to `all`, each larger than the previous one by the same factor.
-pub(crate) fn spread(all: u64) -> Vec<u64> {
+/// Returns sizes up to `all`, each larger than the previous one by the same factor, and none below `least`.
+fn spread(all: u64, least: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = (1..=CURVE_POINTS)
         .map(|point| {
             #[expect(
@@ -160,7 +197,7 @@ pub(crate) fn spread(all: u64) -> Vec<u64> {
             )]
             {
                 let exponent = f64::from(point) / f64::from(CURVE_POINTS);
-                let smallest = (all as f64 / 1000.0).max(1.0);
+                let smallest = (all as f64 / 1000.0).max(least as f64);
                 round_up((smallest * (all as f64 / smallest).powf(exponent)).round() as u64, 3)
             }
         })

@@ -32,7 +32,7 @@ pub(crate) fn text(results: &[Results], details: bool) -> String {
     if results.iter().any(|one| outcomes(one).next().is_some()) {
         if details {
             text.push_str(&details::counts(results));
-        } else {
+        } else if !results.iter().any(|one| one.is_of_curve) {
             matrices(&mut text, results);
         }
     }
@@ -58,6 +58,9 @@ fn header(text: &mut String, one: &Results) {
         }
     }
     text.push('\n');
+    if let Some(sample) = &one.sample {
+        let _ = writeln!(text, "Sampled: all results are estimates from {sample}.");
+    }
     if let Some(other) = &one.other_reading {
         text.push_str(&other_reading(one.accounting, other));
     }
@@ -172,7 +175,7 @@ fn best(
     outcomes().any(|one| show(one) != best).then_some(best)
 }
 
-fn outcome_of(one: &Results, capacity: usize, contender: usize) -> Option<&Outcome> {
+pub(super) fn outcome_of(one: &Results, capacity: usize, contender: usize) -> Option<&Outcome> {
     let is_it = |cell: &&Cell| cell.capacity == capacity && cell.contender == contender;
     one.cells.iter().find(is_it)?.outcome.as_ref()
 }

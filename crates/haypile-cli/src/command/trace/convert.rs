@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::{Context, bail};
-use haypile_sim::trace::{Op, TraceError};
+use haypile_sim::trace::{BuildOptions, Op, TraceError};
 
 use crate::args::Convert;
 use crate::output::number::grouped;
@@ -29,7 +29,9 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
     output::target::check(target)?;
     interrupt::watch()?;
     let next_use = is_hpt && !arguments.no_next_use;
-    let trace = input::open(&arguments.traces, &arguments.reading, next_use)?;
+    let sampling = arguments.part.sampling(arguments.reading.seed)?;
+    let build = BuildOptions { next_use, sampling, ..BuildOptions::default() };
+    let trace = input::open(&arguments.traces, &arguments.reading, build)?;
     if is_hpt {
         trace.write_to(target)?;
     } else {
@@ -46,7 +48,12 @@ pub(crate) fn run(arguments: &Convert) -> anyhow::Result<()> {
             eprintln!("haypile: {name}: {loss}");
         }
     }
-    let (requests, keys) = (grouped(trace.requests() as u64), grouped(u64::from(trace.keys())));
-    output::text(&format!("{name}: {requests} requests for {keys} keys\n"))?;
+    let written = if let Some(sample) = trace.sampled() {
+        format!("{sample}, of {} requests", grouped(trace.whole_requests()))
+    } else {
+        let keys = grouped(u64::from(trace.keys()));
+        format!("{} requests for {keys} keys", grouped(trace.requests() as u64))
+    };
+    output::text(&format!("{name}: {written}\n"))?;
     Ok(())
 }

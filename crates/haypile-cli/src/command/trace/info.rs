@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::bail;
+use haypile_sim::trace::BuildOptions;
 use haypile_sim::trace::format::RecordingSummary;
 use haypile_sim::trace::info::{SizeSummary, TraceInfo};
 
@@ -17,7 +18,8 @@ const VERSION: u32 = 1;
 /// Describes a trace.
 pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     interrupt::watch()?;
-    let (trace, known) = input::open_with_origin(&arguments.traces, &arguments.reading, false)?;
+    let (trace, known) =
+        input::open_with_origin(&arguments.traces, &arguments.reading, BuildOptions::default())?;
     let recording = known.recording;
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {

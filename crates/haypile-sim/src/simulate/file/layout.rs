@@ -7,6 +7,16 @@ use haypile_policy::weight::share;
 /// Segments without which nothing is stored: those in reserve, and an open one of each queue.
 const MIN_SEGMENTS: u32 = RESERVED_SEGMENTS + 2;
 
+/// Returns the number of segments that the parameters of the policy `segment` ask for.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the ranges of parameters are checked where they are read"
+)]
+pub(in crate::simulate) fn segments(spec: &PolicySpec) -> u64 {
+    spec.value("segments") as u64
+}
+
 /// Sizes and bounds, which a file has for good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -26,7 +36,7 @@ impl Layout {
         reason = "the ranges of parameters are checked where they are read"
     )]
     pub(super) fn new(spec: &PolicySpec, capacity: u64) -> Self {
-        let segment_bytes = (capacity / spec.value("segments") as u64).max(1);
+        let segment_bytes = (capacity / segments(spec)).max(1);
         let segments = u32::try_from(capacity / segment_bytes)
             .expect("they are fewer than twice the number asked for");
         let small_segments = share(u64::from(segments), spec.value("small"));

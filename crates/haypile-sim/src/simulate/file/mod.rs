@@ -10,4 +10,5 @@ mod simulated;
 mod window;
 
 pub(super) use driver::FileDriver;
+pub(super) use layout::segments;
 pub use simulated::SimulatedFile;

@@ -11,6 +11,7 @@ use super::layout::{
     ALIGNMENT, BYTE_ORDER, CHECKED_HEADER_BYTES, ColumnType, DirectoryEntry, ENTRY_BYTES,
     HEADER_BYTES, Header, MAGIC, MAX_COLUMNS, VERSION,
 };
+use crate::trace::sample;
 
 /// Places of the columns of a sound image.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +59,7 @@ pub(crate) fn check(image: &[u8]) -> Result<Columns, HptError> {
     }
     check_requests(image, &columns)?;
     check_keys(image, &columns)?;
+    check_sample(image, &columns)?;
     Ok(columns)
 }
 
@@ -121,6 +123,7 @@ fn check_entry(
     let bytes = image.get(range.clone()).ok_or_else(|| wrong("reaches beyond the file"))?;
     let entries = match kind {
         ColumnType::KeyText => bytes.len(),
+        ColumnType::Sample => bytes.len() / usize::from(kind.width()),
         ColumnType::KeyWords | ColumnType::KeyKinds => columns.keys as usize,
         _ => columns.requests,
     };
@@ -188,6 +191,16 @@ fn check_keys(image: &[u8], columns: &Columns) -> Result<(), HptError> {
         return Err(HptError::damaged("it has texts of keys that no key uses"));
     }
     Ok(())
+}
+
+fn check_sample(image: &[u8], columns: &Columns) -> Result<(), HptError> {
+    let Some(range) = columns.get(ColumnType::Sample) else { return Ok(()) };
+    let words = <[U64]>::ref_from_bytes(&image[range]).expect("check_entry tested its length");
+    if sample::check(words, columns.requests) {
+        Ok(())
+    } else {
+        Err(HptError::damaged("it contradicts itself about the trace that it is a sample of"))
+    }
 }
 
 /// Where the text that starts at `start` ends, if it does.

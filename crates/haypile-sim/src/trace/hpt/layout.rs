@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first eight bytes. The high bit, the line ends and the `SUB` expose a transfer as text.
 pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
 /// The version of the format that is written.
-pub(super) const VERSION: (u16, u16) = (1, 0);
+pub(super) const VERSION: (u16, u16) = (1, 1);
 /// Tells the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
 pub(super) const BYTE_ORDER: u32 = 0x0403_0201;
 /// Columns begin at multiples of this.
@@ -72,11 +72,13 @@ pub(crate) enum ColumnType {
     KeyKinds = 17,
     /// The texts, each behind its length.
     KeyText = 18,
+    /// The trace that this one is a sample of.
+    Sample = 32,
 }
 
 impl ColumnType {
     /// Every kind of column of this version.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Ids,
         Self::Sizes,
         Self::Ops,
@@ -85,6 +87,7 @@ impl ColumnType {
         Self::KeyWords,
         Self::KeyKinds,
         Self::KeyText,
+        Self::Sample,
     ];
 
     /// The number of this kind in the directory.
@@ -96,7 +99,7 @@ impl ColumnType {
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,
-            Self::Times | Self::KeyWords => 8,
+            Self::Times | Self::KeyWords | Self::Sample => 8,
             Self::Ops | Self::KeyKinds | Self::KeyText => 1,
         }
     }
@@ -112,6 +115,7 @@ impl ColumnType {
             Self::KeyWords => "keys",
             Self::KeyKinds => "kinds of keys",
             Self::KeyText => "texts of keys",
+            Self::Sample => "the sample",
         }
     }
 }

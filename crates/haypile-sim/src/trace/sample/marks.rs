@@ -1,0 +1,72 @@
+//! Notes the requests that a sample is taken from.
+
+use zerocopy::little_endian::U64;
+
+use super::Sampling;
+use super::view::{MARK_WORDS, Mark, Totals, head};
+use crate::trace::Op;
+
+/// Marks at which every second one is dropped: memory is bounded whatever the length of the trace.
+const MOST_MARKS: usize = 1 << 15;
+
+/// The marks of a sample that is being taken.
+#[derive(Debug)]
+pub(in crate::trace) struct Marks {
+    sampling: Sampling,
+    totals: Totals,
+    /// Requests of the whole trace from one mark to the next, and to the next one from here.
+    interval: u64,
+    left: u64,
+    words: Vec<U64>,
+    has_unknown_size: bool,
+}
+
+impl Marks {
+    /// No request yet.
+    pub(in crate::trace) fn new(sampling: Sampling) -> Self {
+        Self {
+            sampling,
+            totals: Totals::default(),
+            interval: 1,
+            left: 1,
+            words: Vec::new(),
+            has_unknown_size: false,
+        }
+    }
+
+    /// The choice of keys.
+    pub(in crate::trace) fn sampling(&self) -> Sampling {
+        self.sampling
+    }
+
+    /// Notes a request of the whole trace, after which the sample has this number of requests.
+    #[inline]
+    pub(in crate::trace) fn note(&mut self, op: Op, size_bytes: Option<u64>, sampled: u64) {
+        self.has_unknown_size |= size_bytes.is_none() && op != Op::Delete;
+        self.totals.add(op, size_bytes.unwrap_or(0));
+        self.left -= 1;
+        if self.left == 0 {
+            self.mark(sampled);
+        }
+    }
+
+    #[cold]
+    fn mark(&mut self, sampled: u64) {
+        self.words.extend(Mark { sampled, totals: self.totals }.words());
+        if self.words.len() == MOST_MARKS * MARK_WORDS {
+            let every_second = self.words.chunks_exact(MARK_WORDS).skip(1).step_by(2).flatten();
+            self.words = every_second.copied().collect();
+            self.interval *= 2;
+        }
+        self.left = self.interval;
+    }
+
+    /// The column of a sample with this number of requests.
+    pub(in crate::trace) fn finish(self, sampled: u64) -> Vec<U64> {
+        let mut words = head(self.sampling, self.interval, !self.has_unknown_size);
+        words.extend(self.words);
+        // Where the trace ends with a mark, that one stands twice: nothing looks behind the first.
+        words.extend(Mark { sampled, totals: self.totals }.words());
+        words
+    }
+}

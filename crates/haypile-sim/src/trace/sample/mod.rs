@@ -1,0 +1,73 @@
+//! Samples of traces: all requests for some of the keys.
+//!
+//! A key is in a sample if the hash of its bytes is small enough, so that a cache that is as much smaller as the sample is treats the
+//! sample as the whole cache treats the whole trace: Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC Construction with SHARDS",
+//! FAST 2015, for LRU, and Waldspurger, Saemundsson, Ahmad and Park, "Cache Modeling and Optimization using Miniature Simulations",
+//! USENIX ATC 2017, for every policy. A sample remembers the requests that it was taken from, as far as its results have to be corrected
+//! by them.
+
+mod marks;
+mod take;
+mod view;
+
+pub(super) use marks::Marks;
+pub(crate) use view::Mark;
+pub(super) use view::check;
+pub use view::{Sample, SampledTrace};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{Key, TraceError};
+
+/// Makes the hashes of samples others than those by which a store divides its keys among shards.
+const HASH_SEED: u64 = 0x5341_4d50_4c45_5253;
+
+/// The choice of the keys of a sample.
+///
+/// Of two samples with the same seed the one with the smaller rate has a part of the other's keys, in every trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    rate: f64,
+    seed: u64,
+}
+
+impl Sampling {
+    /// Chooses a share of the keys, above 0 and below 1; another seed chooses others.
+    ///
+    /// # Errors
+    /// [`TraceError::Rate`] if the share is not between 0 and 1.
+    pub fn new(rate: f64, seed: u64) -> Result<Self, TraceError> {
+        if rate > 0.0 && rate < 1.0 {
+            Ok(Self { rate, seed })
+        } else {
+            Err(TraceError::Rate { rate })
+        }
+    }
+
+    /// The share of the keys, above 0 and below 1.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The seed of the choice.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Whether a key is in the sample.
+    #[inline]
+    pub fn contains(&self, key: Key<'_>) -> bool {
+        self.place(key) < self.rate
+    }
+
+    /// Returns the place of a key, from 0 to below 1; those below the rate are in the sample.
+    #[inline]
+    pub(crate) fn place(&self, key: Key<'_>) -> f64 {
+        let seed = self.seed ^ HASH_SEED;
+        let hash = match key {
+            Key::Number(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
+            Key::Text(text) => xxh3_64_with_seed(text, seed),
+        };
+        (hash >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,243 @@
+//! What a sample knows of the trace that it was taken from.
+
+use std::fmt;
+
+use haypile_number::grouped;
+use zerocopy::little_endian::U64;
+
+use super::Sampling;
+use crate::trace::{Op, Trace};
+
+/// Words of the column before the marks.
+pub(super) const HEAD_WORDS: usize = 4;
+
+/// Words of a mark.
+pub(super) const MARK_WORDS: usize = 6;
+
+/// The largest count that is believed, so that two of them can be added up whatever a file says of its rate.
+const MOST: f64 = (1_u64 << 62) as f64;
+
+/// Requests of the whole trace, up to a place in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) deletes: u64,
+    /// Bytes of the values that were read.
+    pub(crate) read_bytes: u64,
+    /// Bytes of the values that were written.
+    pub(crate) write_bytes: u64,
+}
+
+impl Totals {
+    /// All requests.
+    pub(crate) fn requests(&self) -> u64 {
+        self.reads + self.writes + self.deletes
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, op: Op, size_bytes: u64) {
+        match op {
+            Op::Read => {
+                self.reads += 1;
+                self.read_bytes = self.read_bytes.saturating_add(size_bytes);
+            }
+            Op::Write => {
+                self.writes += 1;
+                self.write_bytes = self.write_bytes.saturating_add(size_bytes);
+            }
+            Op::Delete => self.deletes += 1,
+        }
+    }
+}
+
+/// A place in the sample, and the requests of the whole trace before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Requests of the sample before it.
+    pub(crate) sampled: u64,
+    /// Requests of the whole trace before it.
+    pub(crate) totals: Totals,
+}
+
+impl Mark {
+    fn of(words: &[U64]) -> Self {
+        let [sampled, reads, writes, deletes, read_bytes, write_bytes] =
+            std::array::from_fn(|at| words[at].get());
+        Self { sampled, totals: Totals { reads, writes, deletes, read_bytes, write_bytes } }
+    }
+
+    pub(super) fn words(&self) -> [U64; MARK_WORDS] {
+        let Totals { reads, writes, deletes, read_bytes, write_bytes } = self.totals;
+        [self.sampled, reads, writes, deletes, read_bytes, write_bytes].map(U64::from)
+    }
+}
+
+/// What a trace that is a sample knows of the whole one.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    sampling: Sampling,
+    interval: u64,
+    knows_bytes: bool,
+    marks: &'a [U64],
+}
+
+impl<'a> Sample<'a> {
+    /// The sample of a column that has been checked.
+    pub(in crate::trace) fn new(words: &'a [U64]) -> Self {
+        let (head, marks) = words.split_at(HEAD_WORDS);
+        Self {
+            sampling: Sampling { rate: f64::from_bits(head[0].get()), seed: head[1].get() },
+            interval: head[2].get(),
+            knows_bytes: head[3].get() != 0,
+            marks,
+        }
+    }
+
+    /// The choice of its keys.
+    pub fn sampling(&self) -> Sampling {
+        self.sampling
+    }
+
+    /// The share of the keys, above 0 and below 1.
+    pub fn rate(&self) -> f64 {
+        self.sampling.rate
+    }
+
+    /// The number of requests of the whole trace.
+    pub fn requests(&self) -> u64 {
+        self.end().totals.requests()
+    }
+
+    /// Returns a count of the sample as one of the whole trace.
+    pub(crate) fn scaled_up(&self, count: u64) -> u64 {
+        rounded(count as f64 / self.rate())
+    }
+
+    /// Returns a capacity as much smaller as the sample is, and at least 1.
+    pub(crate) fn scaled_down(&self, capacity: u64) -> u64 {
+        rounded(capacity as f64 * self.rate()).max(1)
+    }
+
+    /// Whether the sizes of all requests of the whole trace are known, and not only those of the sample.
+    pub(crate) fn knows_bytes(&self) -> bool {
+        self.knows_bytes
+    }
+
+    /// The end of the trace.
+    pub(crate) fn end(&self) -> Mark {
+        Mark::of(&self.marks[self.marks.len() - MARK_WORDS..])
+    }
+
+    /// The mark nearest to a request of the whole trace. There is one for each of at least 16,384 parts of it, or for each request.
+    pub(crate) fn mark_near(&self, request: u64) -> Mark {
+        let number = request.saturating_add(self.interval / 2) / self.interval;
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        let last = self.marks.len() / MARK_WORDS - 1;
+        match at {
+            0 => Mark::default(),
+            // The last mark is the end, wherever that is.
+            at if at > last || request >= self.requests() => self.end(),
+            at => Mark::of(&self.marks[(at - 1) * MARK_WORDS..]),
+        }
+    }
+
+    /// Returns the words of a column for the same sample, of which a share of the reads have become writes, and of which the sizes
+    /// of the whole trace are known or not.
+    pub(in crate::trace) fn words_with(&self, written_share: f64, knows_bytes: bool) -> Vec<U64> {
+        let Self { sampling, interval, .. } = *self;
+        let mut words = head(sampling, interval, knows_bytes && self.knows_bytes);
+        for mark in self.marks.chunks_exact(MARK_WORDS) {
+            let mut mark = Mark::of(mark);
+            let totals = &mut mark.totals;
+            let (written, bytes) =
+                (part(totals.reads, written_share), part(totals.read_bytes, written_share));
+            totals.reads -= written;
+            totals.writes += written;
+            totals.read_bytes -= bytes;
+            totals.write_bytes = totals.write_bytes.saturating_add(bytes);
+            words.extend(mark.words());
+        }
+        words
+    }
+}
+
+/// The part of a trace that is in a sample, for people and programs.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct SampledTrace {
+    /// The share of the keys.
+    pub rate: f64,
+    /// The seed of their choice.
+    pub seed: u64,
+    /// The requests in the sample.
+    pub requests: u64,
+    /// The distinct keys in the sample.
+    pub keys: u64,
+}
+
+impl fmt::Display for SampledTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate, seed, requests, keys } = self;
+        let (requests, keys) = (grouped(*requests), grouped(*keys));
+        write!(f, "{requests} requests for {keys} of the keys (rate {rate}, seed {seed})")
+    }
+}
+
+impl Trace {
+    /// Returns the part of the whole trace that this sample is; `None` of a whole trace.
+    pub fn sampled(&self) -> Option<SampledTrace> {
+        let Sampling { rate, seed } = self.sample_of()?.sampling;
+        let (requests, keys) = (self.requests() as u64, u64::from(self.keys()));
+        Some(SampledTrace { rate, seed, requests, keys })
+    }
+}
+
+/// The words before the marks.
+pub(super) fn head(sampling: Sampling, interval: u64, knows_bytes: bool) -> Vec<U64> {
+    let Sampling { rate, seed } = sampling;
+    [rate.to_bits(), seed, interval, u64::from(knows_bytes)].map(U64::from).to_vec()
+}
+
+fn part(of: u64, share: f64) -> u64 {
+    rounded(of as f64 * share).min(of)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what is scaled is an estimate"
+)]
+fn rounded(estimate: f64) -> u64 {
+    estimate.round().min(MOST) as u64
+}
+
+/// Whether a column says what a sample of this number of requests can be.
+pub(in crate::trace) fn check(words: &[U64], requests: usize) -> bool {
+    let Some((head, marks)) = words.split_at_checked(HEAD_WORDS) else { return false };
+    let rate = f64::from_bits(head[0].get());
+    if !(rate > 0.0 && rate < 1.0) || head[2].get() == 0 || head[3].get() > 1 {
+        return false;
+    }
+    if marks.is_empty() || !marks.len().is_multiple_of(MARK_WORDS) {
+        return false;
+    }
+    let ascends = |one: &Mark, next: &Mark| {
+        let (totals, later) = (&one.totals, &next.totals);
+        one.sampled <= next.sampled
+            && totals.reads <= later.reads
+            && totals.writes <= later.writes
+            && totals.deletes <= later.deletes
+            && totals.read_bytes <= later.read_bytes
+            && totals.write_bytes <= later.write_bytes
+    };
+    let mut before = Mark::default();
+    for mark in marks.chunks_exact(MARK_WORDS).map(Mark::of) {
+        let Totals { reads, writes, deletes, .. } = mark.totals;
+        let requests = reads.checked_add(writes).and_then(|sum| sum.checked_add(deletes));
+        if !ascends(&before, &mark) || requests.is_none_or(|requests| requests < mark.sampled) {
+            return false;
+        }
+        before = mark;
+    }
+    before.sampled == requests as u64
+}
