@@ -21,15 +21,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haypile_sim::simulate::{Accounting, Operations, SizeRule, Warmup};
 use haypile_sim::trace::Sampling;
 use haypile_sim::trace::format::{
-    CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
+    BlockSize, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
 };
 use haypile_sim::trace::generate::{Mixture, Sizes};
 
 pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
+use value::{AsArgument, SampleArgument, assumed_sizes, block_size, columns, positive, warmup};
 pub(crate) use value::{Contenders, Delta, PolicyList};
-use value::{SampleArgument, assumed_sizes, columns, positive, warmup};
 
 /// Find out which cache to use, how large to make it, and what it gains
 #[derive(Debug, Parser)]
@@ -162,10 +162,15 @@ pub(crate) struct Reading {
     /// recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Meaning of a line of an SPC trace: relstorage, one request of its size for the key LBA alone (units,
-    /// ASU, share their addresses); blocks, one of 512 bytes for each block, by unit and address
-    #[arg(long = "as", value_name = "READING", default_value = "relstorage")]
-    pub(crate) spc_as: SpcAs,
+    /// Public data set that the traces are of: twitter, meta-kv, meta-cdn, wiki, tencent-photo, ibm-cos, and in blocks msr,
+    /// alibaba, tencent-block. Or the meaning of a line of an SPC trace: relstorage, one request of its size for the key LBA alone
+    /// (units, ASU, share their addresses); blocks, one for each block, by unit and address
+    #[arg(long = "as", value_name = "READING", default_value = "relstorage", value_parser = AsArgument::from_str)]
+    pub(crate) read_as: AsArgument,
+    /// Size of the blocks that requests of block traces (SPC, vscsi, data sets) are divided into [default: 512 for blocks of SPC, 4KiB
+    /// for data sets, undivided otherwise]
+    #[arg(long, value_name = "SIZE", value_parser = block_size)]
+    pub(crate) block_size: Option<BlockSize>,
     /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the roles are
     /// key, size, op, time and count (a request that often). Of JSON, names or paths: key=request.uri
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
@@ -485,9 +490,14 @@ impl Reading {
         let mut csv = self.columns.clone().unwrap_or_default();
         csv.delimiter = self.delimiter;
         csv.time_unit = self.time_unit;
+        let (format, spc_as) = match self.read_as {
+            AsArgument::DataSet(set) => (Some(Format::DataSet(set)), SpcAs::default()),
+            AsArgument::Spc(spc_as) => (self.format, spc_as),
+        };
         ReadOptions {
-            format: self.format,
-            spc_as: self.spc_as,
+            format,
+            spc_as,
+            block_size: self.block_size,
             csv,
             statuses: self.statuses.clone().unwrap_or_default(),
             skip_bad: self.skip_bad,

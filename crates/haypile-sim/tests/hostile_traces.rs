@@ -4,7 +4,7 @@
 #[path = "support/hostile.rs"]
 mod hostile;
 
-use haypile_sim::trace::format::Format;
+use haypile_sim::trace::format::{DataSet, Format};
 use proptest::prelude::*;
 
 /// A valid trace of each format, by the position of the format in the list.
@@ -16,6 +16,17 @@ fn sample(format: Format) -> Vec<u8> {
         Format::Csv => {
             b"time,key,size,op\n1,a,512,get\n2,\"b,\"\"c\",1,set\n3.5,7,0,del\n".to_vec()
         }
+        Format::DataSet(set) => match set {
+            DataSet::Twitter => b"0,nz:u:eeW,6,304,0,get,0\n7,q:q,3,213,4,set,3600\n".to_vec(),
+            DataSet::MetaKv => b"key,op,size,op_count,key_size\n16,GET,82,3,64\n16,SET,9,1,64\n".to_vec(),
+            DataSet::MetaCdn => b"timestamp,cacheKey,OpType,objectSize\n16,12,1,50\n17,13,1,9\n".to_vec(),
+            DataSet::Wiki => b"relative_unix\thash\tsize\ttime\n0\t3154\t7\t0.1\n".to_vec(),
+            DataSet::TencentPhoto => b"20160201164604 085a 5 m 12903 1 PHONE 1\n".to_vec(),
+            DataSet::IbmCos => b"12 REST.GET.OBJECT 39d1 528 0 9\n13 REST.DELETE.OBJECT 39d1\n".to_vec(),
+            DataSet::Msr => b"128166372003061629,hm,0,Read,383496192,32768,413\n".to_vec(),
+            DataSet::Alibaba => b"419,W,8192,4096,1577808000000046\n725,R,0,0,3\n".to_vec(),
+            _ => b"1538323200,12910952,128,0,1063\n1538323201,7,2,1,1063\n".to_vec(),
+        },
         Format::Address => b"s 0x1fffff60 1\nl 4096\nR 0xfF\r\nw 7\n".to_vec(),
         Format::AccessLog => concat!(
             "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a\\\"b HTTP/1.0\" 200 2326\n",

@@ -9,8 +9,10 @@ use haypile::{ByteSize, Ttl};
 use haypile_lab::experiment::value::{count, percent};
 use haypile_policy::{PolicyError, PolicySpec};
 use haypile_sim::simulate::{Contender, Warmup};
-use haypile_sim::trace::format::CsvOptions;
+use haypile_sim::trace::format::{BlockSize, CsvOptions, DataSet, SpcAs};
 use haypile_sim::trace::generate::{SizeDistribution, SizePer, Sizes};
+
+use super::CapacityArgument;
 
 /// Name of the optimum, which is not a policy of the engine.
 const BELADY: &str = "belady";
@@ -98,6 +100,43 @@ pub(super) fn assumed_sizes(text: &str) -> anyhow::Result<Sizes> {
 pub(super) fn positive(text: &str) -> anyhow::Result<NonZeroUsize> {
     let count = usize::try_from(count(text)?)?;
     NonZeroUsize::new(count).context("write a number of at least 1")
+}
+
+/// The meaning of the lines of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AsArgument {
+    /// If they are of an SPC trace.
+    Spc(SpcAs),
+    /// Those of a public data set.
+    DataSet(DataSet),
+}
+
+impl Default for AsArgument {
+    fn default() -> Self {
+        Self::Spc(SpcAs::default())
+    }
+}
+
+impl FromStr for AsArgument {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if let Ok(spc_as) = text.parse() {
+            return Ok(Self::Spc(spc_as));
+        }
+        text.parse().map(Self::DataSet).map_err(|_| {
+            let sets = DataSet::ALL.map(DataSet::name).join(", ");
+            anyhow!("no such reading (known: relstorage and blocks, of SPC traces; the data sets {sets})")
+        })
+    }
+}
+
+/// Parses the size of blocks.
+pub(super) fn block_size(text: &str) -> anyhow::Result<BlockSize> {
+    match text.parse()? {
+        CapacityArgument::Bytes(bytes) => Ok(BlockSize::new(bytes)?),
+        CapacityArgument::Share(_) => bail!("write a size in bytes, such as 4KiB"),
+    }
 }
 
 /// The part of the keys to sample.

@@ -1,4 +1,4 @@
-//! How much of a long trace is simulated.
+//! The part of a long trace that is simulated.
 
 use super::Question;
 use crate::Trace;
@@ -9,7 +9,7 @@ use crate::trace::{Sampling, TraceError};
 pub(super) const EXACT_REQUESTS: usize = 2_000_000;
 
 /// Share of the requests that a sample should have, and the bounds of their number: the time that an advice takes grows with the trace,
-/// but not for ever.
+/// up to a bound.
 const SAMPLED_SHARE: f64 = 0.04;
 const MIN_SAMPLED_REQUESTS: f64 = 500_000.0;
 const MAX_SAMPLED_REQUESTS: f64 = 4_000_000.0;

@@ -60,6 +60,12 @@ pub enum TraceError {
         /// The requested share.
         share: f64,
     },
+    /// A size of blocks that addresses in sectors cannot have.
+    #[error("blocks of {bytes} bytes: their size is a multiple of 512 bytes, such as 4KiB")]
+    BlockSize {
+        /// The requested size.
+        bytes: u64,
+    },
     /// A rate of a sample out of range.
     #[error("the rate of a sample is {rate}; name a number between 0 and 1, such as 0.01")]
     Rate {

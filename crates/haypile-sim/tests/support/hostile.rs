@@ -1,7 +1,7 @@
 //! Properties of the readers for arbitrary bytes, which the property tests and the fuzzing check.
 
 use haypile_sim::trace::format::{
-    Delimiter, Format, MAX_RUN, ReadOptions, ReadReport, SpcAs, TraceReader,
+    BlockSize, Delimiter, Format, MAX_RUN, ReadOptions, ReadReport, SpcAs, TraceReader,
 };
 use haypile_sim::trace::{Request, TraceError};
 
@@ -15,6 +15,9 @@ pub(crate) fn options_of(format: u8, option: u8) -> ReadOptions {
         ReadOptions { format: Format::all().get(format).copied(), ..ReadOptions::default() };
     if option & 1 != 0 {
         options.spc_as = SpcAs::Blocks;
+    }
+    if option & 0x80 != 0 {
+        options.block_size = Some(BlockSize::default());
     }
     options.csv.delimiter = match option >> 1 & 3 {
         1 => Some(Delimiter::Byte(b',')),

@@ -10,12 +10,13 @@ use super::super::input::{self, Input, Line, MAX_LINE_BYTES, Record};
 use super::super::{Key, Request, Sink, TraceError};
 use super::address::Address;
 use super::arc::Arc;
-use super::bad::{BadPlace, BadRecord};
+use super::bad::{Bad, BadPlace, BadRecord};
 use super::csv::Csv;
+use super::dataset::DataSetLines;
 use super::entry::{LineParser, Parsed, RecordParser};
 use super::integers::Integers;
 use super::lirs::Lirs;
-use super::options::ReadOptions;
+use super::options::{BlockSize, CsvOptions, ReadOptions, SECTOR_BYTES};
 use super::oracle_general::OracleGeneral;
 use super::read::ReadReport;
 use super::spc::Spc;
@@ -126,7 +127,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         let format = self.report.format;
         match format {
             Format::Spc => {
-                let mut spc = Spc::new(self.options.spc_as);
+                let mut spc = Spc::new(self.options.spc_as, self.options.block_size);
                 self.lines(input, tally, &mut spc)?;
                 self.note_once(spc.note());
                 Ok(())
@@ -146,8 +147,14 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                 self.note_web_log(&log, &tally.path);
                 Ok(())
             }
-            Format::Csv => {
-                let mut csv = csv(input, &self.options)?;
+            Format::DataSet(set) if set.csv().is_none() => {
+                let mut lines = DataSetLines::new(set, self.options.block_size);
+                self.lines(input, tally, &mut lines)?;
+                self.note_once(lines.note());
+                Ok(())
+            }
+            Format::Csv | Format::DataSet(_) => {
+                let mut csv = csv(input, format, &self.options)?;
                 self.note_once(csv.note());
                 self.lines(input, tally, &mut csv)
             }
@@ -183,25 +190,35 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                 continue;
             };
             match parser.parse(line) {
-                Ok(Parsed::Nothing) => {}
-                Ok(Parsed::One(request)) => {
-                    if let Some(limit) = self.try_push(request, tally)? {
-                        self.refuse(tally, BadPlace::Line(number), &limit)?;
-                    }
-                }
-                Ok(Parsed::Repeat { request, count }) => {
-                    if let Some(limit) = self.repeat(request, count, tally)? {
-                        self.refuse(tally, BadPlace::Line(number), &limit)?;
-                    }
-                }
-                Ok(Parsed::Run { like, first, count }) => {
-                    tally.accept(like.time_us, count);
-                    for block in first..first + count {
-                        self.push(Request { key: Key::Number(block), ..like })?;
-                    }
-                }
+                Ok(parsed) => self.take(parsed, tally, BadPlace::Line(number))?,
                 Err(bad) => self.refuse(tally, BadPlace::Line(number), &bad)?,
             }
+        }
+    }
+
+    /// Takes the requests of a line or a record.
+    #[inline]
+    fn take(
+        &mut self,
+        parsed: Parsed<'_>,
+        tally: &mut InputTally,
+        place: BadPlace,
+    ) -> Result<(), TraceError> {
+        let limit = match parsed {
+            Parsed::Nothing => None,
+            Parsed::One(request) => self.try_push(request, tally)?,
+            Parsed::Repeat { request, count } => self.repeat(request, count, tally)?,
+            Parsed::Run { like, first, count } => {
+                tally.accept(like.time_us, count);
+                for block in first..first + count {
+                    self.push(Request { key: Key::Number(block), ..like })?;
+                }
+                None
+            }
+        };
+        match limit {
+            Some(limit) => self.refuse(tally, place, &limit),
+            None => Ok(()),
         }
     }
 
@@ -212,18 +229,22 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         parser: &impl RecordParser,
     ) -> Result<(), TraceError> {
         let length = parser.record_bytes();
+        // Keys of the other formats are not addresses.
+        let block_size = self.options.block_size.filter(|_| self.report.format == Format::Vscsi);
         for number in 1.. {
             let place = BadPlace::Record { number, offset_bytes: input.offset() };
             match input.next_record(length)? {
                 None => break,
-                Some(Record::Whole(record)) => match parser.parse(record) {
-                    Ok(request) => {
-                        if let Some(limit) = self.try_push(request, tally)? {
-                            self.refuse(tally, place, &limit)?;
-                        }
+                Some(Record::Whole(record)) => {
+                    let parsed = parser.parse(record).and_then(|request| match block_size {
+                        Some(block_size) => in_blocks(request, block_size),
+                        None => Ok(Parsed::One(request)),
+                    });
+                    match parsed {
+                        Ok(parsed) => self.take(parsed, tally, place)?,
+                        Err(bad) => self.refuse(tally, place, &bad)?,
                     }
-                    Err(bad) => self.refuse(tally, place, &bad)?,
-                },
+                }
                 Some(Record::Cut(rest)) => {
                     let reason = format!(
                         "expected {length} bytes, found the end of the file after {rest}: it is \
@@ -305,6 +326,20 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
     }
 }
 
+/// Returns the requests for the blocks that a request for a sector and those after it touches.
+fn in_blocks(
+    request: Request<'static>,
+    block_size: BlockSize,
+) -> Result<Parsed<'static>, Bad<'static>> {
+    let Key::Number(sector) = request.key else { return Ok(Parsed::One(request)) };
+    let beyond = || Bad::new("blocks below 2^64", format!("{sector}").into_bytes());
+    let offset = sector.checked_mul(SECTOR_BYTES).ok_or_else(beyond)?;
+    let bytes = request.size_bytes.unwrap_or(0);
+    let (first, count) = block_size.touched(offset, bytes).ok_or_else(beyond)?;
+    let block = Request { size_bytes: Some(block_size.bytes()), ..request };
+    Parsed::run(block, first, count, b"a request")
+}
+
 fn unsupported(input: &Input<'_>, format: Format, reason: &'static str) -> TraceError {
     TraceError::Unsupported { path: input.name().to_path_buf(), format, reason }
 }
@@ -322,7 +357,11 @@ pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<
 }
 
 /// The parser of a CSV input.
-pub(super) fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, TraceError> {
+pub(super) fn csv(
+    input: &mut Input<'_>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Csv, TraceError> {
     let (head, whole) = input.head()?;
     let lines = recognise::lines(head, whole);
     if lines.is_empty() {
@@ -333,7 +372,11 @@ pub(super) fn csv(input: &mut Input<'_>, options: &ReadOptions) -> Result<Csv, T
         };
         return Err(layout_error(input, problem));
     }
-    Csv::new(&lines, &options.csv)
+    let of_data_set = match format {
+        Format::DataSet(set) if options.csv == CsvOptions::default() => set.csv(),
+        _ => None,
+    };
+    Csv::new(&lines, of_data_set.as_ref().unwrap_or(&options.csv))
         .map_err(|problem| TraceError::Columns { path: input.name().to_path_buf(), problem })
 }
 

@@ -8,7 +8,7 @@ use super::bad::Bad;
 pub const MAX_RUN: u64 = 1 << 20;
 
 /// The requests of one line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
     /// None: a blank line, a break point.
     Nothing,

@@ -83,7 +83,7 @@ pub(super) fn read<S: Sink + ?Sized>(
     let mut next = BinaryHeap::new();
     for (at, mut input) in inputs.into_iter().enumerate() {
         let parser = if entries.report.format == Format::Csv {
-            let parser = csv(&mut input, &entries.options)?;
+            let parser = csv(&mut input, entries.report.format, &entries.options)?;
             entries.note_once(parser.note());
             TimedParser::Csv(Box::new(parser))
         } else {

@@ -7,6 +7,7 @@ mod address;
 mod arc;
 mod bad;
 mod csv;
+mod dataset;
 mod entries;
 mod entry;
 mod field;
@@ -29,8 +30,9 @@ use std::str::FromStr;
 use super::TraceError;
 
 pub use bad::{BadPlace, BadRecord};
+pub use dataset::DataSet;
 pub use entry::MAX_RUN;
-pub use options::{CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
+pub use options::{BlockSize, CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 pub use web::Statuses;
@@ -77,9 +79,11 @@ pub enum Format {
     Hpt,
     /// Recording of a cache with `record=`.
     Recording,
+    /// A public data set.
+    DataSet(DataSet),
 }
 
-const ALL: [Format; 19] = [
+const ALL: [Format; 28] = [
     Format::Spc,
     Format::Arc,
     Format::Lirs,
@@ -99,6 +103,15 @@ const ALL: [Format; 19] = [
     Format::Haproxy,
     Format::Hpt,
     Format::Recording,
+    Format::DataSet(DataSet::Twitter),
+    Format::DataSet(DataSet::MetaKv),
+    Format::DataSet(DataSet::MetaCdn),
+    Format::DataSet(DataSet::Wiki),
+    Format::DataSet(DataSet::TencentPhoto),
+    Format::DataSet(DataSet::IbmCos),
+    Format::DataSet(DataSet::Msr),
+    Format::DataSet(DataSet::Alibaba),
+    Format::DataSet(DataSet::TencentBlock),
 ];
 
 impl Format {
@@ -129,6 +142,7 @@ impl Format {
             Self::Haproxy => "haproxy",
             Self::Hpt => "hpt",
             Self::Recording => "recording",
+            Self::DataSet(set) => set.name(),
         }
     }
 
@@ -161,6 +175,7 @@ impl Format {
             Self::Haproxy => "HAProxy's log of HTTP requests: key = URL",
             Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
             Self::Recording => "what a cache with record=PATH wrote, one file per process",
+            Self::DataSet(set) => set.description(),
         }
     }
 }

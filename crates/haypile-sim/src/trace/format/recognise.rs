@@ -130,7 +130,7 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     };
     if let Some(format) = log.or(certain) {
         Some(format)
-    } else if fits(&mut Spc::new(SpcAs::Relstorage), &lines) {
+    } else if fits(&mut Spc::new(SpcAs::Relstorage, None), &lines) {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
         Some(Format::Address)

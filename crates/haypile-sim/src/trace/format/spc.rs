@@ -4,34 +4,35 @@
 //!
 //! As `relstorage` a line is one operation on the key LBA. As `blocks` it touches
 //! `ceil(size / 512)` blocks: the keys are `ASU * 2^48 + LBA` and those that follow, each of 512
-//! bytes; a size of 0 touches none.
+//! bytes, or as many larger ones as it touches; a size of 0 touches none.
 
 use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::entry::{LineParser, Parsed};
 use super::field;
-use super::options::{SpcAs, TimeUnit};
+use super::options::{BlockSize, SECTOR_BYTES, SpcAs, TimeUnit};
 
-const BLOCK_BYTES: u64 = 512;
-
-/// Bits of a block key that hold the LBA; those above hold the ASU.
-const LBA_BITS: u32 = 48;
+/// Bits of a key that hold the number of a block; those above hold the ASU.
+const BLOCK_BITS: u32 = 48;
 
 pub(super) struct Spc {
-    read_as: SpcAs,
+    /// `None` as relstorage.
+    block_size: Option<BlockSize>,
     /// The first unit, and whether there are others.
     units: Option<(u64, bool)>,
 }
 
 impl Spc {
-    pub(super) fn new(read_as: SpcAs) -> Self {
-        Self { read_as, units: None }
+    /// A size of blocks asks for blocks.
+    pub(super) fn new(read_as: SpcAs, block_size: Option<BlockSize>) -> Self {
+        let sectors = (read_as == SpcAs::Blocks).then_some(BlockSize::SECTOR);
+        Self { block_size: block_size.or(sectors), units: None }
     }
 
     /// A note for readers of the results: equal addresses of several units are one key.
     pub(super) fn note(&self) -> Option<String> {
         let is_merged = matches!(self.units, Some((_, true)));
-        (is_merged && self.read_as == SpcAs::Relstorage).then(|| {
+        (is_merged && self.block_size.is_none()).then(|| {
             "this SPC trace has several units (ASU), and equal addresses of all of them are one key here, \
              as in the source's reading: --as blocks keeps units apart"
                 .to_owned()
@@ -70,18 +71,16 @@ impl LineParser for Spc {
         };
         let (first, has_others) = self.units.get_or_insert((asu_number, false));
         *has_others |= *first != asu_number;
-        if self.read_as == SpcAs::Relstorage {
-            return Ok(Parsed::One(request));
-        }
-        if asu_number >> (u64::BITS - LBA_BITS) != 0 {
+        let Some(block_size) = self.block_size else { return Ok(Parsed::One(request)) };
+        if asu_number >> (u64::BITS - BLOCK_BITS) != 0 {
             return Err(Bad::new("an ASU below 65536", asu));
         }
-        let blocks = size_bytes.div_ceil(BLOCK_BYTES);
-        if lba_number.checked_add(blocks).is_none_or(|end| end >> LBA_BITS != 0) {
-            return Err(Bad::new("blocks below 2^48", line));
-        }
-        let block = Request { size_bytes: Some(BLOCK_BYTES), ..request };
-        Parsed::run(block, asu_number << LBA_BITS | lba_number, blocks, line)
+        let offset = lba_number.checked_mul(SECTOR_BYTES);
+        let touched = offset.and_then(|offset| block_size.touched(offset, size_bytes));
+        let touched = touched.filter(|(first, count)| (first + count) >> BLOCK_BITS == 0);
+        let (first, blocks) = touched.ok_or_else(|| Bad::new("blocks below 2^48", line))?;
+        let block = Request { size_bytes: Some(block_size.bytes()), ..request };
+        Parsed::run(block, asu_number << BLOCK_BITS | first, blocks, line)
     }
 }
 

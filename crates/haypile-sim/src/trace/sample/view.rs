@@ -1,4 +1,4 @@
-//! What a sample knows of the trace that it was taken from.
+//! Facts that a sample has about the trace that it was taken from.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// What a trace that is a sample knows of the whole one.
+/// Facts that a trace that is a sample has about the whole one.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     sampling: Sampling,

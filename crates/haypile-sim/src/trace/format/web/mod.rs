@@ -14,6 +14,8 @@ mod squid;
 mod time;
 mod w3c;
 
+pub(super) use time::compact_time;
+
 use std::path::Path;
 
 use super::super::Request;

@@ -42,6 +42,14 @@ pub(super) fn without_zone(text: &[u8]) -> Option<u64> {
     in_utc(parts.to_datetime().ok()?)
 }
 
+/// Reads `20160201164604`, taken for UTC.
+pub(in crate::trace::format) fn compact_time(text: &[u8]) -> Option<u64> {
+    if text.len() != 14 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    in_utc(strtime::parse("%Y%m%d%H%M%S", text).ok()?.to_datetime().ok()?)
+}
+
 /// Reads a date such as `2014-05-23` and a time such as `01:13:11`, of UTC.
 pub(super) fn of_day(date: &[u8], time: &[u8]) -> Option<u64> {
     let text = [date, b"T", time].concat();
