@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
-use haypile_sim::simulate::{Accounting, Contender, Options, SimulateError, SizeRule, simulate};
+use haypile_sim::simulate::{
+    Accounting, Contender, Options, SimulateError, SizeRule, TtlRule, simulate,
+};
 use haypile_sim::trace::info::TraceInfo;
 use haypile_sim::trace::{BuildOptions, Key, Op, Request, Sampling, Sink, TraceBuilder, TraceError};
 use libfuzzer_sys::arbitrary::{self, Unstructured};
@@ -43,7 +45,8 @@ fn look_at_damaged(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         };
         let op = *input.choose(&[Op::Read, Op::Write, Op::Delete])?;
         let size_bytes = input.arbitrary::<Option<u32>>()?.map(u64::from);
-        let request = Request { key, size_bytes, op, time_us: input.arbitrary()? };
+        let (time_us, ttl_us) = (input.arbitrary()?, input.arbitrary()?);
+        let request = Request { key, size_bytes, op, time_us, ttl_us };
         builder.push(request).expect("there is room for it");
     }
     let trace = builder.finish().expect("there is a request");
@@ -92,13 +95,16 @@ fn look_at(image: Vec<u8>) {
 
 fn run(trace: &Trace, options: &Options, has_next_use: bool) {
     let mut goes_on = |_| ControlFlow::Continue(());
-    let curve = LruCurve::measure(trace, options, &mut goes_on);
+    let never = Options { ttl: TtlRule::Never, ..*options };
+    let curve = LruCurve::measure(trace, &never, &mut goes_on);
     // Images here are too small for a sample of any use.
     if trace.sample_of().is_some() {
         assert!(matches!(curve, Err(SimulateError::SmallSample { .. })));
         return;
     }
     curve.expect("there are sizes where they are needed").expect("nobody ends it");
+    // Of what expires there is no optimum, and of times that a file may lack nothing is asked here.
+    let has_next_use = has_next_use && !options.ttl.applies_to(trace);
     let contenders = if has_next_use { "lru,s3fifo,lirs,belady" } else { "lru,s3fifo,lirs" };
     for contender in Contender::parse_list(contenders).expect("they exist") {
         let outcome = simulate(trace, &contender, 5_000, options, &mut goes_on)

@@ -6,10 +6,10 @@
 
 #[path = "../../crates/haypile-sim/tests/segment/cache.rs"]
 mod cache;
-#[path = "../../crates/haypile/tests/policy/driver.rs"]
+#[path = "../../crates/haypile-policy/tests/policy/driver.rs"]
 #[allow(dead_code, reason = "the tests need more of it")]
 mod driver;
-#[path = "../../crates/haypile/tests/policy/invariants.rs"]
+#[path = "../../crates/haypile-policy/tests/policy/invariants.rs"]
 #[allow(dead_code, reason = "the tests need more of it")]
 mod invariants;
 

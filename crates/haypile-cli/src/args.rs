@@ -18,7 +18,8 @@ use std::str::FromStr;
 use std::thread;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use haypile_sim::simulate::{Accounting, Operations, SizeRule, Warmup};
+use haypile::Ttl;
+use haypile_sim::simulate::{Accounting, Operations, SizeRule, TtlRule, Warmup};
 use haypile_sim::trace::Sampling;
 use haypile_sim::trace::format::{
     BlockSize, CsvOptions, Delimiter, Format, ReadOptions, SpcAs, Statuses, TimeUnit,
@@ -28,7 +29,9 @@ use haypile_sim::trace::generate::{Mixture, Sizes};
 pub(crate) use capacity::CapacityArgument;
 use haypile_lab::experiment::value::{count, percent};
 pub(crate) use help::command;
-use value::{AsArgument, SampleArgument, assumed_sizes, block_size, columns, positive, warmup};
+use value::{
+    AsArgument, SampleArgument, assumed_sizes, block_size, columns, positive, ttl, warmup,
+};
 pub(crate) use value::{Contenders, Delta, PolicyList};
 
 /// Find out which cache to use, how large to make it, and what it gains
@@ -172,7 +175,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     pub(crate) block_size: Option<BlockSize>,
     /// Columns of a CSV trace, by name or by number from 1, such as key=url,size=3,op=none; the roles are
-    /// key, size, op, time and count (a request that often). Of JSON, names or paths: key=request.uri
+    /// key, size, op, time, ttl and count (a request that often). Of JSON, names or paths: key=request.uri
     #[arg(long, value_name = "ROLE=COLUMN,...", value_parser = columns)]
     pub(crate) columns: Option<CsvOptions>,
     /// Separator of the columns of a CSV trace: tab, comma, semicolon, blanks, or a character
@@ -241,6 +244,9 @@ pub(crate) struct Simulating {
     /// access logs, changed for recordings, else first]
     #[arg(long, value_name = "RULE", value_enum)]
     pub(crate) sizes: Option<SizesArgument>,
+    /// Life of the entries whose TTL the trace does not tell: 30s, 10m, 24h; or never, which ignores a column ttl as well
+    #[arg(long, value_name = "DURATION", value_parser = ttl)]
+    pub(crate) ttl: Option<Ttl>,
     /// Number of shards of the memory:// cache, with --accounting engine [default: that of a memory:// cache of
     /// the size on this machine]
     #[arg(long, value_name = "N", value_parser = positive)]
@@ -475,6 +481,17 @@ impl Simulating {
             Some(SizesArgument::Last) => SizeRule::Last,
             Some(SizesArgument::Changed) => SizeRule::Changed,
             Some(SizesArgument::First) => SizeRule::First,
+        }
+    }
+
+    /// Returns the life of entries.
+    pub(crate) fn ttl(&self) -> TtlRule {
+        match self.ttl {
+            None | Some(Ttl::Default) => TtlRule::AsTheyAre,
+            Some(Ttl::Never) => TtlRule::Never,
+            Some(Ttl::After(ttl)) => {
+                TtlRule::Otherwise(u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX).max(1))
+            }
         }
     }
 

@@ -70,6 +70,7 @@ fn part(trace: &Trace, requests: Range<usize>) -> Result<Trace, Box<dyn Error>> 
             size_bytes: None,
             op: trace.ops().map_or(Op::Read, |ops| Op::from_number(ops[at])),
             time_us: None,
+            ttl_us: None,
         })?;
     }
     Ok(builder.finish()?)

@@ -44,6 +44,7 @@ impl OwnRequest {
             size_bytes: self.size_bytes,
             op: self.op,
             time_us: self.time_us,
+            ttl_us: None,
         }
     }
 }

@@ -28,6 +28,7 @@ fn a_trace_made_by_hand() {
         size_bytes: bytes,
         op,
         time_us: Some(time_us),
+        ttl_us: None,
     };
     let trace = build([
         request(b"a", Some(100), Op::Read, 1_000_000),

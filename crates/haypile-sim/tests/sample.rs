@@ -34,7 +34,7 @@ fn build(requests: &[Owned], sampling: Option<Sampling>) -> Trace {
     for &(number, op, size_bytes, time_us) in requests {
         let text = format!("/{number}");
         let key = if number % 2 == 0 { Key::Number(number) } else { Key::Text(text.as_bytes()) };
-        builder.push(Request { key, size_bytes, op, time_us }).unwrap();
+        builder.push(Request { key, size_bytes, op, time_us, ttl_us: None }).unwrap();
     }
     builder.finish().unwrap()
 }

@@ -141,13 +141,6 @@ fn a_count_repeats_its_request() {
 }
 
 #[test]
-fn a_column_of_lives_is_ignored_aloud() {
-    let text = b"key,ttl\n1,60\n";
-    let (report, _) = read_named("t", text, &options(Format::Csv)).expect("a trace");
-    assert_eq!(report.notes, ["column \"ttl\" is ignored: entries do not expire in a simulation"]);
-}
-
-#[test]
 fn times_that_go_backwards_are_counted_and_stay() {
     let text = b"key,time\n1,5\n2,4\n3,6\n4,1\n";
     let (report, read) = read_named("t", text, &options(Format::Csv)).expect("a trace");

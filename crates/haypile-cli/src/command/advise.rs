@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     question.operations = simulating.operations();
     question.sizes = simulating.sizes(origin.sizes);
+    question.ttl = simulating.ttl();
     question.shards = simulating.shards.map(NonZeroUsize::get);
     question.jobs = simulating.jobs();
     question.whole = arguments.part.is_whole();

@@ -190,10 +190,14 @@ impl AdviceTable<'_> {
         // With entries of different weights Belady's is not the optimum, and can be behind others.
         let belady = Contender::Belady { may_decline: true };
         let options = Options { windows: 0, ..self.sweep.options };
-        let mut progress = |requests| monitor.advance(requests);
-        let belady = simulate(trace, &belady, capacity, &options, &mut progress)?;
-        let belady = belady.ok_or(Stopped::Ended)?;
-        let optimum_hits = belady.counts.hits.max(self.outcome(at, best).counts.hits);
+        let optimum_hits = if options.ttl.applies_to(trace) {
+            None
+        } else {
+            let mut progress = |requests| monitor.advance(requests);
+            let belady = simulate(trace, &belady, capacity, &options, &mut progress)?;
+            let belady = belady.ok_or(Stopped::Ended)?;
+            Some(belady.counts.hits.max(self.outcome(at, best).counts.hits))
+        };
 
         let hit_ratio = outcome.counts.hit_ratio();
         let double = grid.capacities.iter().position(|size| *size == capacity * 2);
@@ -219,7 +223,7 @@ impl AdviceTable<'_> {
             first_part_hit_ratio: first_part,
             last_part_hit_ratio: last_part,
             rolling: self.rolling_tests(at),
-            optimum_hit_ratio: ratio(optimum_hits, outcome.counts.reads()),
+            optimum_hit_ratio: optimum_hits.map(|hits| ratio(hits, outcome.counts.reads())),
             over_lru: (chosen != lru).then(|| Lead::of(outcome, self.outcome(at, lru))),
             lru_needs,
             doubling_adds,

@@ -16,7 +16,7 @@ use crate::Trace;
 use crate::curve::LruCurve;
 use crate::simulate::{
     Accounting, Cell, Contender, Monitor, Operations, Options, OtherReading, Outcome,
-    SimulateError, SizeRule, Sweep, Warmup, least_capacity, other_reading,
+    SimulateError, SizeRule, Sweep, TtlRule, Warmup, least_capacity, other_reading,
 };
 use crate::trace::SampledTrace;
 use choose::{Grid, check_budget, size_range};
@@ -43,6 +43,8 @@ pub struct Question {
     pub operations: Operations,
     /// The treatment of sizes that change.
     pub sizes: SizeRule,
+    /// The life of entries.
+    pub ttl: TtlRule,
     /// The number of shards, as in [`Options::shards`].
     pub shards: Option<usize>,
     /// The number of threads.
@@ -65,6 +67,7 @@ impl Question {
             policies: policies.expect("the default policies exist"),
             operations: Operations::default(),
             sizes: SizeRule::default(),
+            ttl: TtlRule::default(),
             shards: None,
             jobs: 1,
             whole: false,
@@ -155,8 +158,8 @@ pub struct Choice {
     /// Tests of choices at this capacity on the part after those that they were made on.
     pub rolling: Vec<RollingTest>,
     /// The hit ratio at this capacity of a cache that knows the future: the offline optimum if entries
-    /// weigh the same, or else the best known.
-    pub optimum_hit_ratio: f64,
+    /// weigh the same, or else the best known. `None` where entries expire.
+    pub optimum_hit_ratio: Option<f64>,
     /// The lead over LRU at this capacity; `None` where the choice is LRU.
     pub over_lru: Option<Lead>,
     /// The smallest printed capacity at which LRU has as many hits, by simulating it; `None` where none is
@@ -261,11 +264,14 @@ fn advice(
         warmup: Warmup::None,
         operations: question.operations,
         sizes: question.sizes,
+        ttl: question.ttl,
         windows: WINDOWS,
         shards: question.shards,
     };
     let mut progress = |requests| monitor.advance(requests);
-    let curve = LruCurve::measure(trace, &options, &mut progress)?;
+    // A guess of the sizes that LRU needs, where entries expire.
+    let without_ttl = Options { ttl: TtlRule::Never, ..options };
+    let curve = LruCurve::measure(trace, &without_ttl, &mut progress)?;
     let curve = curve.ok_or(Stopped::Ended)?;
     let range = size_range(accounting, question.shards);
     let mut lru_sizes = LruSearch::new(trace, &options, monitor, range);
@@ -290,7 +296,8 @@ fn advice(
     }
     let table = AdviceTable { sweep: &sweep, cells: &cells, lru };
 
-    let unbounded = cells.first().and_then(|cell| cell.outcome.as_ref()).map(|one| one.counts);
+    // What expires makes other misses cold in a small cache, where it leaves before its time.
+    let unbounded = cells.last().and_then(|cell| cell.outcome.as_ref()).map(|one| one.counts);
     let unbounded = unbounded.unwrap_or_default();
     let sizes = table.sizes();
     let knee = grid.knee(&sizes);

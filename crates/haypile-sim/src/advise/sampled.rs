@@ -10,9 +10,9 @@ pub(super) const EXACT_REQUESTS: usize = 2_000_000;
 
 /// Share of the requests that a sample should have, and the bounds of their number: the time that an advice takes grows with the trace,
 /// up to a bound.
-const SAMPLED_SHARE: f64 = 0.04;
+const SAMPLED_SHARE: f64 = 0.03;
 const MIN_SAMPLED_REQUESTS: f64 = 500_000.0;
-const MAX_SAMPLED_REQUESTS: f64 = 4_000_000.0;
+const MAX_SAMPLED_REQUESTS: f64 = 3_000_000.0;
 
 /// Keys that it should have, and of these the ones that the largest cache within the budget should hold.
 const SAMPLED_KEYS: f64 = 4.0 * MIN_SAMPLED_KEYS as f64;

@@ -93,12 +93,15 @@ impl Advice {
                 percent(more.hit_ratio)
             )?;
         }
+        let best_possible = percent(self.best_possible);
+        let Some(optimum) = choice.optimum_hit_ratio else {
+            return writeln!(f, "Without a bound, {best_possible} would be possible.");
+        };
         writeln!(
             f,
-            "Knowing the future, {}{} would be possible at this size, and {} without a bound.",
+            "Knowing the future, {}{} would be possible at this size, and {best_possible} without a bound.",
             if self.accounting == Accounting::Objects { "" } else { "at least " },
-            percent(choice.optimum_hit_ratio),
-            percent(self.best_possible)
+            percent(optimum)
         )
     }
 

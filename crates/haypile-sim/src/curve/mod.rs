@@ -92,6 +92,9 @@ impl LruCurve {
         if accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
+        if options.ttl.applies_to(trace) {
+            return Err(SimulateError::CurveOfWhatExpires);
+        }
         check_sample(trace)?;
         let pass = Pass {
             trace,

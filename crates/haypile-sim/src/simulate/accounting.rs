@@ -100,7 +100,9 @@ mod tests {
     fn nothing_weighs_nothing() {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         let key = Key::Text(b"");
-        builder.push(Request { key, size_bytes: Some(0), op: Op::Read, time_us: None }).unwrap();
+        builder
+            .push(Request { key, size_bytes: Some(0), op: Op::Read, time_us: None, ttl_us: None })
+            .unwrap();
         let trace = builder.finish().unwrap();
         for accounting in Accounting::ALL {
             let weight = accounting.weight(&trace, 0, 0);

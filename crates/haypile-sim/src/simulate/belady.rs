@@ -222,6 +222,10 @@ impl Cached for Belady<'_> {
         self.keys[id as usize] = 0;
     }
 
+    fn expire(&mut self, _id: u32) {
+        unreachable!("it is not simulated where entries expire");
+    }
+
     fn counts(&mut self) -> &mut Counts {
         &mut self.counts
     }

@@ -210,6 +210,11 @@ impl<P: Policy, K: KeyState> Cached for Driver<P, K> {
         self.set_state(id, NEVER_STORED);
     }
 
+    fn expire(&mut self, id: u32) {
+        self.remove(id);
+        self.set_state(id, NEVER_STORED);
+    }
+
     fn counts(&mut self) -> &mut Counts {
         &mut self.counts
     }

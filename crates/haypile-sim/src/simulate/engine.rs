@@ -418,6 +418,10 @@ impl<P: Policy> Cached for EngineCache<P> {
         self.remove(id);
     }
 
+    fn expire(&mut self, id: u32) {
+        self.remove(id);
+    }
+
     fn counts(&mut self) -> &mut Counts {
         &mut self.counts
     }

@@ -93,6 +93,19 @@ pub enum SimulateError {
         /// The smallest that can be spent.
         min_bytes: u64,
     },
+    /// A TTL is asked for and the trace has no times.
+    #[error("the trace has no times, so that nothing can expire; leave --ttl out")]
+    NoTimes,
+    /// The optimum of a cache whose entries expire.
+    #[error(
+        "belady is not the optimum where entries expire; leave it out, or simulate with --ttl never"
+    )]
+    BeladyOfWhatExpires,
+    /// The curve of LRU does not know expiry.
+    #[error(
+        "the one pass of the LRU curve does not know that entries expire; simulate --policy lru, or with --ttl never"
+    )]
+    CurveOfWhatExpires,
     /// The warm-up leaves nothing to count.
     #[error("the warm-up of {warmup} requests leaves nothing of the trace's {requests}")]
     WarmupTooLong {

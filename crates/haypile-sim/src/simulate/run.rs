@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::belady::Belady;
 use super::engine::EngineCache;
+use super::expiry::{Expiries, TtlRule};
 use super::file::FileDriver;
 use super::size_rule::{RuledSizes, SizeRule};
 use super::whole::{Scale, check_sample};
@@ -124,6 +125,8 @@ pub struct Options {
     pub operations: Operations,
     /// The treatment of sizes that change.
     pub sizes: SizeRule,
+    /// The life of entries.
+    pub ttl: TtlRule,
     /// Parts of equal length for which the counts are given one by one as well; 0 for none.
     pub windows: usize,
     /// The number of shards of a `memory` store, with [`Accounting::Engine`]; `None` is the store's default
@@ -139,6 +142,7 @@ impl Options {
             warmup: Warmup::default(),
             operations: Operations::default(),
             sizes: SizeRule::default(),
+            ttl: TtlRule::default(),
             windows: 0,
             shards: None,
         }
@@ -178,6 +182,8 @@ pub(super) trait Cached {
     fn read_changed(&mut self, at: usize, id: u32, size_bytes: u64, weight: Option<u64>);
     /// Request `at` deletes `id`.
     fn delete(&mut self, at: usize, id: u32);
+    /// The entry of `id`, if it is there, has expired.
+    fn expire(&mut self, id: u32);
     fn counts(&mut self) -> &mut Counts;
     fn used(&self) -> u64;
     fn entries(&self) -> u64;
@@ -213,6 +219,9 @@ pub fn simulate(
         Contender::Policy(spec) => {
             let weighted = options.accounting != Accounting::Objects;
             Ok(spec.build::<BySlot, _>(weighted, run).expect("the file store's is handled above"))
+        }
+        Contender::Belady { .. } if run.expiries.is_some() => {
+            Err(SimulateError::BeladyOfWhatExpires)
         }
         Contender::Belady { may_decline } => {
             let next_use = trace.compute_next_use()?;
@@ -286,6 +295,7 @@ struct Run<'a> {
     warmup_requests: u64,
     operations: Operations,
     sizes: RuledSizes<'a>,
+    expiries: Option<Expiries<'a>>,
     windows: usize,
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
@@ -312,6 +322,9 @@ impl<'a> Run<'a> {
         if options.accounting != Accounting::Objects && trace.sizes().is_none() {
             return Err(SimulateError::NoSizes);
         }
+        if matches!(options.ttl, TtlRule::Otherwise(_)) && trace.times_us().is_none() {
+            return Err(SimulateError::NoTimes);
+        }
         check_sample(trace)?;
         Ok(Self {
             trace,
@@ -322,6 +335,7 @@ impl<'a> Run<'a> {
             warmup_requests: options.warmup.requests(trace.whole_requests())?,
             operations: options.operations,
             sizes: RuledSizes::new(trace, options.accounting, options.sizes),
+            expiries: Expiries::new(trace, options),
             windows: options.windows,
             progress,
         })
@@ -425,6 +439,13 @@ impl<'a> Run<'a> {
         };
         for (offset, id) in self.trace.ids()[block.clone()].iter().enumerate() {
             let (at, id) = (block.start + offset, id.get());
+            if let Some(expiries) = &mut self.expiries {
+                expiries.advance(at);
+                while let Some(expired) = expiries.pop() {
+                    cache.expire(expired);
+                }
+            }
+            let misses = if self.expiries.is_some() { cache.counts().misses } else { 0 };
             let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[offset].get()));
             let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[offset]));
             let (value_bytes, is_changed) = self.sizes.of_request(at, id, size_bytes, op);
@@ -437,6 +458,14 @@ impl<'a> Run<'a> {
                 Op::Read => cache.read(at, id, size_bytes, weight),
                 Op::Write => cache.write(at, id, weight()),
                 Op::Delete => cache.delete(at, id),
+            }
+            if let Some(expiries) = &mut self.expiries {
+                expiries.note(at, id, op);
+                match op {
+                    Op::Read if cache.counts().misses == misses => {}
+                    Op::Read | Op::Write => expiries.stored(id),
+                    Op::Delete => expiries.removed(id),
+                }
             }
         }
     }

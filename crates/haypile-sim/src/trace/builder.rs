@@ -50,6 +50,7 @@ pub struct TraceBuilder {
     sizes: Option<SizeColumn>,
     ops: Option<Column>,
     times: Option<Times>,
+    ttls: Option<Column>,
     /// Of a sample.
     marks: Option<Marks>,
 }
@@ -126,6 +127,7 @@ impl TraceBuilder {
             sizes: None,
             ops: None,
             times: None,
+            ttls: None,
         }
     }
 
@@ -158,6 +160,7 @@ impl TraceBuilder {
         let sizes = self.sizes.map(|sizes| sizes.finish(&ids, memory_bytes)).transpose()?;
         let ops = self.ops.map(Column::finish).transpose()?;
         let times = self.times.map(|times| times.column.finish()).transpose()?;
+        let ttls = self.ttls.map(Column::finish).transpose()?;
 
         let mut columns = vec![(ColumnType::Ids, &*ids)];
         let optional = [
@@ -165,6 +168,7 @@ impl TraceBuilder {
             (ColumnType::Ops, &ops),
             (ColumnType::Times, &times),
             (ColumnType::NextUse, &next_use),
+            (ColumnType::Ttls, &ttls),
         ];
         for (kind, column) in optional {
             columns.extend(column.as_deref().map(|bytes| (kind, bytes)));
@@ -217,6 +221,17 @@ impl TraceBuilder {
         Ok(())
     }
 
+    fn push_ttl(&mut self, ttl_us: Option<u64>) -> Result<(), TraceError> {
+        if self.ttls.is_none() && ttl_us.is_some() {
+            self.ttls = Some(self.missed(8)?);
+        }
+        if let Some(column) = &mut self.ttls {
+            column.push(ttl_us.unwrap_or(0).to_le_bytes());
+            self.buffered_bytes += 8;
+        }
+        Ok(())
+    }
+
     /// A column that begins with zeros for the requests before this one.
     fn missed(&mut self, width: usize) -> Result<Column, TraceError> {
         let column = Column::zeros(self.requests as usize * width, self.options.memory_bytes)?;
@@ -227,7 +242,8 @@ impl TraceBuilder {
     fn spill(&mut self) -> Result<(), TraceError> {
         let sizes = self.sizes.as_mut().map(|sizes| &mut sizes.column);
         let times = self.times.as_mut().map(|times| &mut times.column);
-        for column in [Some(&mut self.ids), sizes, self.ops.as_mut(), times].into_iter().flatten() {
+        let columns = [Some(&mut self.ids), sizes, self.ops.as_mut(), times, self.ttls.as_mut()];
+        for column in columns.into_iter().flatten() {
             column.spill()?;
         }
         self.buffered_bytes = 0;
@@ -268,6 +284,7 @@ impl Sink for TraceBuilder {
         self.push_size(id, size_bytes, id >= keys)?;
         self.push_op(request.op)?;
         self.push_time(request.time_us)?;
+        self.push_ttl(request.ttl_us.filter(|ttl_us| *ttl_us > 0))?;
         self.ids.push(id.to_le_bytes());
         self.buffered_bytes += 4;
         self.requests += 1;

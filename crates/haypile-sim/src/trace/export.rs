@@ -94,6 +94,7 @@ impl Trace {
                     size_bytes: self.sizes().map(|sizes| u64::from(sizes[at].get())),
                     op,
                     time_us: self.times_us().map(|times| times[at].get()),
+                    ttl_us: None,
                 })?;
             }
         }
@@ -140,7 +141,7 @@ mod tests {
     fn trace(requests: &[(Key<'_>, Op, Option<u64>)]) -> Trace {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         for &(key, op, time_us) in requests {
-            builder.push(Request { key, size_bytes: None, op, time_us }).unwrap();
+            builder.push(Request { key, size_bytes: None, op, time_us, ttl_us: None }).unwrap();
         }
         builder.finish().unwrap()
     }
@@ -189,7 +190,7 @@ mod tests {
         for (key, time_us) in [(7, 5_000_000), (8, 6_000_000), (7, 8_500_000)] {
             let key = Key::Number(key);
             let (size_bytes, time_us) = (Some(100), Some(time_us));
-            builder.push(Request { key, size_bytes, op: Op::Read, time_us }).unwrap();
+            builder.push(Request { key, size_bytes, op: Op::Read, time_us, ttl_us: None }).unwrap();
         }
         let mut out = Vec::new();
         builder.finish().unwrap().write_oracle_general(&mut out).unwrap();

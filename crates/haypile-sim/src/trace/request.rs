@@ -47,12 +47,14 @@ pub struct Request<'a> {
     pub op: Op,
     /// When, in microseconds of the trace's own clock, where the trace knows.
     pub time_us: Option<u64>,
+    /// The life of the value from this request on, in microseconds, where the trace knows: its TTL.
+    pub ttl_us: Option<u64>,
 }
 
 impl<'a> Request<'a> {
     /// A read without a size or a time.
     pub fn read(key: Key<'a>) -> Self {
-        Self { key, size_bytes: None, op: Op::Read, time_us: None }
+        Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None }
     }
 }
 

@@ -120,6 +120,12 @@ impl Trace {
         self.u64s(ColumnType::Times)
     }
 
+    /// The life of the value of each request in microseconds, from the request on; 0 where the trace does not tell it. `None` if the trace
+    /// has no TTLs.
+    pub fn ttls_us(&self) -> Option<&[U64]> {
+        self.u64s(ColumnType::Ttls)
+    }
+
     /// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
     /// `None` if the trace has no such column: see
     /// [`compute_next_use`](Self::compute_next_use).
@@ -225,6 +231,7 @@ impl fmt::Debug for Trace {
             .field("ops", &self.ops().is_some())
             .field("times", &self.times_us().is_some())
             .field("next_use", &self.next_use().is_some())
+            .field("ttls", &self.ttls_us().is_some())
             .field("sample", &self.sample_of())
             .finish_non_exhaustive()
     }

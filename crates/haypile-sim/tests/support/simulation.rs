@@ -58,7 +58,9 @@ pub(crate) fn trace_of(requests: &[(u64, Op, u64)]) -> Trace {
     let mut builder = TraceBuilder::new(BuildOptions::default());
     for &(key, op, bytes) in requests {
         let key = Key::Number(key);
-        builder.push(Request { key, size_bytes: Some(bytes), op, time_us: None }).unwrap();
+        builder
+            .push(Request { key, size_bytes: Some(bytes), op, time_us: None, ttl_us: None })
+            .unwrap();
     }
     builder.finish().unwrap()
 }

@@ -6,7 +6,8 @@ use anyhow::bail;
 use haypile_sim::Trace;
 use haypile_sim::curve::LruCurve;
 use haypile_sim::simulate::{
-    Accounting, Contender, Operations, Options, SizeRule, Sweep, Warmup, footprint, least_capacity,
+    Accounting, Contender, Operations, Options, SizeRule, Sweep, TtlRule, Warmup, footprint,
+    least_capacity,
 };
 use haypile_sim::trace::{BuildOptions, Sampling};
 
@@ -21,12 +22,23 @@ const SHARES: [u64; 5] = [1, 5, 10, 25, 50];
 /// Number of sizes of a curve.
 const CURVE_POINTS: u32 = 25;
 
+/// The way in which policies are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// Not at all: those by default.
+    Default,
+    /// By `--policy`, or none of them.
+    Policies,
+    /// By `--curve`.
+    Curve,
+}
+
 /// Plan of a simulation.
 pub(crate) struct SimulationPlan {
     /// Whether the curve of LRU is requested, which takes one pass.
     pub(crate) has_lru_curve: bool,
-    /// Whether the simulated policies are those of a curve.
-    is_of_curve: bool,
+    /// The way in which the simulated policies were asked for.
+    asked: Asked,
     sampling: Option<Sampling>,
     contenders: Vec<Contender>,
     /// As they were written; counts of objects as bytes.
@@ -34,6 +46,7 @@ pub(crate) struct SimulationPlan {
     accounting: Option<Accounting>,
     warmup: Warmup,
     operations: Operations,
+    ttl: TtlRule,
     jobs: usize,
     shards: Option<usize>,
     is_plotted: bool,
@@ -72,7 +85,11 @@ impl SimulationPlan {
                 "--policy prints ratios at a few sizes and --curve at many; name all policies in one of them"
             )
         }
-        let is_of_curve = !curve.is_empty();
+        let asked = match &arguments.policy {
+            None if arguments.curve.is_none() => Asked::Default,
+            None if !curve.is_empty() => Asked::Curve,
+            _ => Asked::Policies,
+        };
         let contenders = match &arguments.policy {
             Some(contenders) => contenders.0.clone(),
             None if arguments.curve.is_some() => curve,
@@ -82,13 +99,14 @@ impl SimulationPlan {
         let capacities = arguments.size.iter().copied().chain(counts).collect();
         Ok(Self {
             has_lru_curve,
-            is_of_curve,
+            asked,
             sampling: arguments.part.sampling(arguments.reading.seed)?,
             contenders,
             capacities,
             accounting,
             warmup: arguments.warmup,
             operations: arguments.simulating.operations(),
+            ttl: arguments.simulating.ttl(),
             jobs: arguments.simulating.jobs(),
             shards: arguments.simulating.shards.map(NonZeroUsize::get),
             is_plotted: arguments.plot.is_some(),
@@ -102,7 +120,7 @@ impl SimulationPlan {
 
     /// Returns the sizes at which the curve of LRU is printed: those of the simulations next to it, if there are any.
     pub(crate) fn curve_sizes(&self, trace: &Trace, sweep: &Sweep, curve: &LruCurve) -> Vec<u64> {
-        if self.has_capacities() || self.is_of_curve {
+        if self.has_capacities() || self.is_of_curve() {
             return sweep.capacities.clone();
         }
         let accounting = sweep.options.accounting;
@@ -112,7 +130,7 @@ impl SimulationPlan {
 
     /// Whether simulations are printed as curves.
     pub(crate) fn is_of_curve(&self) -> bool {
-        self.is_of_curve
+        self.asked == Asked::Curve
     }
 
     /// Returns the number of curves to plot for each trace.
@@ -148,20 +166,26 @@ impl SimulationPlan {
         } else {
             let (all, least) =
                 (footprint(trace, accounting), least_capacity(trace, accounting, &self.contenders));
-            if self.is_plotted || self.is_of_curve {
+            if self.is_plotted || self.is_of_curve() {
                 spread(all, least)
             } else {
                 shares(all, least)
             }
         };
+        let mut contenders = self.contenders.clone();
+        // It is not the optimum where entries expire.
+        if self.asked == Asked::Default && self.ttl.applies_to(trace) {
+            contenders.retain(|contender| !matches!(contender, Contender::Belady { .. }));
+        }
         Sweep {
-            contenders: self.contenders.clone(),
+            contenders,
             capacities,
             options: Options {
                 accounting,
                 warmup: self.warmup,
                 operations: self.operations,
                 sizes,
+                ttl: self.ttl,
                 windows: 0,
                 shards: self.shards,
             },

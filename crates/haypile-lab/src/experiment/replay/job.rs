@@ -77,8 +77,13 @@ mod tests {
     fn trace(requests: &[(u64, u64, Op)]) -> Trace {
         let mut builder = TraceBuilder::new(BuildOptions::default());
         for &(key, size, op) in requests {
-            let request =
-                Request { key: Key::Number(key), size_bytes: Some(size), op, time_us: None };
+            let request = Request {
+                key: Key::Number(key),
+                size_bytes: Some(size),
+                op,
+                time_us: None,
+                ttl_us: None,
+            };
             builder.push(request).unwrap();
         }
         builder.finish().unwrap()

@@ -109,6 +109,10 @@ impl<W: Weights> Cached for FileDriver<W> {
 
     fn delete(&mut self, _at: usize, id: u32) {
         self.counts.deletes += 1;
+        self.expire(id);
+    }
+
+    fn expire(&mut self, id: u32) {
         if self.file.contains(id) {
             self.file.remove(id);
         }

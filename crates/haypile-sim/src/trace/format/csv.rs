@@ -90,8 +90,11 @@ impl Csv {
 
     /// Returns a note about a column that a reader of the results might take to count.
     pub(super) fn note(&self) -> Option<String> {
-        let name = self.layout.ignored_ttl.as_ref()?;
-        Some(format!("column {name} is ignored: entries do not expire in a simulation"))
+        if self.layout.ttl.is_some() && self.layout.time.is_none() {
+            return Some("the TTLs are ignored: without times, nothing expires".to_owned());
+        }
+        let name = self.layout.ignored_expiry.as_ref()?;
+        Some(format!("column {name} is ignored: a TTL, --columns ttl=, is a length of time"))
     }
 }
 
@@ -160,6 +163,15 @@ impl LineParser for Csv {
                 Bad::new(expected, text)
             })?;
             request.time_us = Some(time);
+        }
+        if let Some(column) = layout.ttl {
+            let text = fields.get(column);
+            let is_none = text.is_empty() || text == b"-" || text == b"-1";
+            let ttl_us = field::time_us(text, layout.ttl_unit).filter(|_| !is_none);
+            if ttl_us.is_none() && !is_none {
+                return Err(Bad::new("a TTL (number, not negative)", text));
+            }
+            request.ttl_us = ttl_us;
         }
         let Some(column) = layout.count else { return Ok(Parsed::One(request)) };
         let text = fields.get(column);

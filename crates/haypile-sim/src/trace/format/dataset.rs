@@ -96,7 +96,7 @@ impl DataSet {
     /// The columns of a data set that is CSV.
     pub(super) fn csv(self) -> Option<CsvOptions> {
         let (columns, has_header) = match self {
-            Self::Twitter => ("time=1,key=2,size=4,op=6", Some(false)),
+            Self::Twitter => ("time=1,key=2,size=4,op=6,ttl=7", Some(false)),
             Self::MetaKv => return Some(CsvOptions::default()),
             Self::MetaCdn => ("time=timestamp,key=cacheKey,size=objectSize,op=none", Some(true)),
             _ => return None,

@@ -43,6 +43,7 @@ struct Pending {
     size_bytes: Option<u64>,
     op: Option<Op>,
     time_us: u64,
+    ttl_us: Option<u64>,
     count: u64,
     line: u64,
 }
@@ -60,6 +61,7 @@ impl Pending {
         self.size_bytes = request.size_bytes;
         self.op = Some(request.op);
         self.time_us = request.time_us.unwrap_or(self.time_us);
+        self.ttl_us = request.ttl_us;
         (self.count, self.line) = (count, line);
     }
 
@@ -69,6 +71,7 @@ impl Pending {
             size_bytes: self.size_bytes,
             op: self.op.unwrap_or(Op::Read),
             time_us: Some(self.time_us),
+            ttl_us: self.ttl_us,
         }
     }
 }

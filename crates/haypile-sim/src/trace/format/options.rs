@@ -109,6 +109,8 @@ pub struct CsvOptions {
     pub time: CsvColumn,
     /// The column of the number of times that a request is repeated.
     pub count: CsvColumn,
+    /// The column of the TTL, in seconds unless its name ends in `_ms`, `_us` or `_ns`.
+    pub ttl: CsvColumn,
     /// The unit of the time; `None`: as the column's name ends (`_ms`, `_us`, `_ns`), or else
     /// seconds. Fractions are allowed.
     pub time_unit: Option<TimeUnit>,
@@ -179,7 +181,7 @@ impl CsvOptions {
     /// Sets columns from text such as `key=url,size=3,op=none`: what `--columns` takes.
     ///
     /// # Errors
-    /// For anything but `key`, `size`, `op`, `time` and `count` before the `=`, for a role that is named
+    /// For anything but `key`, `size`, `op`, `time`, `count` and `ttl` before the `=`, for a role that is named
     /// twice, and for column number 0.
     pub fn set_columns(&mut self, text: &str) -> Result<(), TraceError> {
         let mut roles = Vec::new();
@@ -196,9 +198,16 @@ impl CsvOptions {
                 "op" => &mut self.op,
                 "time" => &mut self.time,
                 "count" => &mut self.count,
+                "ttl" => &mut self.ttl,
                 _ => {
-                    let allowed =
-                        ["key=COLUMN", "size=COLUMN", "op=COLUMN", "time=COLUMN", "count=COLUMN"];
+                    let allowed = [
+                        "key=COLUMN",
+                        "size=COLUMN",
+                        "op=COLUMN",
+                        "time=COLUMN",
+                        "count=COLUMN",
+                        "ttl=COLUMN",
+                    ];
                     return Err(unknown_name("column assignment", part, allowed));
                 }
             };

@@ -20,6 +20,7 @@ impl RecordParser for OracleGeneral {
             size_bytes: Some(u32::from_le_bytes(array(&record[12..])).into()),
             op: Op::Read,
             time_us: Some(u64::from(u32::from_le_bytes(array(record))) * 1_000_000),
+            ttl_us: None,
         })
     }
 }

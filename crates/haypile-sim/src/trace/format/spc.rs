@@ -68,6 +68,7 @@ impl LineParser for Spc {
             size_bytes: Some(size_bytes),
             op,
             time_us: Some(time_us),
+            ttl_us: None,
         };
         let (first, has_others) = self.units.get_or_insert((asu_number, false));
         *has_others |= *first != asu_number;

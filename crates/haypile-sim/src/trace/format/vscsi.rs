@@ -101,6 +101,7 @@ impl RecordParser for Vscsi {
             size_bytes: Some(u32::from_le_bytes(array(&record[length_at..])).into()),
             op,
             time_us: Some(u64::from_le_bytes(array(&record[24..]))),
+            ttl_us: None,
         })
     }
 }

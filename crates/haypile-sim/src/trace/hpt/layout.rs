@@ -66,6 +66,8 @@ pub(crate) enum ColumnType {
     Times = 4,
     /// The number of the next request for the same key.
     NextUse = 5,
+    /// The life of each request's value.
+    Ttls = 6,
     /// Each key: a number, or where its text begins.
     KeyWords = 16,
     /// Whether each key is a number (0) or a text (1).
@@ -78,12 +80,13 @@ pub(crate) enum ColumnType {
 
 impl ColumnType {
     /// Every kind of column of this version.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Ids,
         Self::Sizes,
         Self::Ops,
         Self::Times,
         Self::NextUse,
+        Self::Ttls,
         Self::KeyWords,
         Self::KeyKinds,
         Self::KeyText,
@@ -99,7 +102,7 @@ impl ColumnType {
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,
-            Self::Times | Self::KeyWords | Self::Sample => 8,
+            Self::Times | Self::Ttls | Self::KeyWords | Self::Sample => 8,
             Self::Ops | Self::KeyKinds | Self::KeyText => 1,
         }
     }
@@ -112,6 +115,7 @@ impl ColumnType {
             Self::Ops => "operations",
             Self::Times => "times",
             Self::NextUse => "next use",
+            Self::Ttls => "TTLs",
             Self::KeyWords => "keys",
             Self::KeyKinds => "kinds of keys",
             Self::KeyText => "texts of keys",

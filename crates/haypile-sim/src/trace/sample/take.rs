@@ -26,12 +26,19 @@ impl Trace {
             return Err(TraceError::Resampled);
         }
         let chosen = Chosen::new(self, sampling);
-        let (sizes, ops, times) = (self.sizes(), self.ops(), self.times_us());
+        let (sizes, ops, times, ttls) = (self.sizes(), self.ops(), self.times_us(), self.ttls_us());
         let mut marks = Marks::new(sampling);
         let mut requests = 0_u64;
-        let mut columns = [ColumnType::Ids, ColumnType::Sizes, ColumnType::Ops, ColumnType::Times]
-            .map(|kind| (kind, Column::default()));
-        let [(_, new_ids), (_, new_sizes), (_, new_ops), (_, new_times)] = &mut columns;
+        let mut columns = [
+            ColumnType::Ids,
+            ColumnType::Sizes,
+            ColumnType::Ops,
+            ColumnType::Times,
+            ColumnType::Ttls,
+        ]
+        .map(|kind| (kind, Column::default()));
+        let [(_, new_ids), (_, new_sizes), (_, new_ops), (_, new_times), (_, new_ttls)] =
+            &mut columns;
         for (at, id) in self.ids().iter().enumerate() {
             let size_bytes = sizes.map_or(0, |sizes| sizes[at].get());
             let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
@@ -47,7 +54,12 @@ impl Trace {
                 if let Some(times) = times {
                     new_times.push(times[at].get().to_le_bytes());
                 }
-                for column in [&mut *new_ids, &mut *new_sizes, &mut *new_ops, &mut *new_times] {
+                if let Some(ttls) = ttls {
+                    new_ttls.push(ttls[at].get().to_le_bytes());
+                }
+                for column in
+                    [&mut *new_ids, &mut *new_sizes, &mut *new_ops, &mut *new_times, &mut *new_ttls]
+                {
                     if column.buffered_bytes() > MEMORY_BYTES {
                         column.spill()?;
                     }
@@ -70,6 +82,7 @@ impl Trace {
             let says_nothing = match kind {
                 ColumnType::Ids => false,
                 ColumnType::Ops => bytes.iter().all(|op| *op == Op::Read as u8),
+                ColumnType::Ttls => bytes.iter().all(|byte| *byte == 0),
                 _ => bytes.is_empty(),
             };
             if self.parts().columns.iter().any(|(own, _)| *own == kind) && !says_nothing {

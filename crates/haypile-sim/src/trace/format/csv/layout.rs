@@ -16,8 +16,10 @@ pub(super) struct Layout {
     pub(super) time_unit: TimeUnit,
     /// The column of the number of times that a request is repeated.
     pub(super) count: Option<usize>,
-    /// The name of a column of lives, which nothing reads.
-    pub(super) ignored_ttl: Option<String>,
+    pub(super) ttl: Option<usize>,
+    pub(super) ttl_unit: TimeUnit,
+    /// The name of a column of times of expiry, which nothing reads.
+    pub(super) ignored_expiry: Option<String>,
 }
 
 /// Role of a column: its name in messages and options, and its usual names in headers.
@@ -70,9 +72,9 @@ const TIME: Role = Role {
 
 /// Only the name in the traces of `CacheLib`: a `count` can be of anything.
 const COUNT: Role = Role { name: "count", usual: &["op_count"] };
-/// Not a role: a simulated entry does not expire.
-const TTL: Role =
-    Role { name: "ttl", usual: &["ttl", "ttl_s", "ttl_ms", "exptime", "expiry", "expires"] };
+const TTL: Role = Role { name: "ttl", usual: &["ttl", "ttl_s", "ttl_ms", "exptime"] };
+/// Not a role: these are times, of who knows which clock.
+const EXPIRY: Role = Role { name: "expiry", usual: &["expiry", "expires"] };
 
 impl Role {
     fn is_usual(&self, name: &[u8]) -> bool {
@@ -109,7 +111,8 @@ impl Layout {
         delimiter: Delimiter,
         options: &CsvOptions,
     ) -> Result<Self, String> {
-        let asked = [&options.key, &options.size, &options.op, &options.time, &options.count];
+        let asked =
+            [&options.key, &options.size, &options.op, &options.time, &options.count, &options.ttl];
         let has_header = options.has_header.unwrap_or_else(|| {
             asked.iter().any(|column| matches!(column, CsvColumn::Name(_)))
                 || first
@@ -131,12 +134,15 @@ impl Layout {
                 time: Some(0),
                 time_unit: options.time_unit.unwrap_or(TimeUnit::Seconds),
                 count: None,
-                ignored_ttl: None,
+                ttl: None,
+                ttl_unit: TimeUnit::Seconds,
+                ignored_expiry: None,
             });
         }
         let header = has_header.then_some(first);
         let find = |role, column| find(role, column, header, first.len());
         let time = find(&TIME, &options.time)?;
+        let ttl = find(&TTL, &options.ttl)?;
         let key = find(&KEY, &options.key)?.ok_or_else(|| no_key(first, has_header))?;
         Ok(Self {
             has_header,
@@ -145,9 +151,11 @@ impl Layout {
             size: find(&SIZE, &options.size)?,
             op: find(&OP, &options.op)?,
             count: find(&COUNT, &options.count)?,
-            ignored_ttl: header
-                .and_then(|names| names.iter().find(|name| TTL.is_usual(name)))
+            ignored_expiry: header
+                .and_then(|names| names.iter().find(|name| EXPIRY.is_usual(name)))
                 .map(|name| Shown(name).to_string()),
+            ttl_unit: unit_of(ttl.zip(header).map(|(at, names)| names.get(at))),
+            ttl,
             time,
             time_unit: options
                 .time_unit

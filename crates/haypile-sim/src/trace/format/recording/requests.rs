@@ -113,7 +113,13 @@ impl Requests {
         let is_open = kind == Kind::Miss;
         if self.queue.is_empty() && !is_open {
             let key = Key::Text(key);
-            return entries.push(Request { key, size_bytes, op, time_us: Some(time_us) });
+            return entries.push(Request {
+                key,
+                size_bytes,
+                op,
+                time_us: Some(time_us),
+                ttl_us: None,
+            });
         }
         if is_open {
             let number = self.gone + self.queue.len() as u64;
@@ -170,7 +176,13 @@ impl Requests {
         keys.sort_unstable_by_key(|&(_, order)| order);
         for (key, _) in keys {
             let (key, time_us) = (Key::Text(&key), Some(time_us));
-            entries.push(Request { key, size_bytes: None, op: Op::Delete, time_us })?;
+            entries.push(Request {
+                key,
+                size_bytes: None,
+                op: Op::Delete,
+                time_us,
+                ttl_us: None,
+            })?;
         }
         Ok(())
     }
@@ -208,7 +220,7 @@ impl Requests {
             }
         }
         let time_us = Some(time_us);
-        entries.push(Request { key: Key::Text(&key), size_bytes, op, time_us })?;
+        entries.push(Request { key: Key::Text(&key), size_bytes, op, time_us, ttl_us: None })?;
         Ok(true)
     }
 }

@@ -167,7 +167,13 @@ impl Lines for Json {
                 return Ok(Line::LeftOut(Why::NoValue));
             };
             let op = op.ok_or_else(|| Bad::new(operation::EXPECTED, method.unwrap_or_default()))?;
-            return Ok(Line::Request(Request { key: field::key(target), size_bytes, op, time_us }));
+            return Ok(Line::Request(Request {
+                key: field::key(target),
+                size_bytes,
+                op,
+                time_us,
+                ttl_us: None,
+            }));
         };
         let query = first(object, QUERY).and_then(Value::as_str).map(str::as_bytes);
         Ok(Line::Exchange(Exchange {

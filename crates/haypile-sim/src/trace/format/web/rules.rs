@@ -113,6 +113,7 @@ impl Rules {
             size_bytes: exchange.size_bytes.filter(|_| has_size),
             op,
             time_us: exchange.time_us,
+            ttl_us: None,
         })
     }
 
