@@ -322,6 +322,7 @@ pub(crate) struct Simulate {
 /// Options for the form of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option without a value")]
 pub(crate) struct Output {
     /// Print JSON
     #[arg(long, conflicts_with = "csv")]
@@ -329,6 +330,9 @@ pub(crate) struct Output {
     /// Print CSV, one line per simulation
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Print the byte hit ratio, the processor time and the use as well
+    #[arg(long, conflicts_with = "details")]
+    pub(crate) all: bool,
     /// Print exact counts, one row per simulation; JSON and CSV always contain them
     #[arg(long, short)]
     pub(crate) details: bool,
@@ -354,6 +358,9 @@ pub(crate) struct Advise {
     /// Policies to choose from; the first wins unless another is clearly better
     #[arg(long, short, value_name = "POLICIES", value_parser = PolicyList::from_str)]
     pub(crate) policy: Option<PolicyList>,
+    /// Print all sizes that were tried, not only those around the choice
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) simulating: Simulating,
     #[command(flatten)]

@@ -221,22 +221,22 @@ fn the_text() {
 }
 
 const AMPLE: &str = "\
-Take s3fifo with 64KiB.
+Take s3fifo with 64KiB: it answers 99.0 % of 6,000 reads and 99.0 % of their bytes.
 
-It answers 99.0 % of 6,000 reads and 99.0 % of their bytes: 90.0 % in its first tenth, with an empty cache at first, and 100.0 % in its last, with a warm one. Knowing the future, at least 99.0 % would be possible at this size, and 99.0 % without a bound.
-The size: everything that is read again fits, half as much would cost 46.3 points. Beyond 58.6 KiB even LRU gains nothing.
-The policy: LRU does as well.
+Why this size: everything that is read again fits, half as much would cost 46.3 points. Beyond 58.6 KiB even LRU gains nothing.
+Why this policy: LRU does as well.
 How sure: not at all of the policy: nothing was evicted, so that this trace says nothing about it; there are only 6,000 reads.
+What else: the first tenth, with an empty cache at first, has 90.0 %, and the last, with a warm one, 100.0 %. Knowing the future, at least 99.0 % would be possible, and 99.0 % without a bound.
 
 memory://?size=64KiB&policy=s3fifo
 ";
 const TIGHT: &str = "\
-Take wtinylfu with 40KB.
+Take wtinylfu with 40KB: it answers 65.6 % of 6,000 reads and 65.6 % of their bytes.
 
-It answers 65.6 % of 6,000 reads and 65.6 % of their bytes: 56.3 % in its first tenth, with an empty cache at first, and 66.7 % in its last, with a warm one. Knowing the future, at least 66.0 % would be possible at this size, and 99.0 % without a bound.
-The size: this is the budget. Beyond 58.6 KiB even LRU gains nothing.
-The policy: LRU hits 65.6 points less (+56.3 to +66.7 points in tenths of the trace, ahead in 10 of 10); it needs 58.6 KiB for the same.
+Why this size: this is the budget. Beyond 58.6 KiB even LRU gains nothing.
+Why this policy: LRU hits 65.6 points less (+56.3 to +66.7 points in tenths of the trace, ahead in 10 of 10); it needs 58.6 KiB for the same.
 How sure: moderately: there are only 6,000 reads.
+What else: the first tenth, with an empty cache at first, has 56.3 %, and the last, with a warm one, 66.7 %. Knowing the future, at least 66.0 % would be possible, and 99.0 % without a bound.
 
 memory://?size=40KB&policy=wtinylfu
 ";
@@ -347,7 +347,7 @@ fn a_policy_that_serves_more_bytes_is_named() {
     let choice = advice.choice.as_ref().unwrap();
     let more = choice.more_bytes.as_ref().expect("another one serves more");
     assert_ne!(more.policy, choice.policy);
-    let expected = format!("If bytes count more than reads, take {}: it serves ", more.policy);
+    let expected = format!("if bytes count more than reads, {} serves ", more.policy);
     assert!(advice.to_string().contains(&expected), "{advice}");
 }
 

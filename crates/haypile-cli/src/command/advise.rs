@@ -15,7 +15,7 @@ use crate::command::watch::Watch;
 use crate::output::capacity::capacity;
 use crate::output::number::ratio;
 use crate::output::progress::Progress;
-use crate::output::table::table;
+use crate::output::table::{table, wrapped};
 use crate::{command, input, interrupt, output};
 
 /// Version of the JSON's form. Fields may be added within a version.
@@ -65,7 +65,8 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
     }
     let other = advice.other_reading.as_ref();
     let other = other.map_or_else(String::new, |it| other_reading(advice.accounting, it));
-    output::text(&format!("{}{other}\n{advice}", sizes(&advice)))?;
+    let text = wrapped(&format!("{other}\n{advice}"));
+    output::text(&format!("{}{text}", sizes(&advice, arguments.all)))?;
     Ok(())
 }
 
@@ -79,8 +80,18 @@ fn budget(size: CapacityArgument, trace: &Trace, accounting: Option<Accounting>)
     if is_share && accounting != Accounting::Objects { printed_bytes(budget) } else { budget }
 }
 
-fn sizes(advice: &Advice) -> String {
-    let rows = advice.sizes.iter().map(|size| {
+/// Sizes on each side of the chosen one that are printed.
+const NEIGHBOURS: usize = 3;
+
+/// Returns the table of sizes: all of them, or those around the choice.
+fn sizes(advice: &Advice, all: bool) -> String {
+    let chosen = advice.choice.as_ref().map(|choice| choice.capacity);
+    let at = advice.sizes.iter().position(|size| Some(size.capacity) == chosen);
+    let shown = match at.filter(|_| !all) {
+        Some(at) => at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(advice.sizes.len()),
+        None => 0..advice.sizes.len(),
+    };
+    let rows = advice.sizes[shown].iter().map(|size| {
         vec![
             capacity(advice.accounting, size.capacity),
             size.best.clone(),

@@ -34,6 +34,41 @@ fn terminal_width() -> u16 {
     Table::new().width().unwrap_or(u16::MAX)
 }
 
+/// The widest text that is easy to read.
+const WIDEST_TEXT: usize = 100;
+
+/// Returns a text whose lines are broken between words where a terminal is too narrow for them, or people are. A text for a program
+/// stays as it is, and so do lines without blanks.
+pub(crate) fn wrapped(text: &str) -> String {
+    match Table::new().width() {
+        Some(width) => wrapped_to(text, usize::from(width).min(WIDEST_TEXT)),
+        None => text.to_owned(),
+    }
+}
+
+fn wrapped_to(text: &str, limit: usize) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut used = 0;
+        let words =
+            if line.chars().count() <= limit { vec![line] } else { line.split(' ').collect() };
+        for word in words {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > limit {
+                lines.push('\n');
+                used = 0;
+            } else if used > 0 {
+                lines.push(' ');
+                used += 1;
+            }
+            lines.push_str(word);
+            used += length;
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
 fn fitting(
     header: &[String],
     text: usize,
@@ -167,6 +202,14 @@ fn render(header: &[String], text: usize, rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        let text = "one two three\n\n  a  b\nmemory://?size=1MiB\n";
+        assert_eq!(wrapped_to(text, 100), text);
+        assert_eq!(wrapped_to(text, 8), "one two\nthree\n\n  a  b\nmemory://?size=1MiB\n");
+        assert_eq!(wrapped_to("\u{e4}\u{e4} \u{e4}\u{e4}\n", 5), "\u{e4}\u{e4} \u{e4}\u{e4}\n");
+    }
 
     /// Returns the column after each part.
     fn ends(widths: &[u16], key: usize, limit: u16) -> Vec<usize> {

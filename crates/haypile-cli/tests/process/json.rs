@@ -152,8 +152,8 @@ fn writes_alone_have_no_hit_ratio() {
         (&Value::Null, &Value::Null)
     );
     assert_eq!(number(simulation, "writes"), 3);
-    for form in [&[][..], &["--details"]] {
-        let words = print(&[&arguments[..], form].concat());
+    for form in [["--all"], ["--details"]] {
+        let words = print(&[&arguments[..], &form].concat());
         assert_eq!(words.matches("no reads").count(), 2, "{words}");
         assert!(!words.contains("0.000"), "{words}");
     }

@@ -21,11 +21,11 @@ const READABLE: usize = 7;
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(choice) = &self.choice else { return self.why_none(f) };
-        writeln!(f, "Take {} with {}.\n", choice.policy, self.amount(choice.capacity))?;
-        self.what_it_does(f, choice)?;
+        self.answer(f, choice)?;
         self.why_this_size(f, choice)?;
         self.why_this_policy(f, choice)?;
         self.how_sure(f, choice)?;
+        self.what_else(f, choice)?;
         self.what_was_sampled(f)?;
         if choice.url_assumes_sizes {
             writeln!(
@@ -73,33 +73,46 @@ impl Advice {
         }
     }
 
-    fn what_it_does(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
-        write!(f, "It answers {} of {} reads", percent(choice.hit_ratio), grouped(self.reads))?;
+    fn answer(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        write!(
+            f,
+            "Take {} with {}: it answers {} of {} reads",
+            choice.policy,
+            self.amount(choice.capacity),
+            percent(choice.hit_ratio),
+            grouped(self.reads)
+        )?;
         if choice.byte_hit_ratio > 0.0 {
             write!(f, " and {} of their bytes", percent(choice.byte_hit_ratio))?;
         }
-        write!(
-            f,
-            ": {} in its first tenth, with an empty cache at first, and {} in its last, with a warm one. ",
-            percent(choice.first_part_hit_ratio),
-            percent(choice.last_part_hit_ratio)
-        )?;
+        writeln!(f, ".\n")
+    }
+
+    fn what_else(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
+        write!(f, "What else: ")?;
         if let Some(more) = &choice.more_bytes {
             write!(
                 f,
-                "If bytes count more than reads, take {}: it serves {} of the bytes, and {} of the reads. ",
+                "if bytes count more than reads, {} serves {} of the bytes, and {} of the reads. ",
                 more.policy,
                 percent(more.byte_hit_ratio),
                 percent(more.hit_ratio)
             )?;
         }
+        write!(
+            f,
+            "{} first tenth, with an empty cache at first, has {}, and the last, with a warm one, {}. ",
+            if choice.more_bytes.is_some() { "The" } else { "the" },
+            percent(choice.first_part_hit_ratio),
+            percent(choice.last_part_hit_ratio)
+        )?;
         let best_possible = percent(self.best_possible);
         let Some(optimum) = choice.optimum_hit_ratio else {
             return writeln!(f, "Without a bound, {best_possible} would be possible.");
         };
         writeln!(
             f,
-            "Knowing the future, {}{} would be possible at this size, and {best_possible} without a bound.",
+            "Knowing the future, {}{} would be possible, and {best_possible} without a bound.",
             if self.accounting == Accounting::Objects { "" } else { "at least " },
             percent(optimum)
         )
@@ -108,7 +121,7 @@ impl Advice {
     fn why_this_size(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
         let at = self.sizes.iter().position(|size| size.capacity == choice.capacity);
         let half = self.sizes.iter().find(|size| size.capacity * 2 == choice.capacity);
-        write!(f, "The size: ")?;
+        write!(f, "Why this size: ")?;
         match (self.knee, choice.doubling_adds) {
             (Some(_), None) => write!(f, "everything that is read again fits")?,
             (Some(_), Some(adds)) => {
@@ -131,7 +144,7 @@ impl Advice {
     }
 
     fn why_this_policy(&self, f: &mut fmt::Formatter<'_>, choice: &Choice) -> fmt::Result {
-        write!(f, "The policy: ")?;
+        write!(f, "Why this policy: ")?;
         match &choice.over_lru {
             None => write!(f, "nothing beats LRU here")?,
             Some(lead) if lead.difference > NOTICEABLE => {

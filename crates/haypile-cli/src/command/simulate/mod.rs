@@ -213,7 +213,7 @@ fn print(results: &[Results], arguments: &Simulate) -> anyhow::Result<()> {
     let text = if arguments.output.csv {
         csv::lines(results)?
     } else {
-        tables::text(results, arguments.output.details)
+        tables::text(results, arguments.output.details, arguments.output.all)
     };
     output::text(&text)?;
     Ok(())

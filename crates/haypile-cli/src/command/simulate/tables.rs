@@ -24,7 +24,7 @@ const BELADY_BY_BYTES: &str =
     "belady is the optimum only where all entries weigh the same; by bytes others may hit more.\n";
 
 /// Returns all the text for people.
-pub(crate) fn text(results: &[Results], details: bool) -> String {
+pub(crate) fn text(results: &[Results], details: bool, all: bool) -> String {
     let mut text = String::new();
     for one in results {
         header(&mut text, one);
@@ -33,7 +33,7 @@ pub(crate) fn text(results: &[Results], details: bool) -> String {
         if details {
             text.push_str(&details::counts(results));
         } else if !results.iter().any(|one| one.is_of_curve) {
-            matrices(&mut text, results);
+            matrices(&mut text, results, all);
         }
     }
     for one in results {
@@ -70,12 +70,15 @@ fn outcomes(one: &Results) -> impl Iterator<Item = &Outcome> {
     one.cells.iter().filter_map(|cell| cell.outcome.as_ref())
 }
 
-fn matrices(text: &mut String, results: &[Results]) {
+fn matrices(text: &mut String, results: &[Results], all: bool) {
     let _ = write!(text, "\nHit ratio of reads ({BEST} best)\n");
     let value = |one: &Outcome| one.counts.hit_ratio();
     matrix(text, results, Some(&value), |_, one| hit_ratio_text(one));
     if results.iter().any(is_belady_no_bound) {
         text.push_str(BELADY_BY_BYTES);
+    }
+    if !all {
+        return;
     }
     if results.iter().any(|one| one.has_sizes) {
         let _ = write!(text, "\nByte hit ratio\n");

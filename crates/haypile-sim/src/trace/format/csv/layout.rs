@@ -73,7 +73,7 @@ const TIME: Role = Role {
 /// Only the name in the traces of `CacheLib`: a `count` can be of anything.
 const COUNT: Role = Role { name: "count", usual: &["op_count"] };
 const TTL: Role = Role { name: "ttl", usual: &["ttl", "ttl_s", "ttl_ms", "exptime"] };
-/// Not a role: these are times, of who knows which clock.
+/// Not a role: these are times of an unknown clock.
 const EXPIRY: Role = Role { name: "expiry", usual: &["expiry", "expires"] };
 
 impl Role {
