@@ -27,6 +27,10 @@ fn sample(format: Format) -> Vec<u8> {
             DataSet::Alibaba => b"419,W,8192,4096,1577808000000046\n725,R,0,0,3\n".to_vec(),
             _ => b"1538323200,12910952,128,0,1063\n1538323201,7,2,1,1063\n".to_vec(),
         },
+        Format::RedisMonitor => br#"OK
+1.5 [0 127.0.0.1:1] "set" "a" "b\"" "ex" "10"
+2.5 [3 lua] "mget" "a" "\x00\n"
+"#.to_vec(),
         Format::Address => b"s 0x1fffff60 1\nl 4096\nR 0xfF\r\nw 7\n".to_vec(),
         Format::AccessLog => concat!(
             "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a\\\"b HTTP/1.0\" 200 2326\n",

@@ -2,10 +2,11 @@
 
 mod support;
 
-use haypile_sim::trace::Op::{Read, Write};
+use haypile_sim::trace::Op::{self, Read, Write};
 use haypile_sim::trace::format::{
-    CsvColumn, CsvOptions, Delimiter, Format, MAX_RUN, ReadOptions, SpcAs, TimeUnit,
+    CsvColumn, CsvOptions, Delimiter, Format, MAX_RUN, ReadOptions, SpcAs, TimeUnit, TraceReader,
 };
+use haypile_sim::trace::{BuildOptions, TraceBuilder};
 use support::{Owned, OwnedKey, error, key, options, read_named, request, requests};
 
 const SPC: &str = "0,303567,3584,w,0.000000\r\n\
@@ -236,4 +237,68 @@ fn files_that_were_joined_have_several_headers() {
     let text = "key,size\n1,2\nkey,size\n3,4\n";
     let expected = [request(Read, 1, 2, None), request(Read, 3, 4, None)];
     assert_eq!(requests(text, &options(Format::Csv)), expected);
+}
+
+/// Most of these lines were printed by Redis 7.0.
+#[test]
+fn redis_monitor_has_several_keys_in_a_line() {
+    let text = r#"OK
+1795918812.163978 [0 127.0.0.1:44694] "set" "a" "hello" "ex" "10"
+1795918812.168089 [3 127.0.0.1:44696] "SELECT" "3"
+1795918812.168254 [3 127.0.0.1:44696] "get" "a b\"c"
+1795918812.171642 [0 127.0.0.1:44702] "mget" "a" "b"
+1795918812.174873 [0 127.0.0.1:44714] "eval" "return redis.call(\"get\",KEYS[1])" "1" "kk"
+1795918812.174925 [0 lua] "get" "kk"
+1795918812.180420 [0 unix:/run/[x] y] "SET" "bin" "\x00\xff\n"
+1795918812.180612 [0 127.0.0.1:44720] "DEL" "a" "7"
+1795918812.180657 [0 127.0.0.1:44720] "HSET" "h" "f" "v"
+1795918812.180693 [0 127.0.0.1:44720] "GETDEL" "q"
+1795918812.2 [0 127.0.0.1:44720] "psetex" "p" "1500" "four"
+1795918812.2 [0 127.0.0.1:44720] "mset" "x" "1" "y" "22"
+"#;
+    let at = |us: u64| 1_795_918_812_000_000 + us;
+    let (report, requests) =
+        read_named("t", text.as_bytes(), &options(Format::RedisMonitor)).expect("it is sound");
+    assert_eq!(
+        requests,
+        [
+            request(Op::Write, "a", 5, at(163_978)),
+            request(Op::Read, "3/a b\"c", None, at(168_254)),
+            request(Op::Read, "a", None, at(171_642)),
+            request(Op::Read, "b", None, at(171_642)),
+            request(Op::Read, "kk", None, at(174_925)),
+            request(Op::Write, "bin", 3, at(180_420)),
+            request(Op::Delete, "a", None, at(180_612)),
+            request(Op::Delete, 7, None, at(180_612)),
+            request(Op::Write, "h", None, at(180_657)),
+            request(Op::Read, "q", None, at(180_693)),
+            request(Op::Delete, "q", None, at(180_693)),
+            request(Op::Write, "p", 4, at(200_000)),
+            request(Op::Write, "x", 1, at(200_000)),
+            request(Op::Write, "y", 2, at(200_000)),
+        ]
+    );
+    assert_eq!(report.notes, ["2 commands that read and write no value of a key are passed over"]);
+    for bad in [
+        "1.5 [0 c] \"get",
+        "1.5 [x c] \"get\" \"a\"",
+        "[0 c] \"get\" \"a\"",
+        "1 [0 c] \"get\" \"\\x0\"",
+    ] {
+        assert!(!error(format!("{bad}\n"), &options(Format::RedisMonitor)).is_empty(), "{bad}");
+    }
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    TraceReader::from_reader("t", text.as_bytes(), &options(Format::RedisMonitor))
+        .expect("it is sound")
+        .read(&mut builder)
+        .expect("it is sound");
+    let ttls: Vec<u64> = builder
+        .finish()
+        .expect("it is sound")
+        .ttls_us()
+        .expect("it is sound")
+        .iter()
+        .map(|ttl| ttl.get())
+        .collect();
+    assert_eq!((ttls[0], ttls[11]), (10_000_000, 1_500_000));
 }

@@ -364,3 +364,18 @@ fn standard_input_is_read_like_a_file() {
         assert_eq!(output.status.success(), success, "{output:?}");
     }
 }
+
+#[test]
+fn compressions_of_others_are_named_with_the_command_that_undoes_them() {
+    for (head, name, command) in [
+        (&b"\x04\x22\x4d\x18\x60\x40"[..], "lz4", "lz4 -dc FILE"),
+        (b"PK\x03\x04\x14\x00", "zip", "unzip -p FILE"),
+        (b"7z\xbc\xaf\x27\x1c", "7z", "7z x -so FILE"),
+        (b"\x1f\x9d\x90", "compress", "uncompress -c FILE"),
+    ] {
+        let error = TraceReader::from_reader("t", head, &ReadOptions::default()).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains(&format!("this is {name} data")), "{error}");
+        assert!(error.contains(&format!("{command} | haypile")), "{error}");
+    }
+}

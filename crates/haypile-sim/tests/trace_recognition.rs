@@ -6,8 +6,7 @@ use haypile_sim::trace::format::{Format, ReadOptions, TraceReader};
 use support::options;
 
 const BINARY: &str = "u32le, i32be, u64le, oracle-general, vscsi";
-const TEXT: &str =
-    "csv, lirs, spc, arc, address, access-log, json-log, w3c, squid, elb, s3-log, haproxy";
+const TEXT: &str = "csv, lirs, spc, arc, address, redis-monitor, access-log, json-log, w3c, squid, elb, s3-log, haproxy";
 
 fn recognise(name: &str, content: &[u8]) -> Result<Format, String> {
     TraceReader::from_reader(name, content, &ReadOptions::default())
@@ -114,7 +113,10 @@ fn integers_are_never_guessed() {
     let columns = "columns are read by their numbers, such as --columns time=1,key=2,size=3, and with --delimiter";
     unrecognised(b"# a comment\nDear reader,\nthis is prose.\n", TEXT, columns);
     let lirs = "one key in each line is read with --format lirs";
-    unrecognised(b"/etc/passwd\n/bin/sh\n", TEXT, lirs);
+    unrecognised(b"/etc/passwd\n", TEXT, lirs);
+    assert_eq!(recognise("t", b"/etc/passwd\n/bin/sh\n"), Ok(Format::Lirs));
+    let monitor = b"OK\n1795918812.163978 [0 127.0.0.1:44694] \"set\" \"a\" \"1\"\n";
+    assert_eq!(recognise("t", monitor), Ok(Format::RedisMonitor));
     unrecognised(b"\n\n \n", TEXT, columns);
     let long_line = "x".repeat(200_000);
     unrecognised(long_line.as_bytes(), TEXT, lirs);

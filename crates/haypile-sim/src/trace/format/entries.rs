@@ -19,6 +19,7 @@ use super::lirs::Lirs;
 use super::options::{BlockSize, CsvOptions, ReadOptions, SECTOR_BYTES};
 use super::oracle_general::OracleGeneral;
 use super::read::ReadReport;
+use super::redis_monitor::RedisMonitor;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::web::WebLog;
@@ -135,6 +136,12 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Format::Arc => self.lines(input, tally, &mut Arc),
             Format::Lirs => self.lines(input, tally, &mut Lirs),
             Format::Address => self.lines(input, tally, &mut Address),
+            Format::RedisMonitor => {
+                let mut monitor = RedisMonitor::default();
+                self.lines(input, tally, &mut monitor)?;
+                self.note_once(monitor.remark());
+                Ok(())
+            }
             Format::AccessLog
             | Format::JsonLog
             | Format::W3c
@@ -208,6 +215,13 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Parsed::Nothing => None,
             Parsed::One(request) => self.try_push(request, tally)?,
             Parsed::Repeat { request, count } => self.repeat(request, count, tally)?,
+            Parsed::Several(several) => {
+                let mut limit = None;
+                for one in several {
+                    limit = self.try_push(one.request(), tally)?.or(limit);
+                }
+                limit
+            }
             Parsed::Run { like, first, count } => {
                 tally.accept(like.time_us, count);
                 for block in first..first + count {

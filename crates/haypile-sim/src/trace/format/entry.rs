@@ -1,6 +1,6 @@
 //! Parsed lines and records.
 
-use super::super::{Key, Request};
+use super::super::{Key, Op, Request};
 use super::bad::Bad;
 
 /// Requests that one line may expand to: 512 MiB in blocks of 512 bytes, or a count of requests. A line
@@ -16,8 +16,20 @@ pub(super) enum Parsed<'a> {
     One(Request<'a>),
     /// The same request `count` times.
     Repeat { request: Request<'a>, count: u64 },
+    /// Some, of keys that the parser holds.
+    Several(&'a [Several]),
     /// `count` requests like `like`, for the keys from `first` on. `first + count` fits.
     Run { like: Request<'a>, first: u64, count: u64 },
+}
+
+/// A request that owns its key.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Several {
+    pub(super) key: Vec<u8>,
+    pub(super) size_bytes: Option<u64>,
+    pub(super) op: Op,
+    pub(super) time_us: Option<u64>,
+    pub(super) ttl_us: Option<u64>,
 }
 
 /// A text format: one entry per line.

@@ -148,7 +148,9 @@ impl Source<'_> {
                     return Ok(true);
                 }
                 Ok(Parsed::Nothing) => {}
-                Ok(Parsed::Run { .. }) => unreachable!("no format with times for merging has runs"),
+                Ok(Parsed::Run { .. } | Parsed::Several(_)) => {
+                    unreachable!("no format that is merged has them")
+                }
                 Err(bad) => entries.refuse(&mut self.tally, place, &bad)?,
             }
         }

@@ -20,6 +20,7 @@ mod oracle_general;
 mod read;
 mod recognise;
 mod recording;
+mod redis_monitor;
 mod spc;
 mod vscsi;
 mod web;
@@ -75,6 +76,8 @@ pub enum Format {
     S3Log,
     /// `HAProxy`'s log of HTTP requests.
     Haproxy,
+    /// Output of `redis-cli monitor`.
+    RedisMonitor,
     /// Haypile's own columnar form.
     Hpt,
     /// Recording of a cache with `record=`.
@@ -83,7 +86,7 @@ pub enum Format {
     DataSet(DataSet),
 }
 
-const ALL: [Format; 28] = [
+const ALL: [Format; 29] = [
     Format::Spc,
     Format::Arc,
     Format::Lirs,
@@ -101,6 +104,7 @@ const ALL: [Format; 28] = [
     Format::Elb,
     Format::S3Log,
     Format::Haproxy,
+    Format::RedisMonitor,
     Format::Hpt,
     Format::Recording,
     Format::DataSet(DataSet::Twitter),
@@ -140,6 +144,7 @@ impl Format {
             Self::Elb => "elb",
             Self::S3Log => "s3-log",
             Self::Haproxy => "haproxy",
+            Self::RedisMonitor => "redis-monitor",
             Self::Hpt => "hpt",
             Self::Recording => "recording",
             Self::DataSet(set) => set.name(),
@@ -173,6 +178,7 @@ impl Format {
             Self::Elb => "Amazon's load balancers, ELB and ALB: key = URL",
             Self::S3Log => "access logs of Amazon S3: key = bucket and key",
             Self::Haproxy => "HAProxy's log of HTTP requests: key = URL",
+            Self::RedisMonitor => "output of redis-cli monitor: sizes are those of writes",
             Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
             Self::Recording => "what a cache with record=PATH wrote, one file per process",
             Self::DataSet(set) => set.description(),

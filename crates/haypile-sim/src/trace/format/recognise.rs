@@ -8,6 +8,7 @@ use super::bad::Shown;
 use super::csv::Csv;
 use super::entry::{LineParser, Parsed};
 use super::options::{CsvOptions, ReadOptions, SpcAs};
+use super::redis_monitor::RedisMonitor;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::web::{self, WebLog};
@@ -27,7 +28,8 @@ const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
 
 /// Formats that a text file may have, in addition to those of logs.
-const TEXT: [Format; 5] = [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address];
+const TEXT: [Format; 6] =
+    [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::RedisMonitor];
 
 /// The format of a file that starts with `head`, or those it could have. The magic numbers of our
 /// own go first, then the name; of the content only what cannot be something else counts.
@@ -130,6 +132,8 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     };
     if let Some(format) = log.or(certain) {
         Some(format)
+    } else if fits(&mut RedisMonitor::default(), &lines) {
+        Some(Format::RedisMonitor)
     } else if fits(&mut Spc::new(SpcAs::Relstorage, None), &lines) {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
@@ -139,8 +143,16 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
     } else if mostly(&lines, is_lirs) {
         Some(Format::Lirs)
     } else {
-        let mut csv = Csv::new(&lines, &options.csv).ok()?;
-        (csv.columns() > 1 && fits(&mut csv, &lines)).then_some(Format::Csv)
+        let is_csv = Csv::new(&lines, &options.csv)
+            .is_ok_and(|mut csv| csv.columns() > 1 && fits(&mut csv, &lines));
+        // One key in each line: a text without blanks is not prose, and without separators not CSV.
+        let is_key = |line: &[u8]| !line.iter().any(|byte| b" \t,;|".contains(byte));
+        let are_keys = !is_binary(head) && lines.len() > 1 && lines.iter().all(|line| is_key(line));
+        match (is_csv, are_keys) {
+            (true, _) => Some(Format::Csv),
+            (false, true) => Some(Format::Lirs),
+            (false, false) => None,
+        }
     }
 }
 

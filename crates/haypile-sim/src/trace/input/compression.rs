@@ -57,12 +57,29 @@ impl Compression {
     }
 }
 
+/// Returns the name of a compression that is not read, and the command that undoes it.
+fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    match head {
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(("lz4", "lz4 -dc FILE")),
+        [b'P', b'K', 3, 4, ..] => Some(("zip", "unzip -p FILE")),
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(("7z", "7z x -so FILE")),
+        [0x1f, 0x9d, ..] => Some(("compress", "uncompress -c FILE")),
+        _ => None,
+    }
+}
+
 /// Finds out how `reader` is compressed and gives its decompressed bytes.
 pub(super) fn decompress<'r>(
     mut reader: impl Read + 'r,
 ) -> io::Result<(Compression, Box<dyn Read + 'r>)> {
     let mut head = Vec::with_capacity(MAGIC_BYTES);
     reader.by_ref().take(MAGIC_BYTES as u64).read_to_end(&mut head)?;
+    if let Some((name, command)) = foreign(&head) {
+        let text = format!(
+            "this is {name} data, which is not read: pipe it, as in {command} | haypile trace info -"
+        );
+        return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+    }
     let compression = Compression::of(&head);
     let whole = Cursor::new(head).chain(reader);
     let packed = |whole| BufReader::with_capacity(BUFFER_BYTES, whole);
