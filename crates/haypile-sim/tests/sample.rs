@@ -152,6 +152,18 @@ fn a_sample_estimates_the_whole() {
     }
 }
 
+#[test]
+fn whoever_interrupts_gets_no_sample() {
+    let whole = pattern("uniform:keys=10000", 200_000);
+    let mut told = 0;
+    let mut progress = |requests| {
+        told += requests;
+        if told > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    assert!(whole.sample_unless(sampling(0.5, 1), &mut progress).unwrap().is_none());
+    assert!(told > 100_000 && told < 200_000, "{told}");
+}
+
 /// The warm-up and the windows are places in the whole trace.
 #[test]
 fn parts_are_those_of_the_whole_trace() {

@@ -244,7 +244,17 @@ pub fn advise(
         return Err(SimulateError::NotAdvisable { policy: policy.to_string() });
     }
     check_budget(question.budget, size_range(accounting, question.shards).0)?;
-    let sample = sampled::sample(trace, question, accounting)?;
+    let sample = match sampled::sampling(trace, question, accounting)? {
+        Some(sampling) => {
+            let mut progress = |requests| monitor.advance(requests);
+            let sample = trace.sample_unless(sampling, &mut progress)?;
+            if sample.is_none() {
+                return Ok(None);
+            }
+            sample
+        }
+        None => None,
+    };
     match advice(sample.as_ref().unwrap_or(trace), question, accounting, monitor) {
         Ok(advice) => Ok(Some(advice)),
         Err(Stopped::Ended) => Ok(None),

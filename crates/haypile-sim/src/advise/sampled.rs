@@ -21,12 +21,12 @@ const SAMPLED_ENTRIES: f64 = 2.0 * MIN_SAMPLED_ENTRIES as f64;
 /// A sample of more than this is hardly faster than the whole.
 const LARGEST_RATE: f64 = 0.5;
 
-/// Takes the sample that a question is answered by; `None` if the trace is short, or a sample already.
-pub(super) fn sample(
+/// Returns the sample to take for a question; `None` if the trace is short, or a sample already.
+pub(super) fn sampling(
     trace: &Trace,
     question: &Question,
     accounting: Accounting,
-) -> Result<Option<Trace>, TraceError> {
+) -> Result<Option<Sampling>, TraceError> {
     let requests = trace.requests() as f64;
     if question.whole || trace.requests() <= EXACT_REQUESTS || trace.sample_of().is_some() {
         return Ok(None);
@@ -45,5 +45,5 @@ pub(super) fn sample(
     if rate > LARGEST_RATE {
         return Ok(None);
     }
-    trace.sample(Sampling::new(rate, question.seed)?).map(Some)
+    Sampling::new(rate, question.seed).map(Some)
 }

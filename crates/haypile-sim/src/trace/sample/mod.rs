@@ -71,3 +71,23 @@ impl Sampling {
         (hash >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haypile_policy::rules::memory::fingerprint;
+
+    use super::*;
+    use crate::simulate::ENGINE_HASH_SEED;
+
+    /// With the hash of the store, the keys of a sample would be those of its first shards.
+    #[test]
+    fn keys_of_a_sample_are_anywhere_in_a_store() {
+        let sampling = Sampling::new(0.25, ENGINE_HASH_SEED).expect("between 0 and 1");
+        let keys = (0..4_000).map(|number| format!("/page/{number}").into_bytes());
+        let sampled: Vec<Vec<u8>> = keys.filter(|key| sampling.contains(Key::Text(key))).collect();
+        let upper = |key: &&Vec<u8>| fingerprint(key, ENGINE_HASH_SEED) >> 63 == 1;
+        let (all, upper) = (sampled.len(), sampled.iter().filter(upper).count());
+        assert!(all.abs_diff(1_000) < 170, "{all}");
+        assert!(upper.abs_diff(all / 2) < 100, "{upper} of {all}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Takes a sample of a trace.
 
+use std::ops::ControlFlow;
+
 use zerocopy::IntoBytes;
 
 use super::{Marks, Sampling};
@@ -10,6 +12,9 @@ use crate::trace::{Op, Trace, TraceError};
 
 /// Bytes of each column, and of the image, that are held in memory; more goes to temporary files.
 const MEMORY_BYTES: usize = 256 << 20;
+
+/// Requests looked through between two checks for an end.
+const BLOCK_REQUESTS: usize = 1 << 16;
 
 /// Keys in a word of bits.
 const BITS: u32 = u64::BITS;
@@ -22,6 +27,20 @@ impl Trace {
     /// [`TraceError::Resampled`] if the trace is a sample already, [`TraceError::Temporary`] if a large sample does not fit into a
     /// temporary file.
     pub fn sample(&self, sampling: Sampling) -> Result<Self, TraceError> {
+        let sample = self.sample_unless(sampling, &mut |_| ControlFlow::Continue(()))?;
+        Ok(sample.expect("nobody ends it"))
+    }
+
+    /// Takes a sample as [`sample`](Self::sample) does. `progress` is told of requests as they are looked through, in blocks, and may end
+    /// it; then there is none.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    pub fn sample_unless(
+        &self,
+        sampling: Sampling,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Self>, TraceError> {
         if self.sample_of().is_some() {
             return Err(TraceError::Resampled);
         }
@@ -66,6 +85,10 @@ impl Trace {
                 }
             }
             marks.note(op, Some(u64::from(size_bytes)), requests);
+            if (at + 1).is_multiple_of(BLOCK_REQUESTS) && progress(BLOCK_REQUESTS as u64).is_break()
+            {
+                return Ok(None);
+            }
         }
         let mut keys = KeyColumns::default();
         for id in (0..self.keys()).filter(|id| chosen.rank(*id).is_some()) {
@@ -97,7 +120,8 @@ impl Trace {
         }
         columns.push((ColumnType::Sample, marks.as_bytes()));
         let requests = usize::try_from(requests).expect("they are some of the trace's");
-        Self::from_own(assemble(&Parts { requests, keys: number, columns }, MEMORY_BYTES)?)
+        let image = assemble(&Parts { requests, keys: number, columns }, MEMORY_BYTES)?;
+        Self::from_own(image).map(Some)
     }
 }
 
