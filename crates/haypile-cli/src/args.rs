@@ -299,6 +299,9 @@ pub(crate) struct Simulate {
     /// Requests that warm the cache up and are not counted: a number, or a share such as 10%
     #[arg(long, value_name = "N|N%", default_value = "0", value_parser = warmup)]
     pub(crate) warmup: Warmup,
+    /// Print the hit ratio over time as well: in this number of parts of the trace after the warm-up
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) windows: Option<NonZeroUsize>,
     /// Read all files as one trace instead of one trace each: CSV with times, access logs and recordings
     /// merged by time, others one after the other
     #[arg(long)]

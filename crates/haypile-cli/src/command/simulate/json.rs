@@ -50,6 +50,9 @@ struct JsonRow {
     shards: usize,
     cpu_ns: u64,
     metadata_bytes: u64,
+    /// The hit ratio of each part of the trace; null where a part has no reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    windows: Vec<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -81,6 +84,11 @@ fn trace(one: &Results) -> TraceResults {
             shards: outcome.shards,
             cpu_ns: u64::try_from(outcome.cpu.as_nanos()).unwrap_or(u64::MAX),
             metadata_bytes: outcome.metadata_bytes,
+            windows: outcome
+                .windows
+                .iter()
+                .map(|part| (part.reads() > 0).then(|| part.hit_ratio()))
+                .collect(),
         })
     });
     let simulations: Vec<JsonRow> = rows.collect();

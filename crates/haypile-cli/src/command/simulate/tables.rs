@@ -37,9 +37,35 @@ pub(crate) fn text(results: &[Results], details: bool, all: bool) -> String {
         }
     }
     for one in results {
+        over_time(&mut text, one);
         super::curve::text(&mut text, one);
     }
     text
+}
+
+/// Appends the hit ratios of the parts of a trace, if they were asked for: a row for each part, a column for each simulation.
+fn over_time(text: &mut String, one: &Results) {
+    let windows = one.sweep.options.windows;
+    let finished = one.cells.iter().filter_map(|cell| Some((cell, cell.outcome.as_ref()?)));
+    let finished: Vec<(&Cell, &Outcome)> = finished.collect();
+    if windows == 0 || finished.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\nHit ratio over time on {}\n", one.name);
+    let mut header = vec!["Part".to_owned()];
+    header.extend(finished.iter().map(|(cell, outcome)| {
+        let contender = &one.sweep.contenders[cell.contender];
+        format!("{contender} {}", capacity(one.accounting, outcome.capacity))
+    }));
+    let rows = (0..windows).map(|part| {
+        let mut row = vec![format!("{} of {windows}", part + 1)];
+        row.extend(finished.iter().map(|(_, outcome)| {
+            let counts = &outcome.windows[part];
+            if counts.reads() > 0 { ratio(counts.hit_ratio()) } else { NO_READS.to_owned() }
+        }));
+        row
+    });
+    text.push_str(&table(&header, 1, 1, &rows.collect::<Vec<_>>()));
 }
 
 fn header(text: &mut String, one: &Results) {
