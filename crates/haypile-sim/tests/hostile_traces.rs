@@ -27,6 +27,20 @@ fn sample(format: Format) -> Vec<u8> {
             DataSet::Alibaba => b"419,W,8192,4096,1577808000000046\n725,R,0,0,3\n".to_vec(),
             _ => b"1538323200,12910952,128,0,1063\n1538323201,7,2,1,1063\n".to_vec(),
         },
+        Format::Lcs => {
+            let mut bytes = 0x1234_5678_9abc_def0_u64.to_le_bytes().to_vec();
+            bytes.extend(3_u64.to_le_bytes());
+            bytes.resize(8_184, 0);
+            bytes.extend(0x1234_5678_9abc_def0_u64.to_le_bytes());
+            for op in [1_u8, 3, 9] {
+                bytes.extend([[7; 20].as_slice(), &[op, 0, 0, 0], &[9; 12]].concat());
+            }
+            // A size above 2^32 is a bad record.
+            for record in bytes[8_192..].chunks_exact_mut(36) {
+                record[16..20].fill(0);
+            }
+            bytes
+        }
         Format::RedisMonitor => br#"OK
 1.5 [0 127.0.0.1:1] "set" "a" "b\"" "ex" "10"
 2.5 [3 lua] "mget" "a" "\x00\n"

@@ -302,3 +302,48 @@ fn redis_monitor_has_several_keys_in_a_line() {
         .collect();
     assert_eq!((ttls[0], ttls[11]), (10_000_000, 1_500_000));
 }
+
+#[test]
+fn lcs_has_eight_versions() {
+    let magic = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+    let header = |version: u64| {
+        let mut header = [&magic[..], &version.to_le_bytes()].concat();
+        header.resize(8_184, 0);
+        [header, magic.to_vec()].concat()
+    };
+    let (time, key) = (3_u32.to_le_bytes(), 77_u64.to_le_bytes());
+    let (size, wide, next) = (500_u32.to_le_bytes(), 500_u64.to_le_bytes(), (-1_i64).to_le_bytes());
+    let set = [3, 1, 0, 0];
+    let first = [&time[..], &key, &size, &next].concat();
+    let second = [&time[..], &key, &size, &set, &next].concat();
+    let third = [&time[..], &key, &wide, &set, &60_u32.to_le_bytes(), &next].concat();
+    let write = request(Op::Write, 77, 500, 3_000_000);
+    for (version, record, expected) in [
+        (1, first, request(Op::Read, 77, 500, 3_000_000)),
+        (2, second, write.clone()),
+        (3, third.clone(), write.clone()),
+        (4, [third.clone(), vec![0; 4]].concat(), write.clone()),
+        (5, [third.clone(), vec![0; 8]].concat(), write.clone()),
+        (6, [third.clone(), vec![0; 16]].concat(), write.clone()),
+        (7, [third.clone(), vec![0; 32]].concat(), write.clone()),
+        (8, [third.clone(), vec![0; 64]].concat(), write),
+    ] {
+        let file = [header(version), record.clone(), record].concat();
+        assert_eq!(requests(&file, &ReadOptions::default()), [expected.clone(), expected]);
+    }
+    for version in [0, 9, u64::MAX] {
+        let unknown = error([header(version), third.clone()].concat(), &ReadOptions::default());
+        assert!(unknown.contains("version 1 to 8"), "{unknown}");
+    }
+    let cut = error(&header(1)[..8_000], &ReadOptions::default());
+    assert!(cut.contains("version 1 to 8"), "{cut}");
+    let bad = [&third[..20], &[15], &third[21..]].concat();
+    assert!(error([header(3), bad].concat(), &ReadOptions::default()).contains("from 0 to 14"));
+    let mut builder = TraceBuilder::new(BuildOptions::default());
+    TraceReader::from_reader("t", &[header(3), third].concat()[..], &ReadOptions::default())
+        .expect("a header")
+        .read(&mut builder)
+        .expect("a record");
+    let trace = builder.finish().expect("there is a request");
+    assert_eq!(trace.ttls_us().map(|ttls| ttls[0].get()), Some(60_000_000));
+}

@@ -15,6 +15,7 @@ use super::csv::Csv;
 use super::dataset::DataSetLines;
 use super::entry::{LineParser, Parsed, RecordParser};
 use super::integers::Integers;
+use super::lcs::{HEADER_BYTES, Lcs};
 use super::lirs::Lirs;
 use super::options::{BlockSize, CsvOptions, ReadOptions, SECTOR_BYTES};
 use super::oracle_general::OracleGeneral;
@@ -169,6 +170,10 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Format::I32Be => self.records(input, tally, &Integers::I32Be),
             Format::U64Le => self.records(input, tally, &Integers::U64Le),
             Format::OracleGeneral => self.records(input, tally, &OracleGeneral),
+            Format::Lcs => {
+                let version = lcs(input)?;
+                self.records(input, tally, &version)
+            }
             Format::Vscsi => {
                 let version = vscsi(input)?;
                 self.records(input, tally, &version)
@@ -392,6 +397,17 @@ pub(super) fn csv(
     };
     Csv::new(&lines, of_data_set.as_ref().unwrap_or(&options.csv))
         .map_err(|problem| TraceError::Columns { path: input.name().to_path_buf(), problem })
+}
+
+/// Reads the header of an lcs input.
+fn lcs(input: &mut Input<'_>) -> Result<Lcs, TraceError> {
+    let version = match input.next_record(HEADER_BYTES)? {
+        Some(Record::Whole(header)) => Lcs::of(header),
+        _ => None,
+    };
+    version.ok_or_else(|| {
+        layout_error(input, "the header is not that of an .lcs file of version 1 to 8".to_owned())
+    })
 }
 
 /// The version of a vscsi input.

@@ -12,6 +12,7 @@ mod entries;
 mod entry;
 mod field;
 mod integers;
+mod lcs;
 mod lirs;
 mod merge;
 mod operation;
@@ -58,6 +59,8 @@ pub enum Format {
     U64Le,
     /// libCacheSim's oracleGeneral.
     OracleGeneral,
+    /// libCacheSim's `.lcs`.
+    Lcs,
     /// `VMware` vSCSI, versions 1 and 2.
     Vscsi,
     /// Loads and stores of memory addresses.
@@ -86,7 +89,7 @@ pub enum Format {
     DataSet(DataSet),
 }
 
-const ALL: [Format; 29] = [
+const ALL: [Format; 30] = [
     Format::Spc,
     Format::Arc,
     Format::Lirs,
@@ -95,6 +98,7 @@ const ALL: [Format; 29] = [
     Format::I32Be,
     Format::U64Le,
     Format::OracleGeneral,
+    Format::Lcs,
     Format::Vscsi,
     Format::Address,
     Format::AccessLog,
@@ -135,6 +139,7 @@ impl Format {
             Self::I32Be => "i32be",
             Self::U64Le => "u64le",
             Self::OracleGeneral => "oracle-general",
+            Self::Lcs => "lcs",
             Self::Vscsi => "vscsi",
             Self::Address => "address",
             Self::AccessLog => "access-log",
@@ -169,6 +174,7 @@ impl Format {
             Self::OracleGeneral => {
                 "libCacheSim oracleGeneral: u32 time, u64 key, u32 size, i64 next"
             }
+            Self::Lcs => "libCacheSim's .lcs, versions 1 to 8",
             Self::Vscsi => "VMware vSCSI block traces, versions 1 and 2",
             Self::Address => "memory addresses: `l` or `s` (or `r`, `w`), then the address",
             Self::AccessLog => "web server access logs, common and combined: key = URL",

@@ -12,7 +12,7 @@ use super::redis_monitor::RedisMonitor;
 use super::spc::Spc;
 use super::vscsi::Vscsi;
 use super::web::{self, WebLog};
-use super::{Format, field};
+use super::{Format, field, lcs};
 use crate::trace::TraceError;
 use crate::trace::hpt::MAGIC;
 use crate::trace::input::Input;
@@ -44,6 +44,9 @@ pub(super) fn recognise(
     }
     if head.starts_with(&haypile_policy::recording::MAGIC) {
         return Ok(Format::Recording);
+    }
+    if head.starts_with(&lcs::MAGIC) {
+        return Ok(Format::Lcs);
     }
     if let Some(format) = by_name(name) {
         return Ok(format);
@@ -106,6 +109,7 @@ fn by_name(path: &Path) -> Option<Format> {
         "lis" => Format::Arc,
         "csv" | "tsv" => Format::Csv,
         "vscsi" => Format::Vscsi,
+        "lcs" => Format::Lcs,
         "hpt" => Format::Hpt,
         "u32le" => Format::U32Le,
         "i32be" => Format::I32Be,
