@@ -45,6 +45,10 @@ fn every_form_of_a_trace_has_one_sample() {
     print(&["trace", "convert", &csv, &hpt]);
     let written = print(&["trace", "convert", &hpt, &sample, "--sample", "20%", "--seed", "3"]);
     assert!(written.contains("of the keys (rate 0.2, seed 3), of 300,000 requests"), "{written}");
+    let info = print_json(&["trace", "info", &sample, "--json"]);
+    assert_eq!(info["sample"]["of_requests"], 300_000);
+    assert_eq!(info["sample"]["requests"], info["requests"]);
+    assert!(print(&["trace", "info", &sample]).starts_with("A sample of 300,000 requests"));
     let expected = results(&csv, &["--sample", "0.2", "--seed", "3"]);
     assert_eq!(expected["traces"][0]["requests"], 300_000);
     assert_eq!(expected["traces"][0]["sample"]["rate"], 0.2);

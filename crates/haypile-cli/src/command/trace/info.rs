@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use anyhow::bail;
-use haypile_sim::trace::BuildOptions;
 use haypile_sim::trace::format::RecordingSummary;
 use haypile_sim::trace::info::{SizeSummary, TraceInfo};
+use haypile_sim::trace::{BuildOptions, SampledTrace};
 
 use crate::args::Info;
 use crate::output::number::{bytes, grouped, percent};
@@ -21,18 +21,33 @@ pub(crate) fn run(arguments: &Info) -> anyhow::Result<()> {
     let (trace, known) =
         input::open_with_origin(&arguments.traces, &arguments.reading, BuildOptions::default())?;
     let recording = known.recording;
+    let sample = trace.sampled().map(|part| SampleOf { part, of_requests: trace.whole_requests() });
     let windows = arguments.windows.get();
     let Some(info) = interrupt::unless_asked(move || TraceInfo::of(&trace, windows)) else {
         bail!("interrupted before there was a result");
     };
     if arguments.json {
-        return output::json(&InfoDocument { version: VERSION, info: &info, recording });
+        return output::json(&InfoDocument { version: VERSION, info: &info, recording, sample });
     }
     if let Some(recording) = &recording {
         output::text(&origin(recording))?;
     }
+    if let Some(SampleOf { part, of_requests }) = &sample {
+        output::text(&format!(
+            "A sample of {} requests, described as it is: {part}\n",
+            grouped(*of_requests)
+        ))?;
+    }
     output::text(&describe(&info)?)?;
     Ok(())
+}
+
+/// The part of a whole trace that is described.
+#[derive(serde::Serialize)]
+struct SampleOf {
+    #[serde(flatten)]
+    part: SampledTrace,
+    of_requests: u64,
 }
 
 /// JSON of the command: the description of the trace, and of its recording.
@@ -43,6 +58,8 @@ struct InfoDocument<'a> {
     info: &'a TraceInfo,
     #[serde(skip_serializing_if = "Option::is_none")]
     recording: Option<RecordingSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<SampleOf>,
 }
 
 /// Returns a line about the recorded cache. It has more operations than the trace has requests,

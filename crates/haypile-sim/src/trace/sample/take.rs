@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use zerocopy::IntoBytes;
 
 use super::{Marks, Sampling};
+use crate::trace::bytes::Bytes;
 use crate::trace::column::Column;
 use crate::trace::hpt::{ColumnType, Parts, assemble};
 use crate::trace::keys::KeyColumns;
@@ -45,46 +46,16 @@ impl Trace {
             return Err(TraceError::Resampled);
         }
         let chosen = Chosen::new(self, sampling);
-        let (sizes, ops, times, ttls) = (self.sizes(), self.ops(), self.times_us(), self.ttls_us());
         let mut marks = Marks::new(sampling);
-        let mut requests = 0_u64;
-        let mut columns = [
-            ColumnType::Ids,
-            ColumnType::Sizes,
-            ColumnType::Ops,
-            ColumnType::Times,
-            ColumnType::Ttls,
-        ]
-        .map(|kind| (kind, Column::default()));
-        let [(_, new_ids), (_, new_sizes), (_, new_ops), (_, new_times), (_, new_ttls)] =
-            &mut columns;
+        let mut sampled = SampledRequests::default();
+        let (sizes, ops) = (self.sizes(), self.ops());
         for (at, id) in self.ids().iter().enumerate() {
-            let size_bytes = sizes.map_or(0, |sizes| sizes[at].get());
-            let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
             if let Some(id) = chosen.rank(id.get()) {
-                requests += 1;
-                new_ids.push(id.to_le_bytes());
-                if sizes.is_some() {
-                    new_sizes.push(size_bytes.to_le_bytes());
-                }
-                if ops.is_some() {
-                    new_ops.push([op as u8]);
-                }
-                if let Some(times) = times {
-                    new_times.push(times[at].get().to_le_bytes());
-                }
-                if let Some(ttls) = ttls {
-                    new_ttls.push(ttls[at].get().to_le_bytes());
-                }
-                for column in
-                    [&mut *new_ids, &mut *new_sizes, &mut *new_ops, &mut *new_times, &mut *new_ttls]
-                {
-                    if column.buffered_bytes() > MEMORY_BYTES {
-                        column.spill()?;
-                    }
-                }
+                sampled.push(self, at, id)?;
             }
-            marks.note(op, Some(u64::from(size_bytes)), requests);
+            let size_bytes = sizes.map_or(0, |sizes| u64::from(sizes[at].get()));
+            let op = ops.map_or(Op::Read, |ops| Op::from_number(ops[at]));
+            marks.note(op, Some(size_bytes), sampled.requests);
             if (at + 1).is_multiple_of(BLOCK_REQUESTS) && progress(BLOCK_REQUESTS as u64).is_break()
             {
                 return Ok(None);
@@ -96,22 +67,9 @@ impl Trace {
         }
         let number = keys.len();
         let (words, kinds, text) = keys.finish();
-        let marks = marks.finish(requests);
-
-        let mut finished = Vec::new();
-        for (kind, column) in columns {
-            // A trace of these requests alone would have no column that says nothing.
-            let bytes = column.finish()?;
-            let says_nothing = match kind {
-                ColumnType::Ids => false,
-                ColumnType::Ops => bytes.iter().all(|op| *op == Op::Read as u8),
-                ColumnType::Ttls => bytes.iter().all(|byte| *byte == 0),
-                _ => bytes.is_empty(),
-            };
-            if self.parts().columns.iter().any(|(own, _)| *own == kind) && !says_nothing {
-                finished.push((kind, bytes));
-            }
-        }
+        let marks = marks.finish(sampled.requests);
+        let requests = usize::try_from(sampled.requests).expect("they are some of the trace's");
+        let finished = sampled.finish()?;
         let mut columns: Vec<(ColumnType, &[u8])> =
             finished.iter().map(|(kind, bytes)| (*kind, &**bytes)).collect();
         columns.push((ColumnType::KeyWords, words.as_bytes()));
@@ -119,9 +77,65 @@ impl Trace {
             columns.extend([(ColumnType::KeyKinds, &*kinds), (ColumnType::KeyText, &*text)]);
         }
         columns.push((ColumnType::Sample, marks.as_bytes()));
-        let requests = usize::try_from(requests).expect("they are some of the trace's");
         let image = assemble(&Parts { requests, keys: number, columns }, MEMORY_BYTES)?;
         Self::from_own(image).map(Some)
+    }
+}
+
+/// The columns of the requests in a sample.
+#[derive(Default)]
+struct SampledRequests {
+    requests: u64,
+    ids: Column,
+    sizes: Column,
+    ops: Column,
+    times: Column,
+    ttls: Column,
+}
+
+impl SampledRequests {
+    /// Appends request `at` of a trace, whose key has the number `id` in the sample.
+    fn push(&mut self, of: &Trace, at: usize, id: u32) -> Result<(), TraceError> {
+        self.requests += 1;
+        self.ids.push(id.to_le_bytes());
+        if let Some(sizes) = of.sizes() {
+            self.sizes.push(sizes[at].get().to_le_bytes());
+        }
+        if let Some(ops) = of.ops() {
+            self.ops.push([ops[at]]);
+        }
+        if let Some(times) = of.times_us() {
+            self.times.push(times[at].get().to_le_bytes());
+        }
+        if let Some(ttls) = of.ttls_us() {
+            self.ttls.push(ttls[at].get().to_le_bytes());
+        }
+        let Self { ids, sizes, ops, times, ttls, .. } = self;
+        for column in [ids, sizes, ops, times, ttls] {
+            if column.buffered_bytes() > MEMORY_BYTES {
+                column.spill()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns. A trace of these requests alone would have no column that says nothing, and neither has the sample.
+    fn finish(self) -> Result<Vec<(ColumnType, Bytes)>, TraceError> {
+        let Self { ids, sizes, ops, times, ttls, .. } = self;
+        let columns = [
+            (ColumnType::Ids, ids.finish()?),
+            (ColumnType::Sizes, sizes.finish()?),
+            (ColumnType::Ops, ops.finish()?),
+            (ColumnType::Times, times.finish()?),
+            (ColumnType::Ttls, ttls.finish()?),
+        ];
+        let says_something = |(kind, bytes): &(ColumnType, Bytes)| match kind {
+            ColumnType::Ids => true,
+            // Reads, and lives that are not known.
+            ColumnType::Ops | ColumnType::Ttls => bytes.iter().any(|byte| *byte != 0),
+            _ => !bytes.is_empty(),
+        };
+        Ok(columns.into_iter().filter(says_something).collect())
     }
 }
 
