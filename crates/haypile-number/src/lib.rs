@@ -59,16 +59,16 @@ pub fn printed_size(place: u64) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-/// Rounds down to a size that [`bytes`] prints without an error.
-pub fn printed_bytes(size: u64) -> u64 {
-    printed_size(printed_place(size))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Rounds down to a size that [`bytes`] prints without an error.
+    fn printed_bytes(size: u64) -> u64 {
+        printed_size(printed_place(size))
+    }
 
     /// The size of a printed one, as a person would compute it.
     fn read(text: &str) -> f64 {

@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 
 use anyhow::bail;
-use haypile_number::printed_bytes;
 use haypile_sim::Trace;
 use haypile_sim::advise::{Advice, Certainty, Question, advise};
 use haypile_sim::simulate::{Accounting, footprint};
@@ -71,13 +70,22 @@ pub(crate) fn run(arguments: &Advise) -> anyhow::Result<()> {
 }
 
 /// Returns the largest size to recommend, in the unit of the accounting. A share of the working set is a size
-/// that can be printed.
+/// that people can read and write: three digits of a unit.
 fn budget(size: CapacityArgument, trace: &Trace, accounting: Option<Accounting>) -> u64 {
     let known = if trace.sizes().is_some() { Accounting::Bytes } else { Accounting::Objects };
     let accounting = accounting.unwrap_or(known);
     let budget = size.of(footprint(trace, accounting));
     let is_share = matches!(size, CapacityArgument::Share(_));
-    if is_share && accounting != Accounting::Objects { printed_bytes(budget) } else { budget }
+    if is_share && accounting != Accounting::Objects { readable(budget) } else { budget }
+}
+
+/// Returns the largest size up to this one that has three digits and a unit, such as 803MiB or 17000KiB.
+fn readable(bytes: u64) -> u64 {
+    let units = [40, 30, 20, 10].map(|bits| 1_u64 << bits);
+    let unit = units.into_iter().find(|unit| bytes / unit >= 100).unwrap_or(1);
+    let number = bytes / unit;
+    let place = 10_u64.pow(number.max(1).ilog10().saturating_sub(2));
+    number / place * place * unit
 }
 
 /// Sizes on each side of the chosen one that are printed.
@@ -101,4 +109,25 @@ fn sizes(advice: &Advice, all: bool) -> String {
     });
     let header = ["Size", "Best policy", "Hit ratio", "LRU"].map(str::to_owned).to_vec();
     table(&header, 2, 1, &rows.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn a_share_is_a_size_that_can_be_written() {
+        for (bytes, expected) in [
+            (842_216_243, 803 << 20),
+            (17_472_257, 17_000 << 10),
+            (7_623_566_950, 7_270 << 20),
+            (123_456, 120 << 10),
+            (99_999, 99_900),
+            (7, 7),
+            (0, 0),
+            (u64::MAX, 16_700_000 << 40),
+        ] {
+            assert_eq!(readable(bytes), expected, "{bytes}");
+        }
+    }
 }
