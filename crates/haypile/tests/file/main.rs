@@ -24,6 +24,7 @@ mod failing;
 mod groups;
 #[cfg(feature = "crash-points")]
 mod idle;
+mod keys;
 mod leases;
 mod model;
 mod pins;
