@@ -161,7 +161,7 @@ pub(crate) enum TraceCommand {
 #[command(next_help_heading = "Reading traces")]
 pub(crate) struct Reading {
     /// Format of the traces [default: recognised from the content]: spc, arc, lirs, csv, u32le, i32be,
-    /// u64le, oracle-general, lcs, vscsi, address, access-log, json-log, w3c, squid, elb, s3-log, haproxy, redis-monitor, hpt,
+    /// u64le, oracle-general, lcs, vscsi, address, access-log, json-log, w3c, squid, elb, s3-log, haproxy, redis-monitor, memcached-watch, hpt,
     /// recording
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,

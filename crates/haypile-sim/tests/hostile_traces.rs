@@ -41,6 +41,7 @@ fn sample(format: Format) -> Vec<u8> {
             }
             bytes
         }
+        Format::MemcachedWatch => b"OK\nts=1.5 gid=2 type=item_get key=a%20 status=found clsid=1 cfd=26 size=5\nskipped=7\nts=1.7 gid=3 type=item_get key=b status=not_found clsid=0 cfd=26 size=0\nts=1.9 gid=4 type=item_store key=b status=stored cmd=set ttl=60 clsid=1 cfd=26 size=5\n".to_vec(),
         Format::RedisMonitor => br#"OK
 1.5 [0 127.0.0.1:1] "set" "a" "b\"" "ex" "10"
 2.5 [3 lua] "mget" "a" "\x00\n"

@@ -308,7 +308,7 @@ fn names_list_what_is_allowed() {
         text("SPC".parse::<Format>().expect_err("names are in lower case")),
         "unknown trace format 'SPC' (known: spc, arc, lirs, csv, u32le, i32be, u64le, \
          oracle-general, lcs, vscsi, address, access-log, json-log, w3c, squid, elb, s3-log, haproxy, \
-         redis-monitor, hpt, recording, twitter, meta-kv, meta-cdn, wiki, tencent-photo, ibm-cos, msr, alibaba, \
+         redis-monitor, memcached-watch, hpt, recording, twitter, meta-kv, meta-cdn, wiki, tencent-photo, ibm-cos, msr, alibaba, \
          tencent-block)"
     );
     assert_eq!(

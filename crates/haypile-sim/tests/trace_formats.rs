@@ -347,3 +347,47 @@ fn lcs_has_eight_versions() {
     let trace = builder.finish().expect("there is a request");
     assert_eq!(trace.ttls_us().map(|ttls| ttls[0].get()), Some(60_000_000));
 }
+
+/// Lines of memcached 1.6.18: `set foo`, `get foo`, `get nope`, `set "a b"`, `append foo`, `replace zz`, and another connection between.
+#[test]
+fn memcached_watch_tells_lookups_of_stores_from_reads() {
+    let text = "OK
+ts=100.429484 gid=2 type=item_get key=foo status=not_found clsid=0 cfd=26 size=0
+ts=100.429491 gid=3 type=item_store key=foo status=stored cmd=set ttl=60 clsid=1 cfd=26 size=5
+ts=100.479351 gid=4 type=item_get key=foo status=found clsid=1 cfd=26 size=5
+ts=100.529470 gid=5 type=item_get key=nope status=not_found clsid=0 cfd=26 size=0
+ts=100.529471 gid=5 type=item_get key=foo status=found clsid=1 cfd=27 size=5
+skipped=3
+ts=100.629922 gid=8 type=item_get key=a%20b status=not_found clsid=0 cfd=26 size=0
+ts=100.629935 gid=9 type=item_store key=a%20b status=stored cmd=set ttl=0 clsid=1 cfd=26 size=2
+ts=101.31718 gid=19 type=item_get key=foo status=found clsid=1 cfd=26 size=5
+ts=101.31721 gid=20 type=item_store key=foo status=stored cmd=append ttl=0 clsid=1 cfd=26 size=6
+ts=101.132157 gid=22 type=item_get key=zz status=not_found clsid=0 cfd=26 size=0
+ts=101.132158 gid=23 type=item_store key=zz status=not_stored cmd=replace ttl=0 clsid=1 cfd=26 size=1
+ts=105.5 gid=24 type=eviction key=x fetch=yes ttl=0 la=1 clsid=1 size=9
+ts=105.6 gid=25 type=item_get key=foo status=found clsid=1 cfd=26 size=6
+";
+    let at = |us: u64| 100_000_000 + us;
+    let (report, requests) =
+        read_named("t", text.as_bytes(), &ReadOptions::default()).expect("lines of a watcher");
+    assert_eq!(report.format, Format::MemcachedWatch);
+    assert_eq!(
+        requests,
+        [
+            request(Op::Write, "foo", 5, at(429_491)),
+            request(Op::Read, "foo", 5, at(479_351)),
+            request(Op::Read, "nope", None, at(529_470)),
+            request(Op::Read, "foo", 5, at(529_471)),
+            request(Op::Write, "a b", 2, at(629_935)),
+            request(Op::Write, "foo", 6, at(1_031_721)),
+            request(Op::Read, "foo", 6, at(5_000_006)),
+        ]
+    );
+    let [note] = &report.notes[..] else { panic!("one note: {:?}", report.notes) };
+    assert!(note.starts_with("3 lines are missing"), "{note}");
+    for bad in
+        ["ts=1 type=item_get key=a cfd=1", "ts=1.5 type=item_get cfd=1", "gid=1 type=item_get"]
+    {
+        assert!(!error(format!("{bad}\n"), &options(Format::MemcachedWatch)).is_empty(), "{bad}");
+    }
+}

@@ -6,7 +6,7 @@ use haypile_sim::trace::format::{Format, ReadOptions, TraceReader};
 use support::options;
 
 const BINARY: &str = "u32le, i32be, u64le, oracle-general, vscsi";
-const TEXT: &str = "csv, lirs, spc, arc, address, redis-monitor, access-log, json-log, w3c, squid, elb, s3-log, haproxy";
+const TEXT: &str = "csv, lirs, spc, arc, address, redis-monitor, memcached-watch, access-log, json-log, w3c, squid, elb, s3-log, haproxy";
 
 fn recognise(name: &str, content: &[u8]) -> Result<Format, String> {
     TraceReader::from_reader(name, content, &ReadOptions::default())

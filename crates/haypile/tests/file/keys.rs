@@ -19,7 +19,7 @@ fn lister() {
     }
 }
 
-/// A record moves to another segment while its slot is looked at: its key was there all the time, and is listed.
+/// A record moves to another segment while its slot is read: its key was there all the time, and is listed.
 #[cfg(feature = "crash-points")]
 #[test]
 fn a_key_whose_record_moves_is_listed() {

@@ -17,6 +17,7 @@ use super::entry::{LineParser, Parsed, RecordParser};
 use super::integers::Integers;
 use super::lcs::{HEADER_BYTES, Lcs};
 use super::lirs::Lirs;
+use super::memcached_watch::MemcachedWatch;
 use super::options::{BlockSize, CsvOptions, ReadOptions, SECTOR_BYTES};
 use super::oracle_general::OracleGeneral;
 use super::read::ReadReport;
@@ -170,6 +171,14 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Format::I32Be => self.records(input, tally, &Integers::I32Be),
             Format::U64Le => self.records(input, tally, &Integers::U64Le),
             Format::OracleGeneral => self.records(input, tally, &OracleGeneral),
+            Format::MemcachedWatch => {
+                let mut watch = MemcachedWatch::default();
+                self.lines(input, tally, &mut watch)?;
+                let place = BadPlace::Line(input.lines());
+                self.take(Parsed::Several(watch.finish()), tally, place)?;
+                self.note_once(Some(watch.remark()));
+                Ok(())
+            }
             Format::Lcs => {
                 let version = lcs(input)?;
                 self.records(input, tally, &version)

@@ -14,6 +14,7 @@ mod field;
 mod integers;
 mod lcs;
 mod lirs;
+mod memcached_watch;
 mod merge;
 mod operation;
 mod options;
@@ -81,6 +82,8 @@ pub enum Format {
     Haproxy,
     /// Output of `redis-cli monitor`.
     RedisMonitor,
+    /// Lines that memcached sends to watchers.
+    MemcachedWatch,
     /// Haypile's own columnar form.
     Hpt,
     /// Recording of a cache with `record=`.
@@ -89,7 +92,7 @@ pub enum Format {
     DataSet(DataSet),
 }
 
-const ALL: [Format; 30] = [
+const ALL: [Format; 31] = [
     Format::Spc,
     Format::Arc,
     Format::Lirs,
@@ -109,6 +112,7 @@ const ALL: [Format; 30] = [
     Format::S3Log,
     Format::Haproxy,
     Format::RedisMonitor,
+    Format::MemcachedWatch,
     Format::Hpt,
     Format::Recording,
     Format::DataSet(DataSet::Twitter),
@@ -150,6 +154,7 @@ impl Format {
             Self::S3Log => "s3-log",
             Self::Haproxy => "haproxy",
             Self::RedisMonitor => "redis-monitor",
+            Self::MemcachedWatch => "memcached-watch",
             Self::Hpt => "hpt",
             Self::Recording => "recording",
             Self::DataSet(set) => set.name(),
@@ -185,6 +190,7 @@ impl Format {
             Self::S3Log => "access logs of Amazon S3: key = bucket and key",
             Self::Haproxy => "HAProxy's log of HTTP requests: key = URL",
             Self::RedisMonitor => "output of redis-cli monitor: sizes are those of writes",
+            Self::MemcachedWatch => "lines of memcached's `watch fetchers mutations`",
             Self::Hpt => "Haypile's prepared trace, made by `haypile trace convert`",
             Self::Recording => "what a cache with record=PATH wrote, one file per process",
             Self::DataSet(set) => set.description(),

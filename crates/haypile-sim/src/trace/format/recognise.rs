@@ -28,8 +28,15 @@ const BINARY: [Format; 5] =
     [Format::U32Le, Format::I32Be, Format::U64Le, Format::OracleGeneral, Format::Vscsi];
 
 /// Formats that a text file may have, in addition to those of logs.
-const TEXT: [Format; 6] =
-    [Format::Csv, Format::Lirs, Format::Spc, Format::Arc, Format::Address, Format::RedisMonitor];
+const TEXT: [Format; 7] = [
+    Format::Csv,
+    Format::Lirs,
+    Format::Spc,
+    Format::Arc,
+    Format::Address,
+    Format::RedisMonitor,
+    Format::MemcachedWatch,
+];
 
 /// The format of a file that starts with `head`, or those it could have. The magic numbers of our
 /// own go first, then the name; of the content only what cannot be something else counts.
@@ -138,6 +145,8 @@ fn by_text(head: &[u8], whole: bool, options: &ReadOptions) -> Option<Format> {
         Some(format)
     } else if fits(&mut RedisMonitor::default(), &lines) {
         Some(Format::RedisMonitor)
+    } else if lines.iter().any(|line| line.starts_with(b"ts=") && contains(line, b" type=item_")) {
+        Some(Format::MemcachedWatch)
     } else if fits(&mut Spc::new(SpcAs::Relstorage, None), &lines) {
         Some(Format::Spc)
     } else if fits(&mut Address, &lines) {
@@ -170,6 +179,10 @@ fn fits(parser: &mut impl LineParser, lines: &[&[u8]]) -> bool {
         Err(_) => false,
     });
     is_mostly && has_request
+}
+
+fn contains(line: &[u8], text: &[u8]) -> bool {
+    memchr::memmem::find(line, text).is_some()
 }
 
 /// Whether the requests of a log have times; a log that has not been read yet.

@@ -14,7 +14,7 @@ type Listed = (Vec<u8>, bool);
 
 /// Returns the keys of a bucket that have not expired.
 ///
-/// A record that is moved while its slot is looked at is not where the slot said, and its key would be missed, although it was there all the
+/// A record that is moved while its slot is read is not where the slot said, and its key would be missed, although it was there all the
 /// time. So a bucket is read again until its slots are the same before and after. Each reading adds to the keys of those before it.
 pub(in crate::file) fn keys_of<G: Ground>(
     area: &Area<G>,
