@@ -8,16 +8,17 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
+mod support;
+
 use std::env;
 use std::error::Error;
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
 
 use haypile_sim::Trace;
 use haypile_sim::advise::{Question, advise};
 use haypile_sim::simulate::{Accounting, Contender, Options, Warmup, simulate};
-use haypile_sim::trace::format::{self, ReadOptions};
 use haypile_sim::trace::{BuildOptions, Op, Request, Sink, TraceBuilder};
+use support::named_trace;
 
 /// Budgets, as thousandths of the distinct keys that `advise` has seen.
 const BUDGETS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 300, 500];
@@ -30,18 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         "trace,requests,keys,from,cut,end,budget,policy,level,hit_ratio,best,best_hit_ratio,regret,rolling,parts"
     );
     for argument in env::args().skip(1) {
-        let (format, path) = match argument.split_once('=') {
-            Some((format, path)) => (Some(format.parse()?), Path::new(path)),
-            None => (None, Path::new(&argument)),
+        let (name, trace) = match named_trace(&argument) {
+            Ok(named) => named,
+            Err(error) => {
+                eprintln!("{error}");
+                continue;
+            }
         };
-        let options = ReadOptions { format, ..ReadOptions::default() };
-        let mut builder = TraceBuilder::new(BuildOptions::default());
-        if let Err(error) = format::read(&[path], &options, &mut builder) {
-            eprintln!("{error}");
-            continue;
-        }
-        let trace = builder.finish()?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         for [from, cut, end] in CUTS {
             let at = |twelfths| trace.requests() * twelfths / 12;
             let (seen, whole) =

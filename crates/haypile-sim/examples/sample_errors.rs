@@ -7,17 +7,18 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
+mod support;
+
 use std::env;
 use std::error::Error;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use haypile_sim::Trace;
 use haypile_sim::simulate::{
     Accounting, Contender, MIN_SAMPLED_KEYS, Options, footprint, least_capacity, simulate,
 };
-use haypile_sim::trace::format::{self, Format, ReadOptions};
-use haypile_sim::trace::{BuildOptions, Sampling, TraceBuilder};
+use haypile_sim::trace::Sampling;
+use support::named_trace;
 
 /// The rates that are tried, where the sample has enough keys.
 const RATES: [f64; 5] = [0.01, 0.03, 0.05, 0.1, 0.3];
@@ -36,31 +37,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         "trace,requests,keys,accounting,capacity,policy,hit_ratio,rate,sampled_keys,hit_ratios"
     );
     for argument in env::args().skip(1) {
-        let (format, path) = match argument.split_once('=') {
-            Some((format, path)) => (Some(format.parse()?), Path::new(path)),
-            None => (None, Path::new(&argument)),
-        };
-        let trace = match open(path, format) {
-            Ok(trace) => trace,
+        let (name, trace) = match named_trace(&argument) {
+            Ok(named) => named,
             Err(error) => {
                 eprintln!("{error}");
                 continue;
             }
         };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         rows(&trace, &name)?;
     }
     Ok(())
-}
-
-fn open(path: &Path, format: Option<Format>) -> Result<Trace, Box<dyn Error>> {
-    if path.extension().is_some_and(|extension| extension == "hpt") {
-        return Ok(Trace::open(path)?);
-    }
-    let options = ReadOptions { format, ..ReadOptions::default() };
-    let mut builder = TraceBuilder::new(BuildOptions::default());
-    format::read(&[path], &options, &mut builder)?;
-    Ok(builder.finish()?)
 }
 
 fn rows(trace: &Trace, name: &str) -> Result<(), Box<dyn Error>> {

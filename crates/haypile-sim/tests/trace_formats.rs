@@ -385,6 +385,11 @@ ts=105.6 gid=25 type=item_get key=foo status=found clsid=1 cfd=26 size=6
     );
     let [note] = &report.notes[..] else { panic!("one note: {:?}", report.notes) };
     assert!(note.starts_with("3 lines are missing"), "{note}");
+    // Counts whose sum does not fit 64 bits do not end the reading.
+    let lost = format!("skipped={}\nskipped=9\n{}", u64::MAX, text);
+    let (report, _) = read_named("t", lost.as_bytes(), &options(Format::MemcachedWatch))
+        .expect("lines of a watcher");
+    assert!(report.notes[0].starts_with(&u64::MAX.to_string()), "{:?}", report.notes);
     for bad in
         ["ts=1 type=item_get key=a cfd=1", "ts=1.5 type=item_get cfd=1", "gid=1 type=item_get"]
     {

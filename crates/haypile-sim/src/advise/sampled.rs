@@ -6,7 +6,7 @@ use crate::simulate::{Accounting, MIN_SAMPLED_ENTRIES, MIN_SAMPLED_KEYS, footpri
 use crate::trace::{Sampling, TraceError};
 
 /// Traces with more requests than this are sampled: advice simulates each request some hundred times.
-pub(super) const EXACT_REQUESTS: usize = 2_000_000;
+const EXACT_REQUESTS: usize = 2_000_000;
 
 /// Share of the requests that a sample should have, and the bounds of their number: the time that an advice takes grows with the trace,
 /// up to a bound.
@@ -39,9 +39,7 @@ pub(super) fn sampling(
         SAMPLED_ENTRIES / entries
     });
     let rate = rates.into_iter().chain(by_budget).fold(0.0, f64::max);
-    // Two digits, so that it can be asked for again.
-    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
-    let rate = (rate / unit).ceil() * unit;
+    let (rate, _) = Sampling::rounded_up(rate);
     if rate > LARGEST_RATE {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Why a simulation cannot be run.
 
-use crate::trace::TraceError;
+use crate::trace::{Sampling, TraceError};
 
 /// A simulation that cannot be run as asked.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum SimulateError {
         /// The name given.
         name: String,
     },
-    /// A sample of too few keys: its results would be made up.
+    /// The sample has too few keys for any result.
     #[error(
         "a sample of {rate} of the keys has {keys} of them and is too small to tell anything: it needs more than {}; {}",
         super::MIN_SAMPLED_KEYS,
@@ -30,7 +30,7 @@ pub enum SimulateError {
         /// The keys of the sample.
         keys: u32,
     },
-    /// A cache of which a sample has too few entries.
+    /// The sample has too few entries for a cache of this capacity.
     #[error(
         "a sample of {rate} of the keys tells nothing of a cache of {capacity}, which holds too few of them; name sizes of at least {least}, or {}",
         larger(*rate, *least, *capacity)
@@ -126,12 +126,6 @@ fn larger(rate: f64, needs: u64, has: u64) -> String {
     if enough >= 1.0 {
         return "use the whole trace".to_owned();
     }
-    let unit = 10_f64.powf(enough.log10().floor() - 1.0);
-    format!("take a larger sample: {:.1$}", (enough / unit).ceil() * unit, digits(unit))
-}
-
-/// Digits behind the point that a number of this unit has.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
-fn digits(unit: f64) -> usize {
-    (-unit.log10()).round().max(0.0) as usize
+    let (rate, digits) = Sampling::rounded_up(enough);
+    format!("take a larger sample: {rate:.digits$}")
 }

@@ -29,7 +29,7 @@ pub enum TtlRule {
 }
 
 impl TtlRule {
-    /// Whether entries of a trace expire.
+    /// Returns whether entries of this trace can expire under the rule.
     pub fn applies_to(self, trace: &Trace) -> bool {
         let tells = trace.ttls_us().is_some() && trace.times_us().is_some();
         match self {
@@ -55,7 +55,7 @@ pub(super) struct Expiries<'a> {
 }
 
 impl<'a> Expiries<'a> {
-    /// `None` where nothing expires.
+    /// Begins with an empty cache; `None` where nothing of the trace expires.
     pub(super) fn new(trace: &'a Trace, options: &Options) -> Option<Self> {
         if !options.ttl.applies_to(trace) {
             return None;
@@ -76,12 +76,12 @@ impl<'a> Expiries<'a> {
         })
     }
 
-    /// Goes on to the time of a request. Times that go back count as the latest before them.
+    /// Sets the clock to the time of request `at`. Times that go back count as the latest before them.
     pub(super) fn advance(&mut self, at: usize) {
         self.now_us = self.now_us.max(self.times[at].get());
     }
 
-    /// Removes and returns a key whose entry has expired.
+    /// Returns a key whose entry has expired, each once; `None` if none is left.
     pub(super) fn pop(&mut self) -> Option<u32> {
         while let Some(Reverse((expires_us, id))) = self.queue.peek().copied() {
             if expires_us > self.now_us {
@@ -97,7 +97,7 @@ impl<'a> Expiries<'a> {
         None
     }
 
-    /// Notes the TTL that a request tells.
+    /// Keeps the TTL that request `at` states as the last one of its key. Deletions state none.
     pub(super) fn note(&mut self, at: usize, id: u32, op: Op) {
         if let Some(ttls) = self.ttls
             && op != Op::Delete
@@ -107,7 +107,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// A value is stored now.
+    /// Sets when the value of a key expires that is stored now.
     pub(super) fn stored(&mut self, id: u32) {
         let known_us = self.last_us.get(id as usize).copied().filter(|ttl_us| *ttl_us > 0);
         let expires_us = match known_us.or(self.default_us) {
@@ -120,7 +120,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// The key has no entry any more.
+    /// Forgets the expiry of a key whose entry was removed.
     pub(super) fn removed(&mut self, id: u32) {
         self.expires_us[id as usize] = NEVER;
     }

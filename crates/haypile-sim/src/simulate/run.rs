@@ -60,6 +60,11 @@ impl FromStr for Contender {
 }
 
 impl Contender {
+    /// Whether it is Belady's MIN, which knows the future.
+    pub fn is_belady(&self) -> bool {
+        matches!(self, Self::Belady { .. })
+    }
+
     /// Reads a list separated by commas, as [`PolicySpec::parse_list`] does.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PolicyError> {
         PolicySpec::split_list(text).iter().map(|text| text.parse()).collect()

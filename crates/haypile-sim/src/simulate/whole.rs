@@ -19,7 +19,7 @@ pub const MIN_SAMPLED_ENTRIES: u64 = 500;
 /// Each segment of a simulated file has to hold this number of the sample's keys: what its end wastes is a part of an entry.
 const MIN_SEGMENT_ENTRIES: u64 = 64;
 
-/// Returns the smallest capacity of which a sample tells anything, for these contenders; 1 of a trace that is whole.
+/// Returns the smallest capacity for which a sample has enough entries, with these contenders; 1 if the trace is whole.
 pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Contender]) -> u64 {
     if trace.sample_of().is_none() {
         return 1;
@@ -34,7 +34,7 @@ pub fn least_capacity(trace: &Trace, accounting: Accounting, contenders: &[Conte
     u64::try_from(least).unwrap_or(u64::MAX).max(1)
 }
 
-/// Checks that a trace is whole, or a sample that is large enough to tell anything.
+/// Refuses a sample with too few keys.
 pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     match trace.sample_of() {
         Some(sample) if trace.keys() <= MIN_SAMPLED_KEYS => {
@@ -44,7 +44,7 @@ pub(crate) fn check_sample(trace: &Trace) -> Result<(), SimulateError> {
     }
 }
 
-/// Checks that a sample tells something of the capacities of a sweep.
+/// Refuses a sample with too few entries in the smallest cache of a sweep.
 pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), SimulateError> {
     let Some(sample) = trace.sample_of() else { return Ok(()) };
     let least = least_capacity(trace, sweep.options.accounting, &sweep.contenders);
@@ -59,7 +59,7 @@ pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), Simul
 /// A place in a trace, and in the whole one if it is a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// The request of the trace.
+    /// Requests of the simulated trace before it.
     pub(super) at: usize,
     mark: Mark,
 }
@@ -76,7 +76,7 @@ impl<'a> Scale<'a> {
         Self { sample: trace.sample_of(), operations }
     }
 
-    /// Returns the place of a request of the whole trace.
+    /// Returns the place before a request of the whole trace, by its number there.
     pub(super) fn edge(&self, request: u64) -> Edge {
         let mark = match &self.sample {
             Some(sample) => sample.mark_near(request),
@@ -85,7 +85,7 @@ impl<'a> Scale<'a> {
         Edge { at: usize::try_from(mark.sampled).expect("a place in memory"), mark }
     }
 
-    /// Returns the counts of a part of the trace as those of the whole one.
+    /// Scales the counts of a part, between two places, to those of the whole trace; they stay the same if the trace is whole.
     pub(super) fn counts(&self, counts: Counts, from: &Edge, to: &Edge) -> Counts {
         let Some(sample) = &self.sample else { return counts };
         let (before, after) = (&from.mark.totals, &to.mark.totals);

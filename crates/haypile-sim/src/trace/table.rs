@@ -136,7 +136,7 @@ impl Trace {
         self.u32s(ColumnType::NextUse)
     }
 
-    /// Returns what a trace that is a [sample](Self::sample) knows of the whole one; `None` of a whole trace.
+    /// Returns the rate, the seed and the totals of the whole trace that a [sample](Self::sample) keeps; `None` if this trace is whole.
     pub fn sample_of(&self) -> Option<Sample<'_>> {
         self.u64s(ColumnType::Sample).map(Sample::new)
     }
@@ -151,18 +151,18 @@ impl Trace {
         self.scaled_up(u64::from(self.keys()))
     }
 
-    /// Returns the place of a request of the whole trace in this one.
+    /// Returns the number of requests of this trace before a request of the whole one, which is named by its number there.
     pub(crate) fn place(&self, request: u64) -> usize {
         let sampled = self.sample_of().map_or(request, |sample| sample.mark_near(request).sampled);
         usize::try_from(sampled).expect("a place in memory")
     }
 
-    /// Returns a count of the trace or a size of its cache; of a sample, as much more as the whole trace is larger.
+    /// Scales a count, or a size of a cache, from this trace to the whole one; it stays the same if this trace is whole.
     pub(crate) fn scaled_up(&self, count: u64) -> u64 {
         self.sample_of().map_or(count, |sample| sample.scaled_up(count))
     }
 
-    /// Returns a capacity; for a sample, the one that is as much smaller as the sample is.
+    /// Scales a capacity from the whole trace to this one, to at least 1; it stays the same if this trace is whole.
     pub fn scaled_capacity(&self, capacity: u64) -> u64 {
         self.sample_of().map_or(capacity, |sample| sample.scaled_down(capacity))
     }

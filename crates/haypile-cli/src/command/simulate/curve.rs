@@ -6,7 +6,7 @@ use std::slice;
 
 use haypile_sim::curve::Estimate;
 use haypile_sim::plot::{self, Chart, Curve, MAX_CURVES, PlotError, Point, Style, Unit};
-use haypile_sim::simulate::{Accounting, Contender};
+use haypile_sim::simulate::Accounting;
 
 use super::tables::{capacity_header, outcome_of};
 use super::{Results, hit_ratio};
@@ -111,7 +111,7 @@ fn curves(one: &Results, is_one: bool) -> Vec<Curve> {
             name: named(contender.to_string()),
             points: points.collect(),
             style: Style::LineAndMarkers,
-            optimum: matches!(contender, Contender::Belady { .. }),
+            optimum: contender.is_belady(),
         }
     });
     let measured = one.curve.iter().map(|(curve, sizes)| {

@@ -142,8 +142,7 @@ impl SimulationPlan {
 
     /// Returns the way in which traces are read: with the future, if a policy needs it.
     pub(crate) fn build(&self) -> BuildOptions {
-        let is_belady = |contender: &Contender| matches!(contender, Contender::Belady { .. });
-        let next_use = self.contenders.iter().any(is_belady);
+        let next_use = self.contenders.iter().any(Contender::is_belady);
         BuildOptions { next_use, sampling: self.sampling, ..BuildOptions::default() }
     }
 
@@ -177,7 +176,7 @@ impl SimulationPlan {
         let mut contenders = self.contenders.clone();
         // It is not the optimum where entries expire.
         if self.asked == Asked::Default && self.ttl.applies_to(trace) {
-            contenders.retain(|contender| !matches!(contender, Contender::Belady { .. }));
+            contenders.retain(|contender| !contender.is_belady());
         }
         Sweep {
             contenders,

@@ -135,8 +135,7 @@ pub(crate) fn byte_hit_ratio(of: &Results, outcome: &Outcome) -> String {
 /// Whether the simulation has Belady's policy with entries of different weights, where it is not the
 /// optimum.
 fn is_belady_no_bound(one: &Results) -> bool {
-    let is_belady = |contender: &Contender| matches!(contender, Contender::Belady { .. });
-    one.accounting != Accounting::Objects && one.sweep.contenders.iter().any(is_belady)
+    one.accounting != Accounting::Objects && one.sweep.contenders.iter().any(Contender::is_belady)
 }
 
 /// Returns the unit of the capacities.

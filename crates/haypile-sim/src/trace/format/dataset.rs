@@ -5,12 +5,12 @@
 //! | `twitter` | time in s, key, bytes of the key, bytes of the value, client, operation, TTL | the key |
 //! | `meta-kv` | CSV with a header: `key,op,size,op_count,key_size` and later forms | the key |
 //! | `meta-cdn` | CSV with a header: `timestamp,cacheKey,OpType,objectSize,...` | the object, also where a part of it was asked for |
-//! | `wiki` | time in s, path, on one cluster the type of an image, bytes, time to the first byte | the path |
-//! | `tencent-photo` | `YYYYMMDDhhmmss`, photo, format, specification, bytes, hit, terminal, ms | photo, format and specification |
+//! | `wiki` | time in s, path, type of the image (in the files of uploads only), bytes, time to the first byte | the path |
+//! | `tencent-photo` | `YYYYMMDDhhmmss`, photo, format, specification, bytes, hit, terminal, ms | the photo in one format and specification |
 //! | `ibm-cos` | time in ms, `REST.GET.OBJECT` and the like, object, its bytes, first and last byte asked for | the object |
-//! | `msr` | time in units of 100 ns, host, disk, `Read` or `Write`, offset, bytes, response time | block of a disk |
-//! | `alibaba` | device, `R` or `W`, offset, bytes, time in us | block of a device |
-//! | `tencent-block` | time in s, offset and length in sectors of 512 bytes, 0 or 1 (write), volume | block of a volume |
+//! | `msr` | time in units of 100 ns, host, disk, `Read` or `Write`, offset, bytes, response time | a block of the disk |
+//! | `alibaba` | device, `R` or `W`, offset, bytes, time in us | a block of the device |
+//! | `tencent-block` | time in s, offset and length in sectors of 512 bytes, 0 or 1 (write), volume | a block of the volume |
 //!
 //! Lines that name columns, and lines for blocks of length 0, stand for nothing.
 
@@ -20,10 +20,12 @@ use std::str::FromStr;
 
 use super::super::{Key, Op, Request, TraceError};
 use super::bad::Bad;
+use super::blocks::{BlockSize, MAX_DEVICE, SECTOR_BYTES, blocks_of_device};
 use super::entry::{LineParser, Parsed};
-use super::options::{BlockSize, CsvOptions, Delimiter, SECTOR_BYTES, TimeUnit, unknown_name};
+use super::field::{self, number};
+use super::operation;
+use super::options::{CsvOptions, Delimiter, TimeUnit, unknown_name};
 use super::web::compact_time;
-use super::{field, operation};
 
 /// A public data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +95,7 @@ impl DataSet {
         }
     }
 
-    /// The columns of a data set that is CSV.
+    /// Returns the columns of a data set that is CSV; `None` of the others.
     pub(super) fn csv(self) -> Option<CsvOptions> {
         let (columns, has_header) = match self {
             Self::Twitter => ("time=1,key=2,size=4,op=6,ttl=7", Some(false)),
@@ -130,9 +132,6 @@ impl FromStr for DataSet {
 /// Most fields of a line that are read.
 const FIELDS: usize = 8;
 
-/// Bits of a key that hold the number of a block; those above hold the device.
-const BLOCK_BITS: u32 = 48;
-
 /// Reads the lines of a data set that is not CSV.
 pub(super) struct DataSetLines {
     set: DataSet,
@@ -151,7 +150,7 @@ impl DataSetLines {
         Self { set, block_size, devices: HashMap::new(), key: Vec::new(), parts: 0 }
     }
 
-    /// A note on what was read otherwise than it stands there.
+    /// Returns a note on the lines that were read otherwise than they stand there, if there were any.
     pub(super) fn note(&self) -> Option<String> {
         (self.parts > 0).then(|| {
             format!("{} reads of a part of an object are read as reads of the whole", self.parts)
@@ -231,9 +230,7 @@ impl DataSetLines {
             time_us: Some(ticks / 10),
             ..Request::read(Key::Number(0))
         };
-        let (offset, size) =
-            (number(offset, "an offset in bytes")?, number(size, "a size in bytes")?);
-        self.blocks(request, &device, (offset, size), line)
+        self.blocks(request, &device, bytes(offset, size)?, line)
     }
 
     fn alibaba<'a>(&mut self, fields: &[&'a [u8]], line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>> {
@@ -246,9 +243,7 @@ impl DataSetLines {
             time_us: Some(time_us(time, TimeUnit::Microseconds)?),
             ..Request::read(Key::Number(0))
         };
-        let (offset, size) =
-            (number(offset, "an offset in bytes")?, number(size, "a size in bytes")?);
-        self.blocks(request, device, (offset, size), line)
+        self.blocks(request, device, bytes(offset, size)?, line)
     }
 
     fn tencent_block<'a>(
@@ -277,27 +272,23 @@ impl DataSetLines {
         self.blocks(request, volume, (offset, size), line)
     }
 
-    /// Returns the requests for the blocks of a device that some bytes of it touch.
+    /// Returns the requests for the blocks of a device, by its name, that some bytes of it touch: the offset and the number of these.
     fn blocks<'a>(
         &mut self,
         request: Request<'a>,
         device: &[u8],
-        (offset, bytes): (u64, u64),
+        bytes: (u64, u64),
         line: &'a [u8],
     ) -> Result<Parsed<'a>, Bad<'a>> {
-        let touched = self.block_size.touched(offset, bytes);
-        let touched = touched.filter(|(first, count)| (first + count) >> BLOCK_BITS == 0);
-        let (first, count) = touched.ok_or_else(|| Bad::new("blocks below 2^48", line))?;
         let next = self.devices.len() as u64;
         let number = match self.devices.get(device) {
             Some(number) => *number,
-            None if next >> (u64::BITS - BLOCK_BITS) != 0 => {
+            None if next > MAX_DEVICE => {
                 return Err(Bad::new("one of at most 65,536 devices", line));
             }
             None => *self.devices.entry(device.to_vec()).or_insert(next),
         };
-        let block = Request { size_bytes: Some(self.block_size.bytes()), ..request };
-        Parsed::run(block, number << BLOCK_BITS | first, count, line)
+        blocks_of_device(request, number, bytes, self.block_size, line)
     }
 }
 
@@ -337,8 +328,9 @@ fn missing<'a>(fields: &[&'a [u8]]) -> Bad<'a> {
     Bad::new("more columns: those of the data set", last)
 }
 
-fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
-    field::decimal(text).ok_or_else(|| Bad::new(expected, text))
+/// Reads an offset and a number of bytes.
+fn bytes<'a>(offset: &'a [u8], size: &'a [u8]) -> Result<(u64, u64), Bad<'a>> {
+    Ok((number(offset, "an offset in bytes")?, number(size, "a size in bytes")?))
 }
 
 fn time_us(text: &[u8], unit: TimeUnit) -> Result<u64, Bad<'_>> {

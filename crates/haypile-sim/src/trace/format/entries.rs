@@ -11,6 +11,7 @@ use super::super::{Key, Request, Sink, TraceError};
 use super::address::Address;
 use super::arc::Arc;
 use super::bad::{Bad, BadPlace, BadRecord};
+use super::blocks::{BlockSize, SECTOR_BYTES};
 use super::csv::Csv;
 use super::dataset::DataSetLines;
 use super::entry::{LineParser, Parsed, RecordParser};
@@ -18,7 +19,7 @@ use super::integers::Integers;
 use super::lcs::{HEADER_BYTES, Lcs};
 use super::lirs::Lirs;
 use super::memcached_watch::MemcachedWatch;
-use super::options::{BlockSize, CsvOptions, ReadOptions, SECTOR_BYTES};
+use super::options::{CsvOptions, ReadOptions};
 use super::oracle_general::OracleGeneral;
 use super::read::ReadReport;
 use super::redis_monitor::RedisMonitor;
@@ -141,7 +142,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
             Format::RedisMonitor => {
                 let mut monitor = RedisMonitor::default();
                 self.lines(input, tally, &mut monitor)?;
-                self.note_once(monitor.remark());
+                self.note_once(monitor.note());
                 Ok(())
             }
             Format::AccessLog
@@ -176,7 +177,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
                 self.lines(input, tally, &mut watch)?;
                 let place = BadPlace::Line(input.lines());
                 self.take(Parsed::Several(watch.finish()), tally, place)?;
-                self.note_once(Some(watch.remark()));
+                self.note_once(Some(watch.note()));
                 Ok(())
             }
             Format::Lcs => {

@@ -2,6 +2,7 @@
 
 use super::super::{Key, Op, Request};
 use super::bad::Bad;
+use super::field;
 
 /// Requests that one line may expand to: 512 MiB in blocks of 512 bytes, or a count of requests. A line
 /// that asks for more is bad.
@@ -16,20 +17,33 @@ pub(super) enum Parsed<'a> {
     One(Request<'a>),
     /// The same request `count` times.
     Repeat { request: Request<'a>, count: u64 },
-    /// Some, of keys that the parser holds.
-    Several(&'a [Several]),
+    /// Several, which the parser holds.
+    Several(&'a [OwnedRequest]),
     /// `count` requests like `like`, for the keys from `first` on. `first + count` fits.
     Run { like: Request<'a>, first: u64, count: u64 },
 }
 
 /// A request that owns its key.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Several {
+pub(super) struct OwnedRequest {
     pub(super) key: Vec<u8>,
     pub(super) size_bytes: Option<u64>,
     pub(super) op: Op,
     pub(super) time_us: Option<u64>,
     pub(super) ttl_us: Option<u64>,
+}
+
+impl OwnedRequest {
+    /// Returns the request, whose key is a number if it is written as one.
+    pub(super) fn request(&self) -> Request<'_> {
+        Request {
+            key: field::key(&self.key),
+            size_bytes: self.size_bytes,
+            op: self.op,
+            time_us: self.time_us,
+            ttl_us: self.ttl_us,
+        }
+    }
 }
 
 /// A text format: one entry per line.

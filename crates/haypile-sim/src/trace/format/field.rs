@@ -1,11 +1,17 @@
 //! Numbers, keys and times as text.
 
 use super::super::Key;
+use super::bad::Bad;
 use super::options::TimeUnit;
 
 /// A decimal number, surrounding blanks and leading zeros allowed.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     digits(text.trim_ascii())
+}
+
+/// Reads a decimal number; the error says that `expected` was expected.
+pub(super) fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
+    decimal(text).ok_or_else(|| Bad::new(expected, text))
 }
 
 /// Decimal digits and nothing else.

@@ -1,6 +1,6 @@
 //! libCacheSim's own form since December 2024, `.lcs`: a header of 8,192 bytes and packed records, little-endian.
 //!
-//! The header begins and ends with 0x123456789abcdef0, and its second word is the version:
+//! The first and the last 8 bytes of the header are 0x123456789abcdef0; the second 8 bytes are the version, which decides the records:
 //!
 //! | version | bytes | record |
 //! |---|---|---|
@@ -29,7 +29,7 @@ const MICROSECONDS: u64 = 1_000_000;
 pub(super) struct Lcs(u8);
 
 impl Lcs {
-    /// The version that a header states; `None` if it is not a header, or of a version that is not known.
+    /// Returns the version that a header states; `None` if it is not a header, or its version is not known.
     pub(super) fn of(header: &[u8]) -> Option<Self> {
         let is_header = header.len() >= HEADER_BYTES
             && header.starts_with(&MAGIC)

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode;
 
 use super::super::Op;
 use super::bad::Bad;
-use super::entry::{LineParser, Parsed, Several};
+use super::entry::{LineParser, OwnedRequest, Parsed};
 use super::field;
 
 /// The time after which a lookup is a read, although its connection has done nothing since.
@@ -22,7 +22,7 @@ const WAIT_US: u64 = 1_000_000;
 /// Requests that wait at most.
 const MOST_WAITING: usize = 1 << 16;
 
-/// The reader.
+/// Reads the lines, and holds back lookups until it is known whether a store follows.
 #[derive(Default)]
 pub(super) struct MemcachedWatch {
     waiting: VecDeque<Waiting>,
@@ -30,21 +30,21 @@ pub(super) struct MemcachedWatch {
     first: u64,
     /// By connection, the number of its lookup that waits.
     lookups: HashMap<Vec<u8>, u64>,
-    ready: Vec<Several>,
+    ready: Vec<OwnedRequest>,
     lost: u64,
 }
 
 /// A request that waits.
 struct Waiting {
     /// `None` where it was the lookup of a store.
-    request: Option<Several>,
+    request: Option<OwnedRequest>,
     connection: Vec<u8>,
     is_certain: bool,
 }
 
 impl MemcachedWatch {
-    /// A remark on what the log does not have.
-    pub(super) fn remark(&self) -> String {
+    /// Returns a note on the requests that the lines do not tell, or not apart.
+    pub(super) fn note(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
             lost => format!("{lost} lines are missing, because memcached did not send them; "),
@@ -54,27 +54,29 @@ impl MemcachedWatch {
         )
     }
 
-    /// Returns the requests that still wait, at the end.
-    pub(super) fn finish(&mut self) -> &[Several] {
+    /// Returns the requests that still wait where the lines end.
+    pub(super) fn finish(&mut self) -> &[OwnedRequest] {
         self.ready.clear();
         self.lookups.clear();
         self.ready.extend(self.waiting.drain(..).filter_map(|waiting| waiting.request));
         &self.ready
     }
 
-    /// The lookup of a connection is what it is.
+    /// Makes a read of the lookup of a connection that waits, if one does.
     fn settle(&mut self, connection: &[u8]) {
         if let Some(number) = self.lookups.remove(connection) {
             self.place(number).is_certain = true;
         }
     }
 
+    /// Returns the request with this number, which waits.
     fn place(&mut self, number: u64) -> &mut Waiting {
         let at = usize::try_from(number - self.first).expect("few wait");
         &mut self.waiting[at]
     }
 
-    fn looked_up(&mut self, request: Several, connection: &[u8]) {
+    /// Lets a lookup wait, and makes a read of the one before it on its connection.
+    fn looked_up(&mut self, request: OwnedRequest, connection: &[u8]) {
         self.settle(connection);
         let number = self.first + self.waiting.len() as u64;
         self.lookups.insert(connection.to_vec(), number);
@@ -82,7 +84,8 @@ impl MemcachedWatch {
         self.waiting.push_back(Waiting { request: Some(request), connection, is_certain: false });
     }
 
-    fn stored(&mut self, request: Option<Several>, key: &[u8], connection: &[u8]) {
+    /// Takes a store, or one that stored nothing (`None`), and drops the lookup that it made.
+    fn stored(&mut self, request: Option<OwnedRequest>, key: &[u8], connection: &[u8]) {
         if let Some(number) = self.lookups.remove(connection) {
             let lookup = self.place(number);
             lookup.is_certain = true;
@@ -96,7 +99,7 @@ impl MemcachedWatch {
         }
     }
 
-    /// Takes what waits no longer, at a time.
+    /// Moves the requests that need not wait longer than until `now_us` to those that are ready.
     fn release(&mut self, now_us: u64) {
         self.ready.clear();
         while let Some(next) = self.waiting.front() {
@@ -122,7 +125,7 @@ impl LineParser for MemcachedWatch {
             return Ok(Parsed::Nothing);
         }
         if let Some(lost) = line.strip_prefix(b"skipped=").and_then(field::decimal) {
-            self.lost += lost;
+            self.lost = self.lost.saturating_add(lost);
             return Ok(Parsed::Nothing);
         }
         let expected = "ts=, gid=, type=, key= and cfd=, as memcached's watchers get them";
@@ -149,7 +152,7 @@ impl LineParser for MemcachedWatch {
         if is_store {
             let ttl_us = number(b"ttl").map(|seconds| seconds.saturating_mul(1_000_000));
             let is_stored = value(b"status") == Some(b"stored");
-            let request = is_stored.then(|| Several {
+            let request = is_stored.then(|| OwnedRequest {
                 key: key.clone(),
                 size_bytes,
                 op: Op::Write,
@@ -160,7 +163,7 @@ impl LineParser for MemcachedWatch {
         } else {
             let size_bytes = size_bytes.filter(|size_bytes| *size_bytes > 0);
             let (op, time_us, ttl_us) = (Op::Read, Some(time_us), None);
-            self.looked_up(Several { key, size_bytes, op, time_us, ttl_us }, connection);
+            self.looked_up(OwnedRequest { key, size_bytes, op, time_us, ttl_us }, connection);
         }
         self.release(time_us);
         Ok(if self.ready.is_empty() { Parsed::Nothing } else { Parsed::Several(&self.ready) })

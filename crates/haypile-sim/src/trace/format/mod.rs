@@ -6,6 +6,7 @@
 mod address;
 mod arc;
 mod bad;
+mod blocks;
 mod csv;
 mod dataset;
 mod entries;
@@ -33,9 +34,10 @@ use std::str::FromStr;
 use super::TraceError;
 
 pub use bad::{BadPlace, BadRecord};
+pub use blocks::BlockSize;
 pub use dataset::DataSet;
 pub use entry::MAX_RUN;
-pub use options::{BlockSize, CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
+pub use options::{CsvColumn, CsvOptions, Delimiter, ReadOptions, SpcAs, TimeUnit};
 pub use read::{ReadReport, TraceReader, read};
 pub use recording::{RecordingSummary, group as group_recordings};
 pub use web::Statuses;

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::super::TraceError;
 use super::Format;
+use super::blocks::BlockSize;
 use super::web::Statuses;
 
 /// Options for reading traces. The default recognises the format and stops at the first bad line.
@@ -44,49 +45,6 @@ impl FromStr for SpcAs {
             "blocks" => Ok(Self::Blocks),
             _ => Err(unknown_name("reading of SPC traces", name, ["relstorage", "blocks"])),
         }
-    }
-}
-
-/// The size of blocks: a multiple of 512 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockSize(u64);
-
-/// Bytes of a sector, in which addresses are counted.
-pub(super) const SECTOR_BYTES: u64 = 512;
-
-impl BlockSize {
-    /// One sector.
-    pub(super) const SECTOR: Self = Self(SECTOR_BYTES);
-
-    /// Returns a size of blocks.
-    ///
-    /// # Errors
-    /// [`TraceError::BlockSize`] if it is not a multiple of 512 bytes, or 0.
-    pub fn new(bytes: u64) -> Result<Self, TraceError> {
-        if bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) {
-            Ok(Self(bytes))
-        } else {
-            Err(TraceError::BlockSize { bytes })
-        }
-    }
-
-    /// The size in bytes.
-    pub fn bytes(self) -> u64 {
-        self.0
-    }
-
-    /// Returns the first of the blocks that some bytes touch, and their number; `None` if they end beyond 2^64.
-    pub(super) fn touched(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
-        let first = offset / self.0;
-        let end = offset.checked_add(bytes)?.div_ceil(self.0);
-        Some((first, if bytes == 0 { 0 } else { end - first }))
-    }
-}
-
-impl Default for BlockSize {
-    /// 4 KiB.
-    fn default() -> Self {
-        Self(4096)
     }
 }
 

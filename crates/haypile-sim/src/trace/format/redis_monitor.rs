@@ -5,14 +5,14 @@
 //! than 0 has the number before it. A command that changes a part of a value (`HSET`, `APPEND`, `INCR`) is a write without a size. Commands that
 //! are not known, and those without keys, are passed over and counted.
 
-use super::super::{Op, Request};
+use super::super::Op;
 use super::bad::Bad;
-use super::entry::{LineParser, Parsed, Several};
+use super::entry::{LineParser, OwnedRequest, Parsed};
 use super::field;
 use super::options::TimeUnit;
 
 /// Commands that read the key after them.
-const READS: [&[u8]; 30] = [
+const READS: [&[u8]; 29] = [
     b"GET",
     b"GETEX",
     b"GETRANGE",
@@ -21,7 +21,6 @@ const READS: [&[u8]; 30] = [
     b"GETBIT",
     b"BITCOUNT",
     b"BITPOS",
-    b"EXISTS",
     b"DUMP",
     b"HGET",
     b"HMGET",
@@ -93,18 +92,18 @@ struct Value {
     ttl_us: Option<u64>,
 }
 
-/// The reader.
+/// Reads the lines, and keeps the requests of the last one.
 #[derive(Default)]
 pub(super) struct RedisMonitor {
     /// The words of a line, without quotes.
     words: Vec<Vec<u8>>,
-    several: Vec<Several>,
+    several: Vec<OwnedRequest>,
     other_commands: u64,
 }
 
 impl RedisMonitor {
-    /// A remark on what was passed over.
-    pub(super) fn remark(&self) -> Option<String> {
+    /// Returns a note on the commands that were passed over, if there were any.
+    pub(super) fn note(&self) -> Option<String> {
         (self.other_commands > 0).then(|| {
             format!(
                 "{} commands that read and write no value of a key are passed over",
@@ -113,17 +112,23 @@ impl RedisMonitor {
         })
     }
 
-    /// Notes a request for the key in a word.
-    fn note(&mut self, op: Op, word: usize, when: &When<'_>, value: Value) {
+    /// Appends a request for the key in the word with this number.
+    fn add(&mut self, op: Op, word: usize, when: &When<'_>, value: Value) {
         let key = match when.database {
             b"0" => self.words[word].clone(),
             database => [database, b"/", &self.words[word]].concat(),
         };
         let Value { size_bytes, ttl_us } = value;
-        self.several.push(Several { key, size_bytes, op, time_us: Some(when.time_us), ttl_us });
+        self.several.push(OwnedRequest {
+            key,
+            size_bytes,
+            op,
+            time_us: Some(when.time_us),
+            ttl_us,
+        });
     }
 
-    /// Notes the requests of the command in the words; returns whether it is known.
+    /// Appends the requests of the command in the words; returns whether it is known.
     fn command(&mut self, when: &When<'_>) -> bool {
         let name = self.words[0].to_ascii_uppercase();
         let (name, count) = (name.as_slice(), self.words.len());
@@ -134,37 +139,37 @@ impl RedisMonitor {
         let unknown = Value::default();
         match name {
             _ if count < 2 => return false,
-            b"SET" => self.note(Op::Write, 1, when, value(&self.words, 2, self.ttl_of_set())),
-            b"SETNX" | b"GETSET" => self.note(Op::Write, 1, when, value(&self.words, 2, None)),
+            b"SET" => self.add(Op::Write, 1, when, value(&self.words, 2, self.ttl_of_set())),
+            b"SETNX" | b"GETSET" => self.add(Op::Write, 1, when, value(&self.words, 2, None)),
             b"SETEX" | b"PSETEX" => {
                 let unit =
                     if name == b"SETEX" { TimeUnit::Seconds } else { TimeUnit::Milliseconds };
                 let ttl_us = self.words.get(2).and_then(|ttl| field::time_us(ttl, unit));
-                self.note(Op::Write, 1, when, value(&self.words, 3, ttl_us));
+                self.add(Op::Write, 1, when, value(&self.words, 3, ttl_us));
             }
             b"MSET" | b"MSETNX" => {
                 for key in (1..count).step_by(2) {
-                    self.note(Op::Write, key, when, value(&self.words, key + 1, None));
+                    self.add(Op::Write, key, when, value(&self.words, key + 1, None));
                 }
             }
             b"GETDEL" => {
-                self.note(Op::Read, 1, when, unknown);
-                self.note(Op::Delete, 1, when, unknown);
+                self.add(Op::Read, 1, when, unknown);
+                self.add(Op::Delete, 1, when, unknown);
             }
             name if READ_ALL.contains(&name) => {
-                (1..count).for_each(|key| self.note(Op::Read, key, when, unknown));
+                (1..count).for_each(|key| self.add(Op::Read, key, when, unknown));
             }
             name if DELETE_ALL.contains(&name) => {
-                (1..count).for_each(|key| self.note(Op::Delete, key, when, unknown));
+                (1..count).for_each(|key| self.add(Op::Delete, key, when, unknown));
             }
-            name if READS.contains(&name) => self.note(Op::Read, 1, when, unknown),
-            name if CHANGES.contains(&name) => self.note(Op::Write, 1, when, unknown),
+            name if READS.contains(&name) => self.add(Op::Read, 1, when, unknown),
+            name if CHANGES.contains(&name) => self.add(Op::Write, 1, when, unknown),
             _ => return false,
         }
         true
     }
 
-    /// The TTL among the words of a `SET`.
+    /// Returns the TTL that the words of a `SET` state, if they do.
     fn ttl_of_set(&self) -> Option<u64> {
         let at = |name: &[u8]| {
             self.words.iter().skip(3).position(|word| word.eq_ignore_ascii_case(name))
@@ -200,19 +205,6 @@ impl LineParser for RedisMonitor {
             return Ok(Parsed::Nothing);
         }
         Ok(Parsed::Several(&self.several))
-    }
-}
-
-impl Several {
-    /// The request.
-    pub(super) fn request(&self) -> Request<'_> {
-        Request {
-            key: field::key(&self.key),
-            size_bytes: self.size_bytes,
-            op: self.op,
-            time_us: self.time_us,
-            ttl_us: self.ttl_us,
-        }
     }
 }
 

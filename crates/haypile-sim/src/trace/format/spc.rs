@@ -8,12 +8,10 @@
 
 use super::super::{Key, Op, Request};
 use super::bad::Bad;
+use super::blocks::{BlockSize, EXPECTED_BLOCKS, MAX_DEVICE, SECTOR_BYTES, blocks_of_device};
 use super::entry::{LineParser, Parsed};
-use super::field;
-use super::options::{BlockSize, SECTOR_BYTES, SpcAs, TimeUnit};
-
-/// Bits of a key that hold the number of a block; those above hold the ASU.
-const BLOCK_BITS: u32 = 48;
+use super::field::{self, number};
+use super::options::{SpcAs, TimeUnit};
 
 pub(super) struct Spc {
     /// `None` as relstorage.
@@ -73,18 +71,11 @@ impl LineParser for Spc {
         let (first, has_others) = self.units.get_or_insert((asu_number, false));
         *has_others |= *first != asu_number;
         let Some(block_size) = self.block_size else { return Ok(Parsed::One(request)) };
-        if asu_number >> (u64::BITS - BLOCK_BITS) != 0 {
+        if asu_number > MAX_DEVICE {
             return Err(Bad::new("an ASU below 65536", asu));
         }
-        let offset = lba_number.checked_mul(SECTOR_BYTES);
-        let touched = offset.and_then(|offset| block_size.touched(offset, size_bytes));
-        let touched = touched.filter(|(first, count)| (first + count) >> BLOCK_BITS == 0);
-        let (first, blocks) = touched.ok_or_else(|| Bad::new("blocks below 2^48", line))?;
-        let block = Request { size_bytes: Some(block_size.bytes()), ..request };
-        Parsed::run(block, asu_number << BLOCK_BITS | first, blocks, line)
+        let offset =
+            lba_number.checked_mul(SECTOR_BYTES).ok_or_else(|| Bad::new(EXPECTED_BLOCKS, line))?;
+        blocks_of_device(request, asu_number, (offset, size_bytes), block_size, line)
     }
-}
-
-fn number<'a>(text: &'a [u8], expected: &'static str) -> Result<u64, Bad<'a>> {
-    field::decimal(text).ok_or_else(|| Bad::new(expected, text))
 }

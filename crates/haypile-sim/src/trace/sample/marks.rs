@@ -22,7 +22,7 @@ pub(in crate::trace) struct Marks {
 }
 
 impl Marks {
-    /// No request yet.
+    /// Begins before the first request.
     pub(in crate::trace) fn new(sampling: Sampling) -> Self {
         Self {
             sampling,
@@ -39,7 +39,7 @@ impl Marks {
         self.sampling
     }
 
-    /// Notes a request of the whole trace, after which the sample has this number of requests.
+    /// Counts a request of the whole trace; `sampled` is the number of requests in the sample from then on.
     #[inline]
     pub(in crate::trace) fn note(&mut self, op: Op, size_bytes: Option<u64>, sampled: u64) {
         self.has_unknown_size |= size_bytes.is_none() && op != Op::Delete;
@@ -61,7 +61,7 @@ impl Marks {
         self.left = self.interval;
     }
 
-    /// The column of a sample with this number of requests.
+    /// Returns the column for a sample with this number of requests.
     pub(in crate::trace) fn finish(self, sampled: u64) -> Vec<U64> {
         let mut words = head(self.sampling, self.interval, !self.has_unknown_size);
         words.extend(self.words);

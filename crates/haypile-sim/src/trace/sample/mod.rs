@@ -44,6 +44,19 @@ impl Sampling {
         }
     }
 
+    /// Rounds a rate up to two significant digits, so that it can be written down and asked for again; returns it and the digits that it has
+    /// behind the point.
+    pub(crate) fn rounded_up(rate: f64) -> (f64, usize) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the exponent of a rate is small, and below 2"
+        )]
+        let digits = (1.0 - rate.log10().floor()).max(0.0) as usize;
+        let scale = 10_f64.powf(digits as f64);
+        ((rate * scale).ceil() / scale, digits)
+    }
+
     /// The share of the keys, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.rate
@@ -78,6 +91,20 @@ mod tests {
 
     use super::*;
     use crate::simulate::ENGINE_HASH_SEED;
+
+    #[test]
+    fn a_rate_of_two_digits_is_written_as_it_is() {
+        for (rate, expected) in
+            [(0.343, "0.35"), (0.0123, "0.013"), (0.00021, "0.00021"), (0.5, "0.5"), (7.21, "7.3")]
+        {
+            let (rounded, digits) = Sampling::rounded_up(rate);
+            assert_eq!(rounded.to_string(), expected, "{rate}");
+            assert!(
+                rounded >= rate && format!("{rounded:.digits$}").starts_with(expected),
+                "{rate}"
+            );
+        }
+    }
 
     /// With the hash of the store, the keys of a sample would be those of its first shards.
     #[test]

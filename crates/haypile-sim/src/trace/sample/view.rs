@@ -30,7 +30,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// All requests.
+    /// Returns the number of all requests.
     pub(crate) fn requests(&self) -> u64 {
         self.reads + self.writes + self.deletes
     }
@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// Facts that a trace that is a sample has about the whole one.
+/// The rate, the seed and the totals of the whole trace that a sample keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     sampling: Sampling,
@@ -83,7 +83,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// The sample of a column that has been checked.
+    /// Reads a column that [`check`] has accepted.
     pub(in crate::trace) fn new(words: &'a [U64]) -> Self {
         let (head, marks) = words.split_at(HEAD_WORDS);
         Self {
@@ -109,12 +109,12 @@ impl<'a> Sample<'a> {
         self.end().totals.requests()
     }
 
-    /// Returns a count of the sample as one of the whole trace.
+    /// Scales a count from the sample to the whole trace.
     pub(crate) fn scaled_up(&self, count: u64) -> u64 {
         rounded(count as f64 / self.rate())
     }
 
-    /// Returns a capacity as much smaller as the sample is, and at least 1.
+    /// Scales a capacity from the whole trace to the sample, to at least 1.
     pub(crate) fn scaled_down(&self, capacity: u64) -> u64 {
         rounded(capacity as f64 * self.rate()).max(1)
     }
@@ -124,12 +124,12 @@ impl<'a> Sample<'a> {
         self.knows_bytes
     }
 
-    /// The end of the trace.
+    /// Returns the mark at the end of the trace.
     pub(crate) fn end(&self) -> Mark {
         Mark::of(&self.marks[self.marks.len() - MARK_WORDS..])
     }
 
-    /// The mark nearest to a request of the whole trace. There is one for each of at least 16,384 parts of it, or for each request.
+    /// Returns the mark nearest to a request of the whole trace, by its number there. There is one for each of at least 16,384 parts of it, or for each request.
     pub(crate) fn mark_near(&self, request: u64) -> Mark {
         let number = request.saturating_add(self.interval / 2) / self.interval;
         let at = usize::try_from(number).unwrap_or(usize::MAX);
@@ -192,7 +192,7 @@ impl Trace {
     }
 }
 
-/// The words before the marks.
+/// Returns the words before the marks.
 pub(super) fn head(sampling: Sampling, interval: u64, knows_bytes: bool) -> Vec<U64> {
     let Sampling { rate, seed } = sampling;
     [rate.to_bits(), seed, interval, u64::from(knows_bytes)].map(U64::from).to_vec()
@@ -211,7 +211,7 @@ fn rounded(estimate: f64) -> u64 {
     estimate.round().min(MOST) as u64
 }
 
-/// Whether a column says what a sample of this number of requests can be.
+/// Returns whether a column is sound for a sample with this number of requests: whole marks in order, the last with all of these.
 pub(in crate::trace) fn check(words: &[U64], requests: usize) -> bool {
     let Some((head, marks)) = words.split_at_checked(HEAD_WORDS) else { return false };
     let rate = f64::from_bits(head[0].get());

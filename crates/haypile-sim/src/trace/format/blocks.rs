@@ -1,0 +1,73 @@
+//! Blocks of devices, which the requests of block traces are divided into.
+
+use super::super::{Request, TraceError};
+use super::bad::Bad;
+use super::entry::Parsed;
+
+/// The size of blocks: a multiple of 512 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize(u64);
+
+/// Bytes of a sector, in which addresses are counted.
+pub(super) const SECTOR_BYTES: u64 = 512;
+
+impl BlockSize {
+    /// One sector.
+    pub(super) const SECTOR: Self = Self(SECTOR_BYTES);
+
+    /// Returns a size of blocks.
+    ///
+    /// # Errors
+    /// [`TraceError::BlockSize`] if it is not a multiple of 512 bytes, or 0.
+    pub fn new(bytes: u64) -> Result<Self, TraceError> {
+        if bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) {
+            Ok(Self(bytes))
+        } else {
+            Err(TraceError::BlockSize { bytes })
+        }
+    }
+
+    /// The size in bytes.
+    pub fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the first of the blocks that some bytes touch, and their number; `None` if they end beyond 2^64.
+    pub(super) fn touched(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
+        let first = offset / self.0;
+        let end = offset.checked_add(bytes)?.div_ceil(self.0);
+        Some((first, if bytes == 0 { 0 } else { end - first }))
+    }
+}
+
+impl Default for BlockSize {
+    /// 4 KiB.
+    fn default() -> Self {
+        Self(4096)
+    }
+}
+
+/// Bits of a key that hold the number of a block; those above hold the device.
+const BLOCK_BITS: u32 = 48;
+
+/// The largest number of a device.
+pub(super) const MAX_DEVICE: u64 = (1 << (u64::BITS - BLOCK_BITS)) - 1;
+
+/// The text for bytes of a device that no key can have.
+pub(super) const EXPECTED_BLOCKS: &str = "blocks below 2^48";
+
+/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that some bytes touch: the offset and the number of these. All
+/// are as `like`, but of a block's size; `found` is the text that asks for them.
+pub(super) fn blocks_of_device<'a>(
+    like: Request<'a>,
+    device: u64,
+    (offset, bytes): (u64, u64),
+    block_size: BlockSize,
+    found: &'a [u8],
+) -> Result<Parsed<'a>, Bad<'a>> {
+    let touched = block_size.touched(offset, bytes);
+    let touched = touched.filter(|(first, count)| (first + count) >> BLOCK_BITS == 0);
+    let (first, count) = touched.ok_or_else(|| Bad::new(EXPECTED_BLOCKS, found))?;
+    let block = Request { size_bytes: Some(block_size.bytes()), ..like };
+    Parsed::run(block, device << BLOCK_BITS | first, count, found)
+}
