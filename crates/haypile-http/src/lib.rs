@@ -20,8 +20,8 @@ pub mod semantics;
 mod storage;
 
 pub use cache::{
-    Body, BodyError, BoxError, Builder, CloseDelimited, FollowedRedirect, Forwarded, HttpCache,
-    Origin, Purge, PurgeError, ServiceOrigin, Status,
+    Body, BodyError, BoxError, Builder, ClientNoCache, CloseDelimited, Collapse, FollowedRedirect,
+    Forwarded, HttpCache, Origin, Purge, PurgeError, ServiceOrigin, Status,
 };
 pub use layer::{CacheLayer, CacheService};
 pub use storage::StoreTroubles;

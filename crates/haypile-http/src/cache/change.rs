@@ -1,10 +1,12 @@
 //! Requests that may change what others would get, and what their responses invalidate.
 
+use std::time::Duration;
+
 use http::{Method, Request, Response};
 
 use super::fetch::{Fetch, Received};
 use super::{Body, Failed, FollowedRedirect, Forwarded, HttpCache, Origin, Status, tell};
-use crate::semantics::{Target, invalidated_by, invalidated_groups};
+use crate::semantics::{RequestDirectives, Target, invalidated_by, invalidated_groups};
 use crate::storage::{Group, MOST_GROUPS, origin_of};
 
 /// The name of the group of all that an origin has in groups. No field can have it.
@@ -54,7 +56,19 @@ impl HttpCache {
         }
         if let Some(parts) = post {
             let cache = self.clone();
-            let fetch = Fetch { cache, parts, name, read: None, stale: None, why, leader: None };
+            let directives = RequestDirectives::read(&parts.headers);
+            let fetch = Fetch {
+                cache,
+                parts,
+                directives,
+                name,
+                read: None,
+                stale: None,
+                why,
+                leader: None,
+                patience: Duration::ZERO,
+                asks_for_all: false,
+            };
             let received = Received { response, body, requested, received };
             return fetch.keep(origin, received, begun).await.map_err(Failed::of(why));
         }

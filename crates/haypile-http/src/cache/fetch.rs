@@ -12,20 +12,20 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::fill::Fill;
+use super::flights::{Coming, Leader, Progress};
 use super::followed_body::followed_body;
 use super::origin::{CloseDelimited, FollowedRedirect};
+use super::read::Selected;
 use super::rescue::Rescue;
-use super::{
-    Body, BoxError, Coming, Forwarded, HttpCache, Leader, Origin, Progress, Selected, Status,
-    attach, tell,
-};
+use super::{Body, BoxError, Forwarded, HttpCache, Origin, Status, attach, tell, whole};
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
     RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::storage::{
-    Begun, Entry, MOST_GROUPS, Part, Read, Stamp, Storage, StoredBody, StoredResponse,
+    Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, Storage, StoredBody,
+    StoredResponse,
 };
 
 /// The number of times that a write is tried while others write first.
@@ -41,6 +41,8 @@ const LONGEST_NAP: Duration = Duration::from_millis(20);
 pub(super) struct Fetch {
     pub(super) cache: HttpCache,
     pub(super) parts: request::Parts,
+    /// What it asks for, as the cache heeds it.
+    pub(super) directives: RequestDirectives,
     pub(super) name: Bytes,
     /// The entry as it was read; `None` if the store does not answer.
     pub(super) read: Option<Read>,
@@ -49,6 +51,10 @@ pub(super) struct Fetch {
     pub(super) why: Forwarded,
     /// Tells the requests that wait for the response.
     pub(super) leader: Option<Leader>,
+    /// The longest time for which another process delays it.
+    pub(super) patience: Duration,
+    /// Whether the origin is asked for all, though the client asks for less.
+    pub(super) asks_for_all: bool,
 }
 
 /// A stored response that has to be revalidated before it is used.
@@ -75,6 +81,23 @@ pub(super) struct Received {
     pub(super) requested: SystemTime,
     #[expect(clippy::struct_field_names, reason = "the standard's word, as in Stored")]
     pub(super) received: SystemTime,
+}
+
+/// The reason why a response is not stored.
+struct Refusal {
+    reason: String,
+    /// Whether it is one for all responses to such requests, as far as this one tells.
+    is_of_all: bool,
+}
+
+impl Refusal {
+    fn of_all(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_of_all: true }
+    }
+
+    fn of_request(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_of_all: false }
+    }
 }
 
 impl Fetch {
@@ -157,19 +180,21 @@ impl Fetch {
 
     /// Waits, for a while, for another process that has the same request on its way.
     async fn claim(&mut self) -> ClaimedName {
-        if self.leader.as_ref().is_none_or(|leader| leader.has_superseded) {
-            // It goes to the origin whatever others do.
+        // Others go to the origin whatever other processes do.
+        let is_first = |leader: &&Leader| !leader.is_second && !self.directives.no_cache;
+        let Some(leader) = self.leader.as_ref().filter(is_first) else {
             return ClaimedName::Go(None);
-        }
+        };
+        let claimed = leader.name().clone();
         let cache = self.cache.clone();
         let storage = &cache.inner.storage;
         let begun = Instant::now();
         let mut nap = SHORTEST_NAP;
         let mut has_waited = false;
         let claim = loop {
-            match storage.try_claim(&self.name).await {
+            match storage.try_claim(&claimed).await {
                 TriedClaim::Held(claim) => break Some(claim),
-                TriedClaim::Taken(_) if begun.elapsed() < cache.inner.collapse_wait => {
+                TriedClaim::Taken(_) if begun.elapsed() < self.patience => {
                     has_waited = true;
                     sleep(nap).await;
                     nap = LONGEST_NAP.min(nap * 2);
@@ -208,9 +233,8 @@ impl Fetch {
     /// Returns the response that another process has stored in the meantime.
     async fn look_again(&self) -> Option<Response<Body>> {
         let read = self.read.as_ref()?;
-        let asked = RequestDirectives::read(&self.parts.headers);
         let entry = read.entry.as_ref()?;
-        let selected = self.cache.select(&self.parts, &asked, entry)?;
+        let selected = self.cache.select(&self.parts, &self.directives, entry)?;
         let Selected::At(place, assessment) = selected else { return None };
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
             return None;
@@ -228,7 +252,7 @@ impl Fetch {
             ClaimedName::Go(claim) => claim,
             ClaimedName::Answered(response) => {
                 if let Some(leader) = &self.leader {
-                    leader.tell(Progress::LookAgain);
+                    leader.tell(Progress::Found);
                 }
                 let _ = answer.send(Ok(response));
                 return;
@@ -239,16 +263,26 @@ impl Fetch {
             Some(stale) => add_validators(&mut headers, &[&stale.response.head]),
             None => false,
         };
+        if self.asks_for_all {
+            whole::widen(&mut headers);
+        }
         let begun = self.begin().await;
+        let sent = self.cache.now();
         let received = match self.send(origin.clone(), headers).await {
             Ok(received) => received,
-            Err(error) => return self.failed(answer, error).await,
+            Err(error) => {
+                self.origin_failed(begun, sent).await;
+                return self.failed(answer, error).await;
+            }
         };
         let status = received.response.status;
         if is_conditional && status == StatusCode::NOT_MODIFIED {
             return self.not_modified(origin, answer, received, begun).await;
         }
-        if let Some(response) = self.serve_instead_of(status).await {
+        if is_failure(status)
+            && let Some(response) = self.serve_stale(Some(status)).await
+        {
+            self.origin_failed(begun, sent).await;
             let _ = answer.send(Ok(response));
             return;
         }
@@ -269,6 +303,25 @@ impl Fetch {
     /// Returns the place from which on the response may be stored; `None` if it may not be.
     async fn begin(&self) -> Option<Begun> {
         self.cache.begin(&self.parts, &self.name, self.read.as_ref()).await
+    }
+
+    /// Takes note that the origin fails, and tells those who wait.
+    async fn origin_failed(&mut self, begun: Option<Begun>, sent: SystemTime) {
+        self.note(begun, OutcomeKind::Failed, sent).await;
+        if let Some(leader) = self.leader.take() {
+            leader.tell(Progress::Failed);
+        }
+    }
+
+    /// Takes note of what a request came to that was sent at this time, and is of no use to others.
+    async fn note(&self, begun: Option<Begun>, kind: OutcomeKind, sent: SystemTime) {
+        let Some(begun) = begun else { return };
+        let entry = self.read.as_ref().and_then(|read| read.entry.as_ref());
+        let last = entry.and_then(|entry| entry.outcome);
+        // Most say what is known.
+        if Outcome::after(last, kind, self.cache.now(), Duration::ZERO).is_some() {
+            self.cache.note(&self.name, begun, kind, sent).await;
+        }
     }
 
     async fn failed(self, answer: oneshot::Sender<Answered>, error: BoxError) {
@@ -349,6 +402,7 @@ impl Fetch {
             let may_store =
                 self.cache.may_store(&self.parts, &fresh.head) && storage.join_groups(&fresh).await;
             let change = |entry: &mut Entry| {
+                entry.outcome = None;
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
                 // The same representation for other requests. It does not say which ones those are
                 // if it varies with other fields now.
@@ -370,7 +424,7 @@ impl Fetch {
             self.cache.change(&self.name, begun, change).await;
         }
         if let Some(leader) = &self.leader {
-            leader.tell(Progress::LookAgain);
+            leader.tell(Progress::Validated);
         }
         let mut status = Status::forwarded(self.why);
         status.origin_status = Some(StatusCode::NOT_MODIFIED.as_u16());
@@ -386,9 +440,8 @@ impl Fetch {
         received: Received,
         begun: Option<Begun>,
     ) {
-        let Self { cache, parts, name, why, leader, .. } = self;
         let Received { mut response, body, requested, received } = received;
-        let mut status = Status::forwarded(why);
+        let mut status = Status::forwarded(self.why);
         status.origin_status = Some(response.status.as_u16());
         let length = body.size_hint().exact();
         // A part is stored with the head of the whole.
@@ -398,34 +451,47 @@ impl Fetch {
             }
             _ => (response.clone(), None),
         };
-        let refusal = cache.refusal(&parts, &whole, length, received);
+        let refusal = self.cache.refusal(&self.parts, &whole, length, received);
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);
         let kept = match (refusal, begun) {
-            (Some(reason), _) => Err(reason),
-            (None, None) => Err("the store does not answer".to_owned()),
+            (Some(refusal), _) => Err(refusal),
+            (None, None) => Err(Refusal::of_request("the store does not answer")),
             (None, Some(begun)) => {
-                let mut head = Stored::new(&parts, whole, requested, received);
+                let cache = &self.cache;
+                let mut head = Stored::new(&self.parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
-                let one = cache.stored(&name, head, StoredBody::Inline(Bytes::new()), begun.number);
-                let one = alone(&name, one);
+                let body = StoredBody::Inline(Bytes::new());
+                let one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));
                 let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
-                has_room.then_some((begun, one)).ok_or("its head is too long".to_owned())
+                has_room.then_some((begun, one)).ok_or(Refusal::of_all("its head is too long"))
             }
         };
         let (begun, one) = match kept {
             Ok(kept) => kept,
-            Err(reason) => {
-                if let Some(leader) = &leader {
-                    leader.tell(Progress::Alone);
+            Err(refusal) => {
+                let has_failed = is_failure(response.status);
+                if has_failed || refusal.is_of_all {
+                    let kind = if has_failed { OutcomeKind::Failed } else { OutcomeKind::Alone };
+                    self.note(begun, kind, requested).await;
                 }
-                status.detail = Some(reason);
+                if let Some(leader) = self.leader {
+                    leader.tell(if has_failed { Progress::Failed } else { Progress::Alone });
+                }
+                status.detail = Some(refusal.reason);
+                let head = self
+                    .asks_for_all
+                    .then(|| Stored::new(&self.parts, response.clone(), requested, received));
                 let mut response = Response::from_parts(response, body);
+                if let Some(head) = head {
+                    whole::narrow(&self.parts, &head, length, &mut response);
+                }
                 attach(&mut response, status);
                 let _ = answer.send(Ok(response));
                 return;
             }
         };
+        let Self { cache, parts, name, leader, asks_for_all, .. } = self;
         let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         // A part that was not asked for is not the whole that others wait for.
@@ -444,11 +510,15 @@ impl Fetch {
         let rescue = length.filter(|_| place.is_none()).and_then(of);
         let followed = followed_body(reader, length, rescue);
         let mut response = Response::from_parts(response, followed);
+        if asks_for_all {
+            whole::narrow(&parts, &with_head.head, length, &mut response);
+        }
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let is_part = place.is_some();
         let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
         let largest = cache.inner.largest_body;
+        let (storing, stored_name) = (cache.clone(), name.clone());
         let commit = async move |body: StoredBody| {
             let insert = |entry: &mut Entry| match (&place, &body) {
                 (Some(place), StoredBody::Chunks(chunks)) => {
@@ -457,13 +527,17 @@ impl Fetch {
                 }
                 _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
             };
-            if cache.inner.storage.join_groups(&with_head).await {
-                cache.change(&name, begun, insert).await;
+            if storing.inner.storage.join_groups(&with_head).await {
+                storing.change(&stored_name, begun, insert).await;
             }
             // Before the last byte is passed on: who has it finds the response in the store, and not on its way.
             drop(leader);
         };
         fill.run(body, largest, has_room_inline, commit).await;
+        if fill.is_given_up() {
+            // It was longer than the origin had said, or the store was in trouble.
+            cache.note(&name, begun, OutcomeKind::Alone, requested).await;
+        }
     }
 }
 
@@ -504,26 +578,41 @@ impl HttpCache {
         response: &response::Parts,
         length: Option<u64>,
         received: SystemTime,
-    ) -> Option<String> {
+    ) -> Option<Refusal> {
         let rules = &self.inner.rules;
         if response.extensions.get::<FollowedRedirect>().is_some() {
-            return Some("the client followed a redirect".into());
+            return Some(Refusal::of_request("the client followed a redirect"));
         }
         if let Err(reason) = rules.may_store(parts, response) {
-            return Some(reason.to_string());
+            return Some(Refusal {
+                reason: reason.to_string(),
+                is_of_all: !reason.is_of_request(),
+            });
         }
         if rules.groups(&response.headers).len() > MOST_GROUPS {
-            return Some(format!("it is in more than {MOST_GROUPS} groups"));
+            return Some(Refusal::of_all(format!("it is in more than {MOST_GROUPS} groups")));
         }
         if !rules.is_useful(response, received) {
-            return Some("it is stale at once".into());
+            return Some(Refusal::of_all("it is stale at once"));
         }
         if response.extensions.get::<CloseDelimited>().is_some() {
-            return Some("its end is not marked".into());
+            return Some(Refusal::of_all("its end is not marked"));
         }
         let largest = self.inner.largest_body;
         let is_too_large = length.is_some_and(|length| length > largest);
-        is_too_large.then(|| format!("it is larger than {largest} bytes"))
+        is_too_large.then(|| Refusal::of_all(format!("it is larger than {largest} bytes")))
+    }
+
+    /// Writes into an entry what a request came to that was sent at this time.
+    async fn note(&self, name: &Bytes, begun: Begun, kind: OutcomeKind, sent: SystemTime) {
+        let now = self.now();
+        let took = now.duration_since(sent).unwrap_or_default();
+        let note = |entry: &mut Entry| {
+            if let Some(outcome) = Outcome::after(entry.outcome, kind, now, took) {
+                entry.outcome = Some(outcome);
+            }
+        };
+        self.change(name, begun, note).await;
     }
 
     /// Changes an entry, unless its responses were invalidated since its generation was read.

@@ -196,6 +196,11 @@ impl Fill {
         }
     }
 
+    /// Whether the body is not stored, though it should have been.
+    pub(crate) fn is_given_up(&self) -> bool {
+        !self.state.lock().is_stored
+    }
+
     fn give_up(&self) {
         self.state.lock().is_stored = false;
     }

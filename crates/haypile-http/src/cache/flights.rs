@@ -1,7 +1,8 @@
-//! One request to the origin at a time for each target.
+//! The requests that are on their way to the origin, and those that wait for their responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -11,10 +12,20 @@ use super::fill::Fill;
 use crate::semantics::Stored;
 use crate::storage::{Begun, Group};
 
-/// The requests that are on their way to the origin, by the name of their target.
+/// The requests that are on their way to the origin, by what they ask for.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    by_name: Mutex<HashMap<Bytes, watch::Receiver<Progress>>>,
+    by_name: Mutex<HashMap<Bytes, Flight>>,
+    /// Counts the requests that come, and those that are sent.
+    numbers: AtomicU64,
+}
+
+/// A request that is on its way, or two for the same where the first takes long.
+#[derive(Debug)]
+struct Flight {
+    number: u64,
+    leaders: u32,
+    progress: watch::Sender<Progress>,
 }
 
 /// The progress of such a request.
@@ -24,8 +35,14 @@ pub(super) enum Progress {
     Waiting,
     /// The response may answer others as well.
     Coming(Arc<Coming>),
-    /// The entry has changed.
-    LookAgain,
+    /// The origin has validated the stored response.
+    Validated,
+    /// Another process has stored a response.
+    Found,
+    /// It may be about something that has changed: another has taken its place.
+    Superseded,
+    /// The origin fails.
+    Failed,
     /// The response is for nobody else, or there is none.
     Alone,
 }
@@ -43,7 +60,14 @@ pub(super) struct Coming {
 /// The role of a request that finds nothing of use.
 pub(super) enum Boarding {
     Lead(Leader),
-    Follow(watch::Receiver<Progress>),
+    Follow(Followed),
+}
+
+/// A request for whose response another one waits.
+#[derive(Debug)]
+pub(super) struct Followed {
+    number: u64,
+    pub(super) progress: watch::Receiver<Progress>,
 }
 
 /// The right to ask the origin. Others wait until it is dropped, at most.
@@ -51,44 +75,85 @@ pub(super) enum Boarding {
 pub(super) struct Leader {
     flights: Arc<Flights>,
     name: Bytes,
+    number: u64,
     progress: watch::Sender<Progress>,
-    /// Whether the request before it, whose response is of no use any more, is still on its way, and
-    /// with it the claim among processes.
-    pub(super) has_superseded: bool,
+    /// Whether a request before it is still on its way, and with it the claim among processes.
+    pub(super) is_second: bool,
 }
 
 impl Flights {
-    pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
-        let mut by_name = self.by_name.lock();
-        if let Some(progress) = by_name.get(name) {
-            return Boarding::Follow(progress.clone());
-        }
-        let (progress, follower) = watch::channel(Progress::Waiting);
-        by_name.insert(name.clone(), follower);
-        let (flights, name) = (Arc::clone(self), name.clone());
-        Boarding::Lead(Leader { flights, name, progress, has_superseded: false })
+    /// Returns the place of a request that comes now among those that are sent.
+    pub(super) fn ticket(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes the place of a request whose response was invalidated on its way; `None` if another
-    /// request has done so.
-    pub(super) fn supersede(
-        self: &Arc<Self>,
-        name: &Bytes,
-        old: &watch::Receiver<Progress>,
-    ) -> Option<Leader> {
+    /// Follows the request for the same that is on its way, or becomes it.
+    pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
         let mut by_name = self.by_name.lock();
-        let is_still = |now: &watch::Receiver<Progress>| now.same_channel(old);
-        if !by_name.get(name).is_none_or(is_still) {
-            return None;
+        if let Some(flight) = by_name.get(name) {
+            let (number, progress) = (flight.number, flight.progress.subscribe());
+            return Boarding::Follow(Followed { number, progress });
         }
-        let (progress, follower) = watch::channel(Progress::Waiting);
-        by_name.insert(name.clone(), follower);
+        Boarding::Lead(self.lead(&mut by_name, name, false))
+    }
+
+    /// Is sent in addition to a request that takes long: those who wait get the response that comes first.
+    /// `None` if it is not on its way any more, or another request does so.
+    pub(super) fn reinforce(self: &Arc<Self>, name: &Bytes, slow: &Followed) -> Option<Leader> {
+        let mut by_name = self.by_name.lock();
+        let flight = by_name.get_mut(name);
+        let flight = flight.filter(|flight| flight.number == slow.number && flight.leaders == 1)?;
+        flight.leaders += 1;
+        let (flights, name, number) = (Arc::clone(self), name.clone(), flight.number);
+        Some(Leader { flights, name, number, progress: flight.progress.clone(), is_second: true })
+    }
+
+    /// Takes the place of a request that is of no use; `None` if another request has done so.
+    pub(super) fn supersede(self: &Arc<Self>, name: &Bytes, old: &Followed) -> Option<Leader> {
+        let mut by_name = self.by_name.lock();
+        if let Some(flight) = by_name.get(name) {
+            if flight.number != old.number {
+                return None;
+            }
+            // Those who wait for it wait for the new one.
+            flight.progress.send_if_modified(|progress| {
+                let is_waiting = matches!(progress, Progress::Waiting);
+                if is_waiting {
+                    *progress = Progress::Superseded;
+                }
+                is_waiting
+            });
+        }
+        Some(self.lead(&mut by_name, name, true))
+    }
+
+    fn lead(
+        self: &Arc<Self>,
+        by_name: &mut HashMap<Bytes, Flight>,
+        name: &Bytes,
+        is_second: bool,
+    ) -> Leader {
+        let (number, progress) = (self.ticket(), watch::Sender::new(Progress::Waiting));
+        let flight = Flight { number, leaders: 1, progress: progress.clone() };
+        by_name.insert(name.clone(), flight);
         let (flights, name) = (Arc::clone(self), name.clone());
-        Some(Leader { flights, name, progress, has_superseded: true })
+        Leader { flights, name, number, progress, is_second }
+    }
+}
+
+impl Followed {
+    /// Whether it was sent after a request came that has this ticket.
+    pub(super) fn is_after(&self, ticket: u64) -> bool {
+        self.number > ticket
     }
 }
 
 impl Leader {
+    /// What others call what it asks for.
+    pub(super) fn name(&self) -> &Bytes {
+        &self.name
+    }
+
     /// Tells those who wait.
     pub(super) fn tell(&self, progress: Progress) {
         self.progress.send_replace(progress);
@@ -99,16 +164,17 @@ impl Drop for Leader {
     fn drop(&mut self) {
         let mut by_name = self.flights.by_name.lock();
         // Another may have taken its place.
-        if by_name.get(&self.name).is_some_and(|now| now.same_channel(&self.progress.subscribe())) {
-            by_name.remove(&self.name);
+        let own = by_name.get_mut(&self.name).filter(|flight| flight.number == self.number);
+        let Some(flight) = own else { return };
+        flight.leaders -= 1;
+        let is_waiting = matches!(*self.progress.borrow(), Progress::Waiting);
+        if is_waiting && flight.leaders > 0 {
+            return;
         }
+        by_name.remove(&self.name);
         drop(by_name);
-        self.progress.send_if_modified(|progress| {
-            let is_waiting = matches!(progress, Progress::Waiting);
-            if is_waiting {
-                *progress = Progress::Alone;
-            }
-            is_waiting
-        });
+        if is_waiting {
+            self.tell(Progress::Alone);
+        }
     }
 }

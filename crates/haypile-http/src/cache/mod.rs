@@ -3,6 +3,7 @@
 mod ahead;
 mod body;
 mod change;
+mod crowd;
 mod fetch;
 mod fill;
 mod flights;
@@ -10,38 +11,35 @@ mod followed_body;
 mod origin;
 mod purge;
 pub(crate) mod range;
+mod read;
 mod rescue;
 mod serve;
 mod status;
 mod stored_body;
+mod whole;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use haypile::{Cache, Clock, SystemClock};
-use http::header::{
-    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-};
-use http::{Method, Request, Response, StatusCode, request};
+use http::header::{IF_MATCH, IF_UNMODIFIED_SINCE};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
-use tokio::time::Instant;
 
 #[cfg(feature = "proxy")]
 pub(crate) use body::causes;
 pub use body::{Body, BodyError, BoxError};
+pub use crowd::{ClientNoCache, Collapse};
 pub use origin::{CloseDelimited, FollowedRedirect, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
 
 pub use purge::{Purge, PurgeError};
 
-use crate::semantics::{Assessment, RequestDirectives, Reuse, Rules, Target};
-use crate::storage::{Entry, Read, Storage, StoreTroubles, StoredResponse};
+use crate::semantics::{RequestDirectives, Rules, Target};
+use crate::storage::{Storage, StoreTroubles};
 use ahead::Ahead;
-use fetch::{Fetch, Stale};
-use flights::{Boarding, Coming, Flights, Leader, Progress};
-use followed_body::followed_body;
-use rescue::Rescue;
+use flights::Flights;
 
 /// The longest time that a call of a store delays a response, unless it is set.
 const STORE_LIMIT: Duration = Duration::from_millis(250);
@@ -65,31 +63,12 @@ struct Inner {
     /// The user of a private cache.
     partition: Option<String>,
     clock: Arc<dyn Clock>,
+    collapse: Collapse,
+    client_no_cache: ClientNoCache,
     collapse_wait: Duration,
     largest_body: u64,
     /// Those of the store, the fastest first; none if it has only one level.
     level_names: Vec<Arc<str>>,
-}
-
-/// A stored response that answers a request.
-enum Selected {
-    /// The one at this place of its entry.
-    At(usize, Assessment),
-    /// A part of one that lacks what the request asks for. It is of no use, and need not be
-    /// revalidated either.
-    Lacking,
-}
-
-/// The outcome of asking whether another request has the same response on its way.
-enum Joined {
-    /// None has. This one tells those that come.
-    Lead(Leader),
-    /// Its response is stored now.
-    LookAgain,
-    /// This is its response.
-    Answered(Response<Body>),
-    /// Its response is for nobody else.
-    Alone,
 }
 
 /// An origin's failure that no stored response covers.
@@ -119,6 +98,8 @@ pub struct Builder {
     partition: Option<String>,
     clock: Arc<dyn Clock>,
     store_limit: Duration,
+    collapse: Collapse,
+    client_no_cache: ClientNoCache,
     collapse_wait: Option<Duration>,
     largest_body: Option<u64>,
 }
@@ -151,8 +132,22 @@ impl Builder {
         self
     }
 
-    /// Sets for how long requests wait for the response to one of the same target before they go to
-    /// the origin themselves; otherwise it is the `compute_wait` of the store.
+    /// Sets which requests wait for the response to another for the same; otherwise all that it may
+    /// answer.
+    pub fn collapse(mut self, collapse: Collapse) -> Self {
+        self.collapse = collapse;
+        self
+    }
+
+    /// Sets the effect of a client's `no-cache`; otherwise those that come together are one request.
+    pub fn client_no_cache(mut self, effect: ClientNoCache) -> Self {
+        self.client_no_cache = effect;
+        self
+    }
+
+    /// Sets for how long, in all, a request waits for the responses to others before it goes to the
+    /// origin itself; otherwise it is the `compute_wait` of the store. One that takes twice as long as the
+    /// last one of its target, but at least a second, or five seconds, delays no other for longer.
     pub fn collapse_wait(mut self, wait: Duration) -> Self {
         self.collapse_wait = Some(wait);
         self
@@ -174,6 +169,8 @@ impl Builder {
             rules: self.rules,
             partition: self.partition,
             clock: self.clock,
+            collapse: self.collapse,
+            client_no_cache: self.client_no_cache,
             collapse_wait: self.collapse_wait.unwrap_or(compute_wait),
             largest_body: self.largest_body.unwrap_or_else(|| storage.largest_body()),
             level_names: storage.level_names(),
@@ -192,6 +189,8 @@ impl HttpCache {
             partition: None,
             clock: Arc::new(SystemClock::new()),
             store_limit: STORE_LIMIT,
+            collapse: Collapse::default(),
+            client_no_cache: ClientNoCache::default(),
             collapse_wait: None,
             largest_body: None,
         }
@@ -274,192 +273,6 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Answers a GET or HEAD.
-    async fn read(
-        &self,
-        origin: impl Origin,
-        parts: request::Parts,
-        name: Bytes,
-    ) -> Result<Response<Body>, Failed> {
-        let asked = RequestDirectives::read(&parts.headers);
-        let mut may_wait = parts.method == Method::GET
-            && !parts.headers.contains_key(RANGE)
-            && !(asked.no_cache || asked.no_store);
-        let mut has_waited = false;
-        loop {
-            let mut read = self.inner.storage.read(&name).await;
-            let entry = read.as_ref().and_then(|read| read.entry.as_ref());
-            let mut why = match entry {
-                Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
-                _ => Forwarded::UriMiss,
-            };
-            let selected = entry.and_then(|entry| self.select(&parts, &asked, entry));
-            let mut stale = None;
-            match selected {
-                None => {}
-                Some(Selected::Lacking) => why = Forwarded::Partial,
-                Some(Selected::At(place, assessment)) if assessment.reuse.is_served() => {
-                    let is_stale = assessment.reuse == Reuse::StaleWhileRevalidate;
-                    let revalidated = is_stale.then(|| read.clone());
-                    let level = read.as_ref().map_or(0, |read| read.level);
-                    // Whoever needs the entry from here on needs its generation only.
-                    let stored = responses(&mut read).swap_remove(place);
-                    let rescue = Rescue::new(origin.clone(), &parts, &stored);
-                    let served = self.serve(&parts, stored, assessment.age, rescue).await;
-                    if let Some(mut response) = served {
-                        if let Some(mut read) = revalidated {
-                            let stored = responses(&mut read)[place].clone();
-                            self.revalidate(origin, parts, name, read, stored);
-                        }
-                        let mut status = self.hit(&assessment, level);
-                        status.is_collapsed = has_waited;
-                        tell(&mut response, status);
-                        return Ok(response);
-                    }
-                    // A part of it was evicted.
-                    why = Forwarded::UriMiss;
-                }
-                Some(Selected::At(place, assessment)) => {
-                    why = if assessment.is_refused_by_request {
-                        Forwarded::Request
-                    } else {
-                        Forwarded::Stale
-                    };
-                    if let Reuse::Revalidate { may_be_served_on_error } = assessment.reuse {
-                        let response = responses(&mut read)[place].clone();
-                        stale = Some(Stale { response, may_be_served_on_error });
-                    }
-                }
-            }
-            if asked.only_if_cached {
-                return Ok(gateway_timeout());
-            }
-            let joined = if may_wait {
-                self.join(origin.clone(), &parts, &name, why).await
-            } else {
-                Joined::Alone
-            };
-            let leader = match joined {
-                Joined::Lead(leader) => Some(leader),
-                Joined::Alone => None,
-                Joined::Answered(response) => return Ok(response),
-                Joined::LookAgain => {
-                    // Nobody waits twice.
-                    (may_wait, has_waited) = (false, true);
-                    continue;
-                }
-            };
-            let fetch = Fetch { cache: self.clone(), parts, name, read, stale, why, leader };
-            return Box::pin(fetch.start(origin)).await.map_err(Failed::of(why));
-        }
-    }
-
-    /// Returns the latest of the responses that answer a request, and how it may be used.
-    fn select(
-        &self,
-        parts: &request::Parts,
-        asked: &RequestDirectives,
-        entry: &Entry,
-    ) -> Option<Selected> {
-        let now = self.now();
-        let assess = |(place, response): (usize, &StoredResponse)| {
-            let StoredResponse { head, has_expired, .. } = response;
-            let rules = &self.inner.rules;
-            let assessment = rules.assess(&parts.headers, asked, head, now, *has_expired)?;
-            Some((place, assessment))
-        };
-        let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;
-        let has_all = Self::has_asked_part(parts, &entry.responses[place]);
-        Some(if has_all { Selected::At(place, assessment) } else { Selected::Lacking })
-    }
-
-    /// Waits, for a while, for another request that has the same response on its way.
-    async fn join(
-        &self,
-        origin: impl Origin,
-        parts: &request::Parts,
-        name: &Bytes,
-        why: Forwarded,
-    ) -> Joined {
-        let flights = &self.inner.flights;
-        let end = Instant::now() + self.inner.collapse_wait;
-        loop {
-            let mut progress = match flights.board(name) {
-                Boarding::Lead(leader) => return Joined::Lead(leader),
-                Boarding::Follow(progress) => progress,
-            };
-            let has_come = progress.wait_for(|now| !matches!(now, Progress::Waiting));
-            let now = tokio::time::timeout_at(end, has_come).await;
-            match now.ok().and_then(Result::ok).map(|now| now.clone()) {
-                Some(Progress::LookAgain) => return Joined::LookAgain,
-                Some(Progress::Coming(coming)) if self.is_current(name, &coming).await => {
-                    let followed = self.follow(origin, parts, &coming, why);
-                    return followed.map_or(Joined::Alone, Joined::Answered);
-                }
-                // This request may have come after the change, and must not get what was before it.
-                Some(Progress::Coming(_)) => match flights.supersede(name, &progress) {
-                    Some(leader) => return Joined::Lead(leader),
-                    // Another request was first: this one waits for that.
-                    None if Instant::now() < end => {}
-                    None => return Joined::Alone,
-                },
-                _ => return Joined::Alone,
-            }
-        }
-    }
-
-    /// Whether a response that is on its way has not been invalidated, as far as the store says.
-    async fn is_current(&self, name: &Bytes, coming: &Coming) -> bool {
-        self.inner.storage.is_current(name, coming.begun, &coming.groups).await
-    }
-
-    /// Joins a response that another request has caused, if it answers this one.
-    fn follow(
-        &self,
-        origin: impl Origin,
-        parts: &request::Parts,
-        coming: &Coming,
-        why: Forwarded,
-    ) -> Option<Response<Body>> {
-        let reuse = self.inner.rules.reuse(parts, &coming.head, self.now());
-        if !reuse.is_served() {
-            return None;
-        }
-        let of = |length| Rescue::of(origin, parts, &coming.head.headers, length);
-        let rescue = coming.length.and_then(of);
-        let body = followed_body(coming.fill.reader()?, coming.length, rescue);
-        let (head, age) = (coming.head.clone(), coming.head.age(self.now()));
-        let mut response = Self::response(parts, head, age, coming.length, body);
-        let mut status = Status::forwarded(why);
-        status.is_collapsed = true;
-        tell(&mut response, status);
-        Some(response)
-    }
-
-    /// Revalidates a stale response that has been served, unless another request does so.
-    fn revalidate(
-        &self,
-        origin: impl Origin,
-        mut parts: request::Parts,
-        name: Bytes,
-        read: Option<Read>,
-        response: StoredResponse,
-    ) {
-        let Boarding::Lead(leader) = self.inner.flights.board(&name) else { return };
-        parts.method = Method::GET;
-        // It is not this client's any more.
-        for name in [RANGE, IF_RANGE, IF_NONE_MATCH, IF_MODIFIED_SINCE] {
-            parts.headers.remove(name);
-        }
-        let stale = Some(Stale { response, may_be_served_on_error: false });
-        let (cache, leader, why) = (self.clone(), Some(leader), Forwarded::Stale);
-        let fetch = Fetch { cache, parts, name, read, stale, why, leader };
-        tokio::spawn(async move {
-            // Only the stored response is of use.
-            drop(fetch.start(origin).await);
-        });
-    }
-
     /// Returns the counts of the store in Prometheus' text format; `None` if it does not say them.
     pub async fn prometheus(&self) -> Option<String> {
         self.inner.storage.prometheus().await
@@ -469,26 +282,6 @@ impl HttpCache {
     pub fn store_troubles(&self) -> StoreTroubles {
         self.inner.storage.troubles()
     }
-
-    /// Returns the status of a response from the cache, whose entry this level had.
-    fn hit(&self, assessment: &Assessment, level: u8) -> Status {
-        let mut status = Status::hit(assessment.lifetime, assessment.age);
-        status.level = self.inner.level_names.get(usize::from(level)).cloned();
-        status
-    }
-
-    fn status_of(&self, stored: &StoredResponse) -> Status {
-        let head = &stored.head;
-        let lifetime = self.inner.rules.lifetime(head.status, &head.headers, head.received);
-        let (lifetime, age) = (lifetime.duration(), head.age(self.now()));
-        Status::hit(if stored.has_expired { lifetime.min(age) } else { lifetime }, age)
-    }
-}
-
-/// Returns the responses of an entry, one of which was selected.
-fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
-    let entry = read.as_mut().and_then(|read| read.entry.as_mut());
-    &mut entry.expect("a response of it was selected").responses
 }
 
 /// Adds what the cache did to a response of an origin.

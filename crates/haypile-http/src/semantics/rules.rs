@@ -79,6 +79,12 @@ pub(super) struct Control {
 }
 
 impl Control {
+    /// Whether a shared cache may store the response to a request with `Authorization`.
+    pub(super) fn permits_sharing(&self) -> bool {
+        let directives = &self.directives;
+        directives.public || directives.must_revalidate || directives.s_maxage.is_some()
+    }
+
     /// Whether a stale response may not be reused without validation, whoever wants to.
     pub(super) fn forbids_stale(&self, rules: &Rules) -> bool {
         let directives = &self.directives;

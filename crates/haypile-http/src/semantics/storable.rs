@@ -54,6 +54,14 @@ pub enum NotStored {
     NoFreshness,
 }
 
+impl NotStored {
+    /// Whether a response to another request for the same target may be stored all the same.
+    pub(crate) fn is_of_request(self) -> bool {
+        use NotStored::{Authorization, Conditional, Method, RequestNoStore};
+        matches!(self, Method | Conditional | RequestNoStore | Authorization)
+    }
+}
+
 impl Rules {
     /// Whether a complete response to a request may be stored, and if not, why. Only the fields that
     /// [`storable_fields`] returns are stored of it.
@@ -86,9 +94,7 @@ impl Rules {
             if directives.private.is_everything() {
                 return Err(NotStored::PrivateResponse);
             }
-            let is_shareable =
-                directives.public || directives.must_revalidate || directives.s_maxage.is_some();
-            if request.headers.contains_key(AUTHORIZATION) && !is_shareable {
+            if request.headers.contains_key(AUTHORIZATION) && !control.permits_sharing() {
                 return Err(NotStored::Authorization);
             }
             if !self.stores_set_cookie && storable_fields(self, headers).contains_key(SET_COOKIE) {
@@ -109,6 +115,12 @@ impl Rules {
             Method::POST if is_explicit && answers_its_target(request, response) => Ok(()),
             _ => Err(NotStored::Method),
         }
+    }
+
+    /// Whether a response to a request with `Authorization` may answer other requests: RFC 9111,
+    /// section 3.5.
+    pub(crate) fn permits_sharing(&self, response: &HeaderMap) -> bool {
+        !self.is_shared() || self.control(response).permits_sharing()
     }
 
     /// Whether keeping a response that was received at this time helps anybody: it is fresh for a

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::groups::{Group, MOST_STORED_GROUPS};
+use super::outcome::Outcome;
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::Stored;
@@ -24,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) generation: u64,
     /// Its place among the purges of the store.
     pub(crate) stamp: Stamp,
+    /// What the last request came to, if that is not among the responses.
+    pub(crate) outcome: Option<Outcome>,
     /// The latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
@@ -66,7 +69,7 @@ pub(crate) struct Chunks {
 impl Entry {
     /// Returns an entry without responses, of a generation that none had before.
     pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
-        Self { name, generation: rand::random(), stamp, responses: Vec::new() }
+        Self { name, generation: rand::random(), stamp, outcome: None, responses: Vec::new() }
     }
 
     /// Returns it as that of a name, if it is: of two with the same hash, each replaces the other.
@@ -81,6 +84,7 @@ impl Entry {
     pub(crate) fn insert(&mut self, response: StoredResponse) {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);
+        self.outcome = None;
         self.responses.truncate(MAX_VARIANTS);
     }
 

@@ -1,7 +1,8 @@
 //! The bytes of an [`Entry`]. All numbers are little-endian.
 //!
 //! ```text
-//! version (1 byte) | generation (8) | stamp (16) | name | number of responses (1) | responses
+//! version (1 byte) | generation (8) | stamp (16) | outcome | name | number of responses (1) | responses
+//! outcome:  0 (1), or 1 (alone) or 2 (failed) (1) | since (8) | lifetime (8) | took (8)
 //! response: requested (8) | received (8) | purge (8) | expired (1) | groups | status (2) | variant | fields
 //!           | body
 //! groups:   number (2) | for each: hash (8)
@@ -24,12 +25,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
 use super::groups::{Group, MOST_STORED_GROUPS};
+use super::outcome::{Outcome, OutcomeKind};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
 use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// No outcome counts for longer, whatever damaged bytes say.
+const LONGEST_LIFETIME: Duration = Duration::from_hours(1);
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
@@ -43,6 +47,7 @@ pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
     for number in [entry.generation, entry.stamp.epoch, entry.stamp.number] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
+    put_outcome(&mut bytes, entry.outcome.as_ref());
     let is_named = !entry.responses.is_empty();
     put(&mut bytes, if is_named { &entry.name } else { &[] })?;
     bytes.push(u8::try_from(entry.responses.len()).ok()?);
@@ -50,6 +55,19 @@ pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
         put_response(&mut bytes, response)?;
     }
     Some(bytes)
+}
+
+fn put_outcome(bytes: &mut Vec<u8>, outcome: Option<&Outcome>) {
+    let Some(outcome) = outcome else { return bytes.push(0) };
+    bytes.push(match outcome.kind {
+        OutcomeKind::Alone => 1,
+        OutcomeKind::Failed => 2,
+    });
+    bytes.extend_from_slice(&milliseconds(outcome.since).to_le_bytes());
+    for duration in [outcome.lifetime, outcome.took] {
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        bytes.extend_from_slice(&milliseconds.to_le_bytes());
+    }
 }
 
 fn put_response(bytes: &mut Vec<u8>, response: &StoredResponse) -> Option<()> {
@@ -123,13 +141,29 @@ pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
     let generation = bytes.try_get_u64_le().ok()?;
     let (epoch, number) = (bytes.try_get_u64_le().ok()?, bytes.try_get_u64_le().ok()?);
     let stamp = Stamp { epoch, number };
+    let outcome = match bytes.try_get_u8().ok()? {
+        0 => None,
+        kind => Some(outcome(kind, &mut bytes)?),
+    };
     let name = part(&mut bytes)?;
     let number = usize::from(bytes.try_get_u8().ok()?);
     if number > MAX_VARIANTS || (number == 0 && !name.is_empty()) {
         return None;
     }
     let responses = (0..number).map(|_| response(&mut bytes)).collect::<Option<_>>()?;
-    bytes.is_empty().then_some(Entry { name, generation, stamp, responses })
+    bytes.is_empty().then_some(Entry { name, generation, stamp, outcome, responses })
+}
+
+fn outcome(kind: u8, bytes: &mut Bytes) -> Option<Outcome> {
+    let kind = match kind {
+        1 => OutcomeKind::Alone,
+        2 => OutcomeKind::Failed,
+        _ => return None,
+    };
+    let since = time(bytes)?;
+    let mut duration = || Some(Duration::from_millis(bytes.try_get_u64_le().ok()?));
+    let (lifetime, took) = (duration()?, duration()?);
+    Some(Outcome { kind, since, lifetime: lifetime.min(LONGEST_LIFETIME), took })
 }
 
 fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
@@ -240,6 +274,12 @@ mod tests {
             name: Bytes::from_static(b"http://example.org/"),
             generation: 7,
             stamp: Stamp { epoch: 8, number: 9 },
+            outcome: Some(Outcome {
+                kind: OutcomeKind::Failed,
+                since: at(5),
+                lifetime: Duration::from_secs(4),
+                took: Duration::from_millis(3),
+            }),
             responses: vec![
                 StoredResponse {
                     head,

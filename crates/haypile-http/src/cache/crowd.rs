@@ -1,0 +1,290 @@
+//! Many requests for the same at the same time: one goes to the origin, and the others wait for its
+//! response, but only where that serves them, and not for long.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, COOKIE, RANGE};
+use http::{HeaderMap, Method, Response, request};
+use tokio::time::{Instant, timeout_at};
+
+use super::flights::{Boarding, Coming, Followed, Leader, Progress};
+use super::followed_body::followed_body;
+use super::rescue::Rescue;
+use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
+use crate::semantics::{RequestDirectives, Stored, Variant};
+use crate::storage::{Entry, OutcomeKind};
+
+/// A request that takes this long, or twice as long as the last one if that is less, but at least
+/// [`SHORTEST_PATIENCE`], delays no other.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
+const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
+/// The requests that may take too long before one goes to the origin whatever others do.
+const MOST_STUCK: u32 = 2;
+
+/// The requests that wait for the response to another's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collapse {
+    /// All that may be answered by it. Those with `Authorization` wait only where the last response
+    /// permits to share what they get (RFC 9111, section 3.5).
+    #[default]
+    All,
+    /// The same, but those with `Cookie` wait for none.
+    WithoutCookie,
+    /// None.
+    Off,
+}
+
+/// The effect of a client's `no-cache` and `max-age=0`, which browsers send where a user reloads a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientNoCache {
+    /// Each is a request to the origin.
+    Obey,
+    /// Several that come while one is on its way are one request, which is sent once all of them have
+    /// come: none gets what is older than itself.
+    #[default]
+    Collapse,
+    /// They have none.
+    Ignore,
+}
+
+/// A request that may wait.
+pub(super) struct Waiting<'a> {
+    pub(super) parts: &'a request::Parts,
+    pub(super) asked: &'a RequestDirectives,
+    /// What it and all that ask for the same call that.
+    pub(super) key: Bytes,
+    pub(super) why: Forwarded,
+    /// The longest time for which one other request delays it.
+    pub(super) patience: Duration,
+    /// Whether a stale response is better than to wait longer.
+    pub(super) has_stale: bool,
+    /// Whether the last request for the target failed.
+    pub(super) is_failing: bool,
+    /// Its place among requests, if only one that is sent after that answers it.
+    pub(super) ticket: Option<u64>,
+}
+
+/// The outcome of asking whether another request has the same response on its way.
+pub(super) enum Joined {
+    /// None has. This one tells those that come.
+    Lead(Leader),
+    /// Its response is stored now.
+    LookAgain,
+    /// This is its response.
+    Answered(Response<Body>),
+    /// It fails, or takes too long, and a stale response may be served.
+    Stale,
+    /// Its response is for nobody else.
+    Alone,
+}
+
+/// The reason why a response on its way does not answer a request.
+enum Unfollowed {
+    /// It is the response to another.
+    Other,
+    /// The begin of its body is gone from memory. The store may have all of it.
+    Begun,
+}
+
+/// The requests for the same that are on their way: one, or two where the origin fails.
+struct Ahead {
+    first: Followed,
+    second: Option<Followed>,
+}
+
+impl Ahead {
+    /// Waits for news of one of them, and returns which one, and what; `None` if it takes too long.
+    async fn news(&mut self, end: Instant) -> Option<(&Followed, Progress)> {
+        let Self { first, second } = self;
+        let news = async {
+            let Some(second) = second else { return (true, changed(first).await) };
+            tokio::select! {
+                biased;
+                progress = changed(first) => (true, progress),
+                progress = changed(second) => (false, progress),
+            }
+        };
+        let (is_first, progress) = timeout_at(end, news).await.ok()?;
+        let followed = if is_first { &self.first } else { self.second.as_ref()? };
+        Some((followed, progress))
+    }
+}
+
+/// Waits until something is known of a request that is on its way.
+async fn changed(followed: &mut Followed) -> Progress {
+    let news = followed.progress.wait_for(|now| !matches!(now, Progress::Waiting)).await;
+    news.map_or(Progress::Alone, |now| now.clone())
+}
+
+impl HttpCache {
+    /// Whether a request may wait for the response to another, and others for its own.
+    pub(super) fn may_wait(
+        &self,
+        parts: &request::Parts,
+        asked: &RequestDirectives,
+        is_reload: bool,
+        entry: Option<&Entry>,
+    ) -> bool {
+        let headers = &parts.headers;
+        let is_alone = entry
+            .and_then(|entry| entry.outcome)
+            .is_some_and(|last| last.kind == OutcomeKind::Alone && last.counts(self.now()));
+        let waits_with_cookie = self.inner.collapse == Collapse::All;
+        // What such a request gets is for others only where the response says so.
+        let is_shared = || {
+            let responses = entry.map(|entry| &entry.responses[..]).unwrap_or_default();
+            responses
+                .first()
+                .is_some_and(|last| self.inner.rules.permits_sharing(&last.head.headers))
+        };
+        self.inner.collapse != Collapse::Off
+            && parts.method == Method::GET
+            && (!headers.contains_key(RANGE) || whole::asks_from_first_byte(headers))
+            && !asked.no_store
+            && !(is_reload && self.inner.client_no_cache == ClientNoCache::Obey)
+            && !is_alone
+            && (waits_with_cookie || !headers.contains_key(COOKIE))
+            && (!headers.contains_key(AUTHORIZATION) || is_shared())
+    }
+
+    /// Returns the longest time for which one request may delay another for the same target.
+    pub(super) fn patience(&self, entry: Option<&Entry>) -> Duration {
+        let of_last = |entry: &Entry| {
+            let response = entry.responses.first().map(|response| &response.head);
+            let took = |head: &Stored| head.received.duration_since(head.requested).ok();
+            entry.outcome.map(|last| last.took).or(response.and_then(took))
+        };
+        let bound = |took: Duration| (took * 2).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE);
+        entry.and_then(of_last).map_or(LONGEST_PATIENCE, bound).min(self.inner.collapse_wait)
+    }
+
+    /// Waits, for a while, for another request that has the same response on its way.
+    pub(super) async fn join(
+        &self,
+        origin: impl Origin,
+        name: &Bytes,
+        waiting: Waiting<'_>,
+    ) -> Joined {
+        let flights = &self.inner.flights;
+        let Waiting { parts, patience, has_stale, ticket, .. } = waiting;
+        let (mut key, mut is_failing) = (waiting.key.clone(), waiting.is_failing);
+        let end = Instant::now() + self.inner.collapse_wait;
+        let mut stuck = 0;
+        loop {
+            let first = match flights.board(&key) {
+                Boarding::Lead(leader) => return Joined::Lead(leader),
+                Boarding::Follow(first) => first,
+            };
+            // An origin that fails is asked by two at a time, as one that is stuck would hide that it is well.
+            let second = match is_failing.then(|| flights.board(&second(&key))) {
+                Some(Boarding::Lead(leader)) => return Joined::Lead(leader),
+                Some(Boarding::Follow(second)) => Some(second),
+                None => None,
+            };
+            let mut ahead = Ahead { first, second };
+            let Some((followed, progress)) = ahead.news(end.min(Instant::now() + patience)).await
+            else {
+                if has_stale {
+                    return Joined::Stale;
+                }
+                stuck += 1;
+                if stuck == MOST_STUCK || Instant::now() >= end {
+                    return Joined::Alone;
+                }
+                match flights.reinforce(&key, &ahead.first) {
+                    Some(leader) => return Joined::Lead(leader),
+                    None => continue,
+                }
+            };
+            // One that was sent before this request came may not know of what its client has just done.
+            let is_too_old = ticket.is_some_and(|ticket| !followed.is_after(ticket));
+            match progress {
+                Progress::Alone => return Joined::Alone,
+                Progress::Failed if has_stale => return Joined::Stale,
+                Progress::Failed => is_failing = true,
+                Progress::Waiting | Progress::Superseded => {}
+                Progress::Validated if !is_too_old => return Joined::LookAgain,
+                Progress::Found if ticket.is_none() => return Joined::LookAgain,
+                Progress::Coming(coming) if !is_too_old && self.is_current(name, &coming).await => {
+                    match self.follow(origin.clone(), &waiting, &coming) {
+                        Ok(response) => return Joined::Answered(response),
+                        Err(Unfollowed::Begun) => return Joined::LookAgain,
+                        Err(Unfollowed::Other) => {}
+                    }
+                    let own = variant_key(name, &parts.headers, &coming.head.headers);
+                    match own.filter(|own| *own != key) {
+                        // Those who ask for the same variant ask once.
+                        Some(own) => key = own,
+                        None => return Joined::Alone,
+                    }
+                }
+                // This request may have come after a change, and must not get what was before it.
+                Progress::Coming(_) | Progress::Validated | Progress::Found => {
+                    if let Some(leader) = flights.supersede(&key, followed) {
+                        return Joined::Lead(leader);
+                    }
+                    // Another request was first: this one waits for that.
+                }
+            }
+            if Instant::now() >= end {
+                return Joined::Alone;
+            }
+        }
+    }
+
+    /// Whether a response that is on its way has not been invalidated, as far as the store says.
+    async fn is_current(&self, name: &Bytes, coming: &Coming) -> bool {
+        self.inner.storage.is_current(name, coming.begun, &coming.groups).await
+    }
+
+    /// Joins a response that another request has caused, if it answers this one.
+    fn follow(
+        &self,
+        origin: impl Origin,
+        waiting: &Waiting<'_>,
+        coming: &Coming,
+    ) -> Result<Response<Body>, Unfollowed> {
+        let Waiting { parts, asked, why, .. } = waiting;
+        let asked = if waiting.ticket.is_some() { &without_reload(asked) } else { *asked };
+        let now = self.now();
+        let assessment = self.inner.rules.assess(&parts.headers, asked, &coming.head, now, false);
+        let assessment = assessment.filter(|assessment| assessment.reuse.is_served());
+        let assessment = assessment.ok_or(Unfollowed::Other)?;
+        let of = |length| Rescue::of(origin, parts, &coming.head.headers, length);
+        let rescue = coming.length.and_then(of);
+        let reader = coming.fill.reader().ok_or(Unfollowed::Begun)?;
+        let body = followed_body(reader, coming.length, rescue);
+        let (head, age) = (coming.head.clone(), assessment.age);
+        let mut response = Self::response(parts, head, age, coming.length, body);
+        whole::narrow_to_range(parts, &coming.head, coming.length, &mut response);
+        let mut status = Status::forwarded(*why);
+        status.is_collapsed = true;
+        tell(&mut response, status);
+        Ok(response)
+    }
+}
+
+/// Returns what a request asks for beyond that it is sent after the client's last one.
+pub(super) fn without_reload(asked: &RequestDirectives) -> RequestDirectives {
+    let max_age = asked.max_age.filter(|longest| !longest.is_zero());
+    RequestDirectives { no_cache: false, max_age, ..asked.clone() }
+}
+
+/// Returns what all requests call a target that have the same fields of those in the `Vary` of a response;
+/// `None` if it answers one request alone.
+pub(super) fn variant_key(
+    name: &Bytes,
+    request: &HeaderMap,
+    response: &HeaderMap,
+) -> Option<Bytes> {
+    let variant = Variant::of(request, response)?.key();
+    // No target has a NUL.
+    let key = || [&name[..], b"\0", &variant].concat().into();
+    Some(if variant.is_empty() { name.clone() } else { key() })
+}
+
+/// Returns what the second of two requests for the same is called.
+fn second(key: &Bytes) -> Bytes {
+    [&key[..], b"\0\0"].concat().into()
+}

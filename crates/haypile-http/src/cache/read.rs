@@ -1,0 +1,327 @@
+//! Answers to GET and HEAD.
+
+use bytes::Bytes;
+use http::{Method, Response, request};
+
+use super::crowd::{ClientNoCache, Joined, Waiting, variant_key, without_reload};
+use super::fetch::{Fetch, Stale};
+use super::flights::{Boarding, Leader};
+use super::rescue::Rescue;
+use super::{Body, Failed, Forwarded, HttpCache, Origin, Status, gateway_timeout, tell, whole};
+use crate::semantics::{Assessment, RequestDirectives, Reuse};
+use crate::storage::{Entry, Outcome, OutcomeKind, Read, StoredResponse};
+
+/// A stored response that answers a request.
+pub(super) enum Selected {
+    /// The one at this place of its entry.
+    At(usize, Assessment),
+    /// A part of one that lacks what the request asks for. It is of no use, and need not be
+    /// revalidated either.
+    Lacking,
+}
+
+/// What a request asks for, as the cache heeds it.
+struct Asking {
+    directives: RequestDirectives,
+    /// Its place among requests, if what it gets has to be newer than itself.
+    ticket: Option<u64>,
+    has_waited: bool,
+}
+
+/// The outcome of a look at the store.
+enum Looked {
+    Served(Response<Body>),
+    Missing(Box<Missing>),
+}
+
+/// What a request finds that no stored response answers.
+struct Missing {
+    /// The entry; `None` if the store does not answer.
+    read: Option<Read>,
+    /// The response to revalidate.
+    stale: Option<Stale>,
+    why: Forwarded,
+}
+
+impl Asking {
+    /// Goes on with what it waited for. Nobody waits twice.
+    fn has_waited(&mut self) {
+        self.has_waited = true;
+        if self.ticket.take().is_some() {
+            self.directives = without_reload(&self.directives);
+        }
+    }
+}
+
+impl Missing {
+    fn entry(&self) -> Option<&Entry> {
+        self.read.as_ref()?.entry.as_ref()
+    }
+
+    /// Returns the outcome of the last request, if it was of this kind.
+    fn outcome(&self, kind: OutcomeKind) -> Option<Outcome> {
+        self.entry()?.outcome.filter(|last| last.kind == kind)
+    }
+}
+
+impl HttpCache {
+    /// Answers a GET or HEAD.
+    pub(super) async fn read(
+        &self,
+        origin: impl Origin,
+        parts: request::Parts,
+        name: Bytes,
+    ) -> Result<Response<Body>, Failed> {
+        let mut asking = self.asking(&parts);
+        loop {
+            let missing = match self.look(origin.clone(), &parts, &name, &asking).await {
+                Looked::Served(response) => return Ok(response),
+                Looked::Missing(missing) => *missing,
+            };
+            if asking.directives.only_if_cached {
+                return Ok(gateway_timeout());
+            }
+            let mut leader = None;
+            match self.wait(origin.clone(), &parts, &name, &asking, &missing).await {
+                Joined::Lead(first) => leader = Some(first),
+                Joined::Alone => {}
+                Joined::Answered(response) => return Ok(response),
+                Joined::LookAgain => {
+                    asking.has_waited();
+                    continue;
+                }
+                Joined::Stale => {
+                    let served = self.serve_stale(&parts, &missing).await;
+                    if let Some(response) = served {
+                        return Ok(response);
+                    }
+                }
+            }
+            let why = missing.why;
+            let fetch = self.fetch(parts, asking.directives, name, missing, leader);
+            return Box::pin(fetch.start(origin)).await.map_err(Failed::of(why));
+        }
+    }
+
+    /// Looks for a stored response that may be served.
+    async fn look(
+        &self,
+        origin: impl Origin,
+        parts: &request::Parts,
+        name: &Bytes,
+        asking: &Asking,
+    ) -> Looked {
+        let mut read = self.inner.storage.read(name).await;
+        let entry = read.as_ref().and_then(|read| read.entry.as_ref());
+        let mut why = match entry {
+            Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
+            _ => Forwarded::UriMiss,
+        };
+        let mut stale = None;
+        match entry.and_then(|entry| self.select(parts, &asking.directives, entry)) {
+            None => {}
+            Some(Selected::Lacking) => why = Forwarded::Partial,
+            Some(Selected::At(place, assessment)) if assessment.reuse.is_served() => {
+                let is_stale = assessment.reuse == Reuse::StaleWhileRevalidate;
+                let is_due = is_stale && self.is_due(read.as_ref());
+                let revalidated = is_due.then(|| (origin.clone(), read.clone()));
+                let level = read.as_ref().map_or(0, |read| read.level);
+                // Whoever needs the entry from here on needs its generation only.
+                let stored = responses(&mut read).swap_remove(place);
+                let rescue = Rescue::new(origin, parts, &stored);
+                let served = self.serve(parts, stored, assessment.age, rescue).await;
+                if let Some(mut response) = served {
+                    if let Some((origin, mut read)) = revalidated {
+                        let stored = responses(&mut read)[place].clone();
+                        self.revalidate(origin, parts, name, read, stored);
+                    }
+                    let mut status = self.hit(&assessment, level);
+                    status.is_collapsed = asking.has_waited;
+                    tell(&mut response, status);
+                    return Looked::Served(response);
+                }
+                // A part of it was evicted.
+                why = Forwarded::UriMiss;
+            }
+            Some(Selected::At(place, assessment)) => {
+                let is_refused = assessment.is_refused_by_request;
+                why = if is_refused { Forwarded::Request } else { Forwarded::Stale };
+                if let Reuse::Revalidate { may_be_served_on_error } = assessment.reuse {
+                    let response = responses(&mut read)[place].clone();
+                    stale = Some(Stale { response, may_be_served_on_error });
+                }
+                let missing = Missing { read, stale, why };
+                // The origin failed the last time: nobody waits to see it fail again.
+                if missing.outcome(OutcomeKind::Failed).is_some()
+                    && !is_refused
+                    && let Some(response) = self.serve_stale(parts, &missing).await
+                {
+                    if self.is_due(missing.read.as_ref())
+                        && let Some(Stale { response, .. }) = missing.stale
+                    {
+                        self.revalidate(origin, parts, name, missing.read, response);
+                    }
+                    return Looked::Served(response);
+                }
+                return Looked::Missing(Box::new(missing));
+            }
+        }
+        Looked::Missing(Box::new(Missing { read, stale, why }))
+    }
+
+    /// Waits for another request, where a request may.
+    async fn wait(
+        &self,
+        origin: impl Origin,
+        parts: &request::Parts,
+        name: &Bytes,
+        asking: &Asking,
+        missing: &Missing,
+    ) -> Joined {
+        let (asked, ticket) = (&asking.directives, asking.ticket);
+        let entry = missing.entry();
+        if asking.has_waited || !self.may_wait(parts, asked, ticket.is_some(), entry) {
+            return Joined::Alone;
+        }
+        // Whoever reloads a page wants what the origin has.
+        let may_be_stale = ticket.is_none()
+            && missing.stale.as_ref().is_some_and(|stale| stale.may_be_served_on_error);
+        let waiting = Waiting {
+            parts,
+            asked,
+            key: key_of(parts, name, entry.and_then(|entry| entry.responses.first())),
+            why: missing.why,
+            patience: self.patience(entry),
+            has_stale: may_be_stale,
+            is_failing: missing.outcome(OutcomeKind::Failed).is_some(),
+            ticket,
+        };
+        self.join(origin, name, waiting).await
+    }
+
+    /// Returns the request to the origin for what is missing.
+    fn fetch(
+        &self,
+        parts: request::Parts,
+        directives: RequestDirectives,
+        name: Bytes,
+        missing: Missing,
+        leader: Option<Leader>,
+    ) -> Fetch {
+        // Where it is known to be of no use to others, it need not be whole.
+        let alone = missing.outcome(OutcomeKind::Alone);
+        let asks_for_all = missing.stale.is_none()
+            && parts.method == Method::GET
+            && !directives.no_store
+            && !alone.is_some_and(|last| last.counts(self.now()))
+            && whole::asks_for_less(&parts.headers);
+        let patience = self.patience(missing.entry());
+        let (cache, Missing { read, stale, why }) = (self.clone(), missing);
+        Fetch { cache, parts, directives, name, read, stale, why, leader, patience, asks_for_all }
+    }
+
+    /// Whether the origin may be asked again, after it failed.
+    fn is_due(&self, read: Option<&Read>) -> bool {
+        let outcome = read.and_then(|read| read.entry.as_ref()?.outcome);
+        outcome.is_none_or(|last| last.kind != OutcomeKind::Failed || !last.counts(self.now()))
+    }
+
+    /// Returns what a request asks for.
+    fn asking(&self, parts: &request::Parts) -> Asking {
+        let mut directives = RequestDirectives::read(&parts.headers);
+        let is_zero = directives.max_age.is_some_and(|longest| longest.is_zero());
+        let mut ticket = None;
+        if directives.no_cache || is_zero {
+            match self.inner.client_no_cache {
+                ClientNoCache::Ignore => directives = without_reload(&directives),
+                _ => ticket = Some(self.inner.flights.ticket()),
+            }
+        }
+        Asking { directives, ticket, has_waited: false }
+    }
+
+    /// Returns the latest of the responses that answer a request, and how it may be used.
+    pub(super) fn select(
+        &self,
+        parts: &request::Parts,
+        asked: &RequestDirectives,
+        entry: &Entry,
+    ) -> Option<Selected> {
+        let now = self.now();
+        let assess = |(place, response): (usize, &StoredResponse)| {
+            let StoredResponse { head, has_expired, .. } = response;
+            let rules = &self.inner.rules;
+            let assessment = rules.assess(&parts.headers, asked, head, now, *has_expired)?;
+            Some((place, assessment))
+        };
+        let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;
+        let has_all = Self::has_asked_part(parts, &entry.responses[place]);
+        Some(if has_all { Selected::At(place, assessment) } else { Selected::Lacking })
+    }
+
+    /// Serves a stale response without waiting for the origin, where that is permitted.
+    async fn serve_stale(
+        &self,
+        parts: &request::Parts,
+        missing: &Missing,
+    ) -> Option<Response<Body>> {
+        let stale = missing.stale.as_ref().filter(|stale| stale.may_be_served_on_error)?;
+        let age = stale.response.head.age(self.now());
+        let mut response = self.serve(parts, stale.response.clone(), age, None).await?;
+        let mut status = self.status_of(&stale.response);
+        status.detail = Some("the origin fails, or takes long".into());
+        tell(&mut response, status);
+        Some(response)
+    }
+
+    /// Revalidates a stale response that has been served, unless another request does so.
+    fn revalidate(
+        &self,
+        origin: impl Origin,
+        parts: &request::Parts,
+        name: &Bytes,
+        read: Option<Read>,
+        response: StoredResponse,
+    ) {
+        let key = key_of(parts, name, Some(&response));
+        let Boarding::Lead(leader) = self.inner.flights.board(&key) else { return };
+        let mut parts = parts.clone();
+        parts.method = Method::GET;
+        // It is not this client's any more.
+        whole::widen(&mut parts.headers);
+        let directives = RequestDirectives::read(&parts.headers);
+        let stale = Some(Stale { response, may_be_served_on_error: false });
+        let missing = Missing { read, stale, why: Forwarded::Stale };
+        let fetch = self.fetch(parts, directives, name.clone(), missing, Some(leader));
+        tokio::spawn(async move {
+            // Only the stored response is of use.
+            drop(fetch.start(origin).await);
+        });
+    }
+
+    /// Returns the status of a response from the cache, whose entry this level had.
+    pub(super) fn hit(&self, assessment: &Assessment, level: u8) -> Status {
+        let mut status = Status::hit(assessment.lifetime, assessment.age);
+        status.level = self.inner.level_names.get(usize::from(level)).cloned();
+        status
+    }
+
+    pub(super) fn status_of(&self, stored: &StoredResponse) -> Status {
+        let head = &stored.head;
+        let lifetime = self.inner.rules.lifetime(head.status, &head.headers, head.received);
+        let (lifetime, age) = (lifetime.duration(), head.age(self.now()));
+        Status::hit(if stored.has_expired { lifetime.min(age) } else { lifetime }, age)
+    }
+}
+
+/// Returns what all call a target who ask for the same variant, as far as its latest response tells.
+fn key_of(parts: &request::Parts, name: &Bytes, latest: Option<&StoredResponse>) -> Bytes {
+    let key = latest.and_then(|last| variant_key(name, &parts.headers, &last.head.headers));
+    key.unwrap_or_else(|| name.clone())
+}
+
+/// Returns the responses of an entry, one of which was selected.
+fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
+    let entry = read.as_mut().and_then(|read| read.entry.as_mut());
+    &mut entry.expect("a response of it was selected").responses
+}

@@ -1,0 +1,104 @@
+//! What the last request for a target came to, where that was of no use to others.
+//!
+//! The entry of a target has it, so that all processes that share the store know it.
+
+use std::time::{Duration, SystemTime};
+
+/// For how long the first outcome of a kind counts. Each further one counts twice as long.
+const FIRST_LIFETIME: Duration = Duration::from_secs(1);
+/// A page that becomes public is waited for again within this time.
+const LONGEST_ALONE: Duration = Duration::from_mins(2);
+/// An origin that is well again is found so within this time.
+const LONGEST_FAILED: Duration = Duration::from_secs(8);
+
+/// The outcome of the last request for a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) kind: OutcomeKind,
+    /// When it came.
+    pub(crate) since: SystemTime,
+    /// The time for which it counts from then on.
+    pub(crate) lifetime: Duration,
+    /// The time that the origin took.
+    pub(crate) took: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutcomeKind {
+    /// No other request could use the response.
+    Alone,
+    /// The origin failed.
+    Failed,
+}
+
+impl Outcome {
+    /// Returns the outcome of a request after another one; `None` if that still says enough, so that
+    /// nothing need be written.
+    pub(crate) fn after(
+        previous: Option<Self>,
+        kind: OutcomeKind,
+        now: SystemTime,
+        took: Duration,
+    ) -> Option<Self> {
+        let same = previous.filter(|previous| previous.kind == kind);
+        if same.is_some_and(|same| same.age(now) < same.lifetime / 2) {
+            return None;
+        }
+        let longest = match kind {
+            OutcomeKind::Alone => LONGEST_ALONE,
+            OutcomeKind::Failed => LONGEST_FAILED,
+        };
+        let lifetime = same.map_or(FIRST_LIFETIME, |same| (same.lifetime * 2).min(longest));
+        Some(Self { kind, since: now, lifetime, took })
+    }
+
+    /// Whether it still counts.
+    pub(crate) fn counts(&self, now: SystemTime) -> bool {
+        self.age(now) < self.lifetime
+    }
+
+    /// Returns the time since it came. A clock that was set back makes it old.
+    fn age(&self, now: SystemTime) -> Duration {
+        now.duration_since(self.since).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn each_outcome_of_a_kind_counts_twice_as_long() {
+        for (kind, longest) in [(OutcomeKind::Alone, 120), (OutcomeKind::Failed, 8)] {
+            let (mut last, mut now, mut lifetimes) = (None, 0, Vec::new());
+            for _ in 0..9 {
+                let next = Outcome::after(last, kind, at(now), Duration::ZERO).expect("it is due");
+                lifetimes.push(next.lifetime.as_secs());
+                now += next.lifetime.as_millis() as u64;
+                last = Some(next);
+            }
+            let expected: Vec<u64> = (0..9).map(|turn| (1 << turn).min(longest)).collect();
+            assert_eq!(lifetimes, expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_written_again_once_half_of_its_time_is_over_or_another_follows() {
+        let took = Duration::from_millis(7);
+        let first = Outcome::after(None, OutcomeKind::Alone, at(1_000), took).expect("it is new");
+        let after = |kind, now| Outcome::after(Some(first), kind, at(now), took);
+        assert_eq!(after(OutcomeKind::Alone, 1_499), None);
+        assert_eq!(after(OutcomeKind::Alone, 1_500).map(|next| next.lifetime.as_secs()), Some(2));
+        assert_eq!(after(OutcomeKind::Failed, 1_001).map(|next| next.lifetime.as_secs()), Some(1));
+        assert!(first.counts(at(1_999)) && !first.counts(at(2_000)));
+        // The clock was set back.
+        assert!(!first.counts(at(999)));
+        assert!(after(OutcomeKind::Alone, 999).is_some());
+    }
+}

@@ -1,0 +1,10 @@
+//! Crowds: many clients at the same time, an origin that takes its time, and a clock that jumps over it.
+//!
+//! The numbers of requests and the times are those that an operator expects; docs/http-crowds.md has them
+//! with their reasons, and the same crowds on other servers.
+
+mod bench;
+mod failing;
+mod herds;
+mod stuck;
+mod uncacheable;

@@ -1,0 +1,138 @@
+//! Pages of which each client gets its own.
+
+use std::time::Duration;
+
+use haypile_http::Collapse;
+use tokio::time::sleep;
+
+use super::bench::{Bench, FRESH, PAGE, PRIVATE, Say, slowest};
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_known_to_be_for_one_client_costs_its_own_time() {
+    for fields in [PRIVATE, &[("cache-control", "no-store")], &[("set-cookie", "a=b")]] {
+        let bench = Bench::new(move |_, _| Say::page(fields));
+        bench.get(&[]).await;
+        for _ in 0..20 {
+            let answers = bench.stream(10, PAGE / 5, &[]).await;
+            let waited = answers.iter().filter(|answer| answer.took > PAGE).count();
+            // Once each time that the memory of it is over, one waits for the next.
+            assert!(waited <= 4, "{fields:?}: {waited}");
+        }
+        assert_eq!(bench.requests(), 201);
+        let answers = bench.crowd(50, &[]).await;
+        assert_eq!(slowest(&answers), PAGE, "{fields:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_crowd_waits_once_for_a_page_that_is_for_one_client() {
+    let bench = Bench::new(|_, _| Say::page(PRIVATE));
+    let answers = bench.crowd(50, &[]).await;
+    assert_eq!((slowest(&answers), bench.requests()), (PAGE * 2, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_processes_know_it_from_the_store() {
+    let bench = Bench::new(|_, _| Say::page(PRIVATE));
+    bench.get(&[]).await;
+    let answers = bench.another().crowd(20, &[]).await;
+    assert_eq!(slowest(&answers), PAGE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_several_long_polls_is_at_the_origin() {
+    let poll = Duration::from_secs(20);
+    let bench = Bench::new(move |number, _| match number {
+        0 => Say::page(&[("cache-control", "no-store")]),
+        _ => Say::after(poll, 200, &[("cache-control", "no-store")]),
+    });
+    bench.get(&[]).await;
+    let answers = bench.crowd(3, &[]).await;
+    assert_eq!((slowest(&answers), bench.most_at_once()), (poll, 3));
+    // Each poll that ends says again that the next ones do not wait.
+    let answers = bench.crowd(3, &[]).await;
+    assert_eq!(slowest(&answers), poll);
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_polls_of_a_new_url_wait_for_seconds_at_most() {
+    let poll = Duration::from_mins(1);
+    let bench = Bench::new(move |_, _| Say::after(poll, 200, &[("cache-control", "no-store")]));
+    let crowd = bench.crowd(3, &[]);
+    let all_are_there = async {
+        sleep(Duration::from_millis(10_001)).await;
+        bench.requests()
+    };
+    let (answers, requests) = tokio::join!(crowd, all_are_there);
+    assert_eq!(requests, 3);
+    assert_eq!(slowest(&answers), poll + Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_with_credentials_wait_for_none_unless_their_response_is_for_all() {
+    let secret = &[("authorization", "Bearer 1")][..];
+    let bench = Bench::new(|_, _| Say::page(FRESH));
+    let answers = bench.crowd(20, secret).await;
+    assert_eq!((slowest(&answers), bench.requests()), (PAGE, 20));
+    // Nobody else waits for theirs either.
+    let (_, answer) = tokio::join!(bench.get(secret), bench.get(&[]));
+    assert_eq!(answer.took, PAGE);
+
+    let shared = &[("cache-control", "public, max-age=1")][..];
+    let bench = Bench::new(move |_, _| Say::page(shared));
+    bench.get(secret).await;
+    sleep(Duration::from_secs(2)).await;
+    let answers = bench.crowd(20, secret).await;
+    assert_eq!((slowest(&answers), bench.requests()), (PAGE, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_with_cookies_wait_unless_told_otherwise() {
+    let cookie = &[("cookie", "a=b")][..];
+    for (collapse, asked, requests) in [
+        (Collapse::All, cookie, 1),
+        (Collapse::WithoutCookie, cookie, 20),
+        (Collapse::WithoutCookie, &[], 1),
+        (Collapse::Off, cookie, 20),
+        (Collapse::Off, &[], 20),
+    ] {
+        let bench = Bench::with(|_, _| Say::page(FRESH), |builder| builder.collapse(collapse));
+        let answers = bench.crowd(20, asked).await;
+        assert_eq!((slowest(&answers), bench.requests()), (PAGE, requests), "{collapse:?}");
+        assert!(bench.get(&[]).await.is_hit());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_becomes_public_is_stored_and_waited_for() {
+    let bench = Bench::new(|number, request| match number {
+        0..3 => Say::page(PRIVATE),
+        _ if request.headers().contains_key("cookie") => Say::page(PRIVATE),
+        _ => Say::page(&[("cache-control", "max-age=3"), ("vary", "cookie")]),
+    });
+    for _ in 0..4 {
+        bench.get(&[]).await;
+    }
+    assert!(bench.get(&[]).await.is_hit());
+    sleep(Duration::from_secs(4)).await;
+    let before = bench.requests();
+    bench.crowd(20, &[]).await;
+    assert_eq!(bench.requests(), before + 1);
+    // Those for whom it is private go on to get their own, and leave what is public.
+    let member = bench.get(&[("cookie", "a=b")]).await;
+    assert_eq!((member.took, member.is_hit()), (PAGE, false));
+    assert!(bench.get(&[]).await.is_hit());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_page_came_to_is_written_rarely() {
+    let bench = Bench::new(|_, _| Say::after(Duration::from_millis(100), 200, PRIVATE));
+    let writes = || bench.store.stats().expect("it counts").sets;
+    bench.get(&[]).await;
+    let before = writes();
+    for _ in 0..6_000 {
+        bench.get(&[]).await;
+    }
+    // Ten minutes: it counts for 1, 2, 4 … 64 seconds, then for 120, and is renewed at half of that.
+    assert!(writes() - before < 25, "{}", writes() - before);
+}
