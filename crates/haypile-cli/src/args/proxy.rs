@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use haypile_http::proxy::{AdminAddress, ListenAddress, OriginServer, TrustedField};
+use haypile_http::{ClientNoCache, Collapse};
 use haypile_lab::experiment::value::size;
 
 use super::cache::Url;
@@ -19,7 +20,9 @@ it as soon as the requests that have come are answered.
 
 Several proxies may share one cache, for example one file: each uses what the others have stored.
 
-SIGHUP opens the access log again, after it was renamed. Its lines are in the combined format, with
+A page for an origin's failure has an id; the cause stands next to it in the error log.
+
+SIGHUP opens the logs again, after they were renamed. Those of the access log are in the combined format, with
 the absolute URL; 'haypile simulate' and 'haypile advise' read them.
 
 Through --admin come metrics and purges:
@@ -30,6 +33,8 @@ Through --admin come metrics and purges:
 
 Examples:
   haypile proxy --cache memory:size=64MiB --origin http://127.0.0.1:8000
+  haypile proxy --cache memory:size=64MiB --origin http://127.0.0.1:8000 \\
+    --ttl 10s --ignore-cookie _ga --serve-stale 1h
   haypile proxy --cache file:/var/cache/site.haypile,size=10GiB --listen 0.0.0.0:80 \\
     --origin example.org=http://10.0.0.2:8080 --origin img.example.org=https://10.0.0.3")]
 pub(crate) struct Proxy {
@@ -53,11 +58,46 @@ pub(crate) struct Proxy {
     /// Pass larger bodies on unstored [default: a sixteenth of the cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) largest_body: Option<u64>,
+    /// Requests that wait for the response to another's for the same: all that it may answer, of
+    /// those without a cookie, or none
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Collapsed::All)]
+    pub(crate) collapse: Collapsed,
     #[expect(clippy::doc_markdown, reason = "clap prints it as it stands")]
-    /// Wait this long for another request to bring the same response, then ask the origin
+    /// Wait this long in all for other requests to bring the same response, then ask the origin. One
+    /// that takes twice as long as the last time, but 1s to 5s, delays no other for longer
     /// [default: compute_wait of the cache, 30s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) collapse_wait: Option<Duration>,
+    /// Effect of a client's 'Cache-Control: no-cache' or 'max-age=0', which browsers send on a reload:
+    /// one request to the origin for each, one for all that come while another is on its way, or none
+    #[arg(long, value_name = "EFFECT", value_enum, default_value_t = NoCache::Collapse)]
+    pub(crate) client_no_cache: NoCache,
+    /// Serve a response for this long after its lifetime while it is revalidated in the background,
+    /// unless it forbids that (must-revalidate, proxy-revalidate, s-maxage, no-cache) [default: as it says
+    /// in stale-while-revalidate]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) serve_stale: Option<Duration>,
+    /// Keep a response fresh for this long that does not say so itself [default: a tenth of the time
+    /// since its Last-Modified, a day at most]. Not if its request had a cookie or Authorization
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+    /// The cookie of this name, or '*' for all, decides nothing about responses: --ttl holds though a
+    /// request has it. May be given several times
+    #[arg(long = "ignore-cookie", value_name = "NAME|*")]
+    pub(crate) ignored_cookies: Vec<String>,
+    /// Store bodies whose end only the end of the connection marks, as some old servers send them
+    #[arg(long)]
+    pub(crate) store_close_delimited: bool,
+    /// Take an origin for down after this many connections that failed, without a response in between.
+    /// One request at a time tries it then; others get a stale response, or 503
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
+    pub(crate) down_after_failures: NonZeroUsize,
+    /// The same after no response came in time for this many different targets
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "3")]
+    pub(crate) down_after_slow: NonZeroUsize,
+    /// Count only failures of the last such time for that
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    pub(crate) down_within: Duration,
     /// Wait this long for a connection to an origin
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     pub(crate) connect_limit: Duration,
@@ -82,6 +122,10 @@ pub(crate) struct Proxy {
     /// Append a line for each request to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Append a line for each failure of an origin and each request that is refused to this file
+    /// [default: standard error]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) error_log: Option<PathBuf>,
     /// Answer operators (metrics, purges) at unix:PATH, for this user alone, or at ADDRESS:PORT, for
     /// whoever has the token
     #[arg(long, value_name = "WHERE")]
@@ -95,6 +139,42 @@ pub(crate) struct Proxy {
     /// When asked to end, wait this long for the requests that have come
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(crate) grace: Duration,
+}
+
+/// The requests that wait.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Collapsed {
+    All,
+    WithoutCookie,
+    Off,
+}
+
+impl From<Collapsed> for Collapse {
+    fn from(collapsed: Collapsed) -> Self {
+        match collapsed {
+            Collapsed::All => Self::All,
+            Collapsed::WithoutCookie => Self::WithoutCookie,
+            Collapsed::Off => Self::Off,
+        }
+    }
+}
+
+/// The effect of a client's `no-cache`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum NoCache {
+    Obey,
+    Collapse,
+    Ignore,
+}
+
+impl From<NoCache> for ClientNoCache {
+    fn from(effect: NoCache) -> Self {
+        match effect {
+            NoCache::Obey => Self::Obey,
+            NoCache::Collapse => Self::Collapse,
+            NoCache::Ignore => Self::Ignore,
+        }
+    }
 }
 
 /// URL of the cache, as an option.

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use haypile::Cache;
 use haypile_http::HttpCache;
-use haypile_http::proxy::{AccessLog, Admin, AdminAddress, Limits, ListenAddress, Proxy, Settings};
-use haypile_http::semantics::Rules;
+use haypile_http::proxy::{
+    AccessLog, Admin, AdminAddress, DownAfter, ErrorLog, Limits, ListenAddress, Proxy, Settings,
+};
+use haypile_http::semantics::{IgnoredCookies, Rules};
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -119,7 +121,7 @@ impl Signals {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
                 _ = self.hangup.recv() => {
-                    proxy.reopen_access_log();
+                    proxy.reopen_logs();
                     continue;
                 }
             }
@@ -150,9 +152,11 @@ fn admin(arguments: &Arguments, proxy: &Proxy) -> anyhow::Result<Option<Admin>> 
 }
 
 fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
-    let rules = Rules { stores_set_cookie: arguments.store_set_cookie, ..Rules::shared() };
     let cache = Cache::new(cache.store().clone());
-    let mut builder = HttpCache::builder(cache).rules(rules);
+    let mut builder = HttpCache::builder(cache)
+        .rules(rules(arguments))
+        .collapse(arguments.collapse.into())
+        .client_no_cache(arguments.client_no_cache.into());
     if let Some(bytes) = arguments.largest_body {
         builder = builder.largest_body(bytes);
     }
@@ -170,9 +174,40 @@ fn proxy(arguments: &Arguments, cache: &OpenCache) -> anyhow::Result<Proxy> {
         let log = AccessLog::open(path);
         log.with_context(|| format!("cannot write the access log {}", path.display()))
     });
+    let error_log = match &arguments.error_log {
+        None => ErrorLog::standard_error(),
+        Some(path) => ErrorLog::open(path),
+    };
+    let mut down_after = DownAfter::default();
+    down_after.connect_failures = arguments.down_after_failures.get();
+    down_after.slow_targets = arguments.down_after_slow.get();
+    down_after.within = arguments.down_within;
     let mut settings = Settings::default();
     settings.limits = limits;
     settings.access_log = log.transpose()?;
+    settings.error_log = Some(error_log.with_context(|| {
+        let path = arguments.error_log.as_deref().unwrap_or("standard error".as_ref());
+        format!("cannot write the error log {}", path.display())
+    })?);
+    settings.down_after = down_after;
     settings.trusted_fields.clone_from(&arguments.trusted_fields);
     Proxy::new(builder.build(), arguments.origins.clone(), settings).map_err(|error| anyhow!(error))
+}
+
+/// Returns the rules that the proxy follows.
+fn rules(arguments: &Arguments) -> Rules {
+    let cookies = &arguments.ignored_cookies;
+    let ignored_cookies = if cookies.iter().any(|name| name == "*") {
+        IgnoredCookies::All
+    } else {
+        IgnoredCookies::Named(cookies.clone())
+    };
+    Rules {
+        stores_set_cookie: arguments.store_set_cookie,
+        stores_close_delimited: arguments.store_close_delimited,
+        serve_stale: arguments.serve_stale,
+        default_lifetime: arguments.ttl,
+        ignored_cookies,
+        ..Rules::shared()
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use haypile::{OwnedClaim, TriedClaim};
-use http::header::{DATE, ETAG, HeaderValue, VARY};
+use http::header::{DATE, ETAG, HeaderValue, TRAILER, VARY};
 use http::{HeaderMap, Method, Request, Response, StatusCode, request, response};
 use http_body::Body as _;
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use super::{Body, BoxError, Forwarded, HttpCache, Origin, Status, attach, tell, 
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
-    RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
+    Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::storage::{
     Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, Storage, StoredBody,
@@ -509,6 +509,8 @@ impl Fetch {
         let of = |length| Rescue::of(origin, &parts, &with_head.head.headers, length);
         let rescue = length.filter(|_| place.is_none()).and_then(of);
         let followed = followed_body(reader, length, rescue);
+        // Those who come later do not get them either.
+        response.headers.remove(TRAILER);
         let mut response = Response::from_parts(response, followed);
         if asks_for_all {
             whole::narrow(&parts, &with_head.head, length, &mut response);
@@ -593,9 +595,14 @@ impl HttpCache {
             return Some(Refusal::of_all(format!("it is in more than {MOST_GROUPS} groups")));
         }
         if !rules.is_useful(response, received) {
-            return Some(Refusal::of_all("it is stale at once"));
+            let lifetime = rules.lifetime(response.status, &response.headers, received);
+            return Some(Refusal::of_all(match lifetime {
+                Lifetime::Unknown => "it has neither a lifetime (max-age, Expires) nor a validator",
+                _ => "it is stale at once, and has no validator",
+            }));
         }
-        if response.extensions.get::<CloseDelimited>().is_some() {
+        let is_marked = response.extensions.get::<CloseDelimited>().is_none();
+        if !is_marked && !rules.stores_close_delimited {
             return Some(Refusal::of_all("its end is not marked"));
         }
         let largest = self.inner.largest_body;

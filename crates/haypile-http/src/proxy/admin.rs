@@ -230,7 +230,7 @@ fn is_yes(value: &str) -> bool {
 
 async fn metrics(proxy: &Proxy) -> Response<Body> {
     let inner = &proxy.inner;
-    let mut all = inner.metrics.prometheus(inner.cache.store_troubles());
+    let mut all = inner.metrics.prometheus(inner.cache.store_troubles(), inner.origins.down());
     match inner.cache.prometheus().await {
         Some(of_cache) => all.push_str(&of_cache),
         None => all.push_str("# The cache does not say its own counts.\n"),

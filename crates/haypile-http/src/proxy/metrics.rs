@@ -39,6 +39,15 @@ pub(super) enum AskedOrigin {
     Failed,
 }
 
+/// The origins that do not answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DownOrigins {
+    /// How many there are.
+    pub(super) origins: u64,
+    /// The requests that were not sent for that reason so far.
+    pub(super) unsent: u64,
+}
+
 /// The counts of a proxy.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
@@ -131,14 +140,14 @@ impl Metrics {
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the counts in Prometheus' text format.
-    pub(super) fn prometheus(&self, troubles: StoreTroubles) -> String {
+    /// Returns the counts in Prometheus' text format, with those of the store and of the origins.
+    pub(super) fn prometheus(&self, troubles: StoreTroubles, down: DownOrigins) -> String {
         let mut text = String::new();
-        self.write(&mut text, troubles).expect("writing to a string does not fail");
+        self.write(&mut text, troubles, down).expect("writing to a string does not fail");
         text
     }
 
-    fn write(&self, text: &mut String, troubles: StoreTroubles) -> fmt::Result {
+    fn write(&self, text: &mut String, troubles: StoreTroubles, down: DownOrigins) -> fmt::Result {
         let name = "haypile_http_responses_total";
         head(text, name, "counter", "Responses, by what the cache did (Cache-Status) and status.")?;
         for (result, by_class) in RESULTS.iter().zip(&self.responses) {
@@ -170,6 +179,12 @@ impl Metrics {
                 self.origin.iter().map(read).collect(),
             ),
             (
+                "origin_down_total",
+                "Requests that were not sent because their origin was down.",
+                None,
+                vec![down.unsent],
+            ),
+            (
                 "store_troubles_total",
                 "Calls of the store that counted as a miss.",
                 Some(("reason", &["slow", "busy", "failed"][..])),
@@ -195,13 +210,14 @@ impl Metrics {
             }
         }
         for (name, help, count) in [
-            ("connections", "Connections of clients that are open.", &self.connections),
-            ("requests", "Requests whose responses are not complete.", &self.requests),
-            ("tunnels", "WebSocket connections that are open.", &self.tunnels),
+            ("connections", "Connections of clients that are open.", read(&self.connections)),
+            ("requests", "Requests whose responses are not complete.", read(&self.requests)),
+            ("tunnels", "WebSocket connections that are open.", read(&self.tunnels)),
+            ("origins_down", "Origins that are down.", down.origins),
         ] {
             let name = format!("haypile_http_{name}");
             head(text, &name, "gauge", help)?;
-            writeln!(text, "{name} {}", read(count))?;
+            writeln!(text, "{name} {count}")?;
         }
         Ok(())
     }
@@ -243,7 +259,7 @@ fn result(status: Option<&Status>, code: u16) -> usize {
     let name = match status.map(|status| (status.forwarded, status)) {
         None if code == ABANDONED => "abandoned",
         None => "refused",
-        Some((Some(_), status)) if status.is_own() && [502, 504].contains(&code) => "failed",
+        Some((Some(_), status)) if status.is_own() && [502, 503, 504].contains(&code) => "failed",
         Some((_, status)) if status.is_own() => "refused",
         Some((None, status)) if status.ttl.is_some_and(|ttl| ttl < 0) => "hit-stale",
         Some((None, _)) => "hit",
@@ -273,6 +289,7 @@ mod tests {
         assert_eq!(RESULTS[result(Some(&Status::refused("x")), 504)], "refused");
         let failed = Status::failed(UriMiss, "x");
         assert_eq!(RESULTS[result(Some(&failed), 504)], "failed");
+        assert_eq!(RESULTS[result(Some(&failed), 503)], "failed");
         assert_eq!(RESULTS[result(Some(&failed), 400)], "refused");
         assert_eq!(RESULTS[result(None, ABANDONED)], "abandoned");
     }
@@ -285,7 +302,7 @@ mod tests {
         metrics.responded(Some(&hit), 200, 7, Duration::from_mins(1));
         metrics.asked(AskedOrigin::Failed);
         let open = metrics.connection();
-        let text = metrics.prometheus(StoreTroubles::default());
+        let text = metrics.prometheus(StoreTroubles::default(), DownOrigins::default());
         for line in [
             "haypile_http_responses_total{result=\"hit\",code=\"2xx\"} 2",
             "haypile_http_sent_bytes_total{result=\"hit\"} 12",
@@ -301,6 +318,10 @@ mod tests {
             assert!(text.lines().any(|other| other == line), "{line}:\n{text}");
         }
         drop(open);
-        assert!(metrics.prometheus(StoreTroubles::default()).contains("_connections 0\n"));
+        assert!(
+            metrics
+                .prometheus(StoreTroubles::default(), DownOrigins::default())
+                .contains("_connections 0\n")
+        );
     }
 }

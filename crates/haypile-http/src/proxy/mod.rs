@@ -4,10 +4,13 @@ mod access_log;
 mod admin;
 mod batch;
 mod connection;
+mod error_log;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod health;
 mod limits;
 mod listen;
+mod log_file;
 mod metrics;
 mod origins;
 mod patience;
@@ -18,11 +21,11 @@ mod tunnel;
 mod upload;
 mod watched;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -33,12 +36,17 @@ use tokio::time::{sleep, timeout};
 
 pub use access_log::AccessLog;
 pub use admin::{Admin, AdminAddress};
+pub use error_log::ErrorLog;
+pub use health::DownAfter;
 pub use limits::Limits;
 pub use listen::ListenAddress;
 pub use origins::OriginServer;
 pub use request::TrustedField;
 
-use crate::cache::{Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, tell};
+use crate::cache::{
+    Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, causes, tell,
+};
+use error_log::ErrorLine;
 use metrics::Metrics;
 use origins::{OriginError, Origins};
 use patience::Patient;
@@ -69,6 +77,7 @@ struct Inner {
     limits: Limits,
     metrics: Arc<Metrics>,
     access_log: Option<AccessLog>,
+    error_log: Option<ErrorLog>,
     trusted_fields: Vec<TrustedField>,
     /// By which it knows requests that come back.
     name: OwnName,
@@ -82,6 +91,10 @@ pub struct Settings {
     pub limits: Limits,
     /// The log of its requests, if there is one.
     pub access_log: Option<AccessLog>,
+    /// The log of its failures and refusals, if there is one.
+    pub error_log: Option<ErrorLog>,
+    /// When an origin is down, so that most requests are not sent to it.
+    pub down_after: DownAfter,
     /// The fields of clients that are passed on. An origin whose responses depend on one has to say
     /// so in `Vary`.
     pub trusted_fields: Vec<TrustedField>,
@@ -99,17 +112,21 @@ impl Proxy {
         origins: Vec<OriginServer>,
         settings: Settings,
     ) -> Result<Self, BoxError> {
-        let Settings { limits, access_log, trusted_fields } = settings;
+        let Settings { limits, access_log, error_log, down_after, trusted_fields } = settings;
         let metrics = Arc::new(Metrics::with_log(access_log.as_ref()));
-        let origins = Origins::new(origins, limits, &metrics)?;
+        let origins = Origins::new(origins, limits, down_after, &metrics)?;
         let name = OwnName::new(format!("haypile-{:08x}", rand::random::<u32>()));
-        let inner = Inner { cache, origins, limits, metrics, access_log, trusted_fields, name };
+        let inner =
+            Inner { cache, origins, limits, metrics, access_log, error_log, trusted_fields, name };
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Opens the access log again, after somebody has renamed it.
-    pub fn reopen_access_log(&self) {
+    /// Opens the logs again, after somebody has renamed them.
+    pub fn reopen_logs(&self) {
         if let Some(log) = &self.inner.access_log {
+            log.reopen();
+        }
+        if let Some(log) = &self.inner.error_log {
             log.reopen();
         }
     }
@@ -182,7 +199,12 @@ impl Proxy {
             };
             tokio::select! {
                 // It ends with the client's, or because the client does not keep to the protocol.
-                _ = connection.as_mut() => return,
+                ended = connection.as_mut() => {
+                    if let Some(error) = ended.err().filter(hyper::Error::is_parse) {
+                        inner.refuse_bytes(client.address, &error);
+                    }
+                    return;
+                }
                 () = ended => connection.as_mut().graceful_shutdown(),
             }
             let _ = connection.await;
@@ -209,7 +231,25 @@ impl Proxy {
         origin_of: impl FnOnce(&str) -> Option<O>,
     ) -> Response<Watched> {
         let mut watch = Watch::new(&self.inner, &request, client.address);
-        let response = self.respond(request, client, origin_of, &mut watch).await;
+        let mut about = (request.method().clone(), request.uri().clone());
+        let responded = self.respond(request, client, origin_of, (&mut watch, &mut about.1));
+        let response = match responded.await {
+            Ok(response) => response,
+            Err(Unanswered { response, id, cause }) => {
+                if let Some(log) = &self.inner.error_log {
+                    let (method, uri) = about;
+                    log.log(&ErrorLine {
+                        time: SystemTime::now(),
+                        id: &id,
+                        client: client.address,
+                        status: response.status().as_u16(),
+                        request: Some((method.as_str(), &uri.to_string())),
+                        cause: &cause,
+                    });
+                }
+                response
+            }
+        };
         watch.follow(response)
     }
 
@@ -218,20 +258,24 @@ impl Proxy {
         mut request: Request<Incoming>,
         client: &Client,
         origin_of: impl FnOnce(&str) -> Option<O>,
-        watch: &mut Watch,
-    ) -> Response<Body> {
+        (watch, asked): (&mut Watch, &mut Uri),
+    ) -> Result<Response<Body>, Unanswered> {
         let upgrade = hyper::upgrade::on(&mut request);
         let (mut parts, body) = request.into_parts();
         let inner = &*self.inner;
         let upgrade = tunnel::is_asked_for(&parts).then_some(upgrade);
-        let host = match request::prepare(&mut parts, client, &inner.name, &inner.trusted_fields) {
+        let only_host = || inner.origins.only_host();
+        let fields = &inner.trusted_fields;
+        let prepared = request::prepare(&mut parts, client, &inner.name, fields, only_host);
+        let host = match prepared {
             Ok(host) => host,
-            Err(request::Refused(status, reason)) => return refusal(status, reason),
+            Err(request::Refused(status, reason)) => return Err(refusal(status, reason)),
         };
         let Some(origin) = origin_of(&host) else {
-            return refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin");
+            return Err(refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin"));
         };
         watch.has_target(&parts.uri);
+        asked.clone_from(&parts.uri);
         let body = Body::wrap(pause::limit(body, inner.limits.client, inner.limits.body));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
@@ -245,13 +289,52 @@ impl Proxy {
         } else {
             inner.cache.try_answer(origin, Request::from_parts(parts, body)).await
         };
-        let mut response = answered.unwrap_or_else(|failed| failure(&failed));
-        let version = response.version();
-        inner.name.append_to(response.headers_mut(), version);
-        // The version is that of this connection, whatever the origin speaks.
-        *response.version_mut() = Version::HTTP_11;
-        response
+        let finish = |response: &mut Response<Body>| {
+            let version = response.version();
+            inner.name.append_to(response.headers_mut(), version);
+            // The version is that of this connection, whatever the origin speaks.
+            *response.version_mut() = Version::HTTP_11;
+        };
+        match answered {
+            Ok(mut response) => {
+                finish(&mut response);
+                Ok(response)
+            }
+            Err(failed) => {
+                let mut unanswered = failure(&failed);
+                finish(&mut unanswered.response);
+                Err(unanswered)
+            }
+        }
     }
+}
+
+impl Inner {
+    /// Takes note of bytes that are not a request, to which the connection answers itself.
+    fn refuse_bytes(&self, client: IpAddr, error: &hyper::Error) {
+        let status = if error.is_parse_too_large() { 431 } else { 400 };
+        self.metrics.request_begins();
+        self.metrics.request_ends();
+        self.metrics.responded(Some(&Status::refused("")), status, 0, Duration::ZERO);
+        if let Some(log) = &self.error_log {
+            log.log(&ErrorLine {
+                time: SystemTime::now(),
+                id: "-",
+                client,
+                status,
+                request: None,
+                cause: &causes(error),
+            });
+        }
+    }
+}
+
+/// The proxy's own response to a request that has no other, and what only operators learn.
+struct Unanswered {
+    response: Response<Body>,
+    /// It stands in the page and in the log.
+    id: String,
+    cause: String,
 }
 
 /// Returns the connections that the kernel has accepted, and then refuses others.
@@ -267,25 +350,41 @@ fn waiting_connections(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
 
 /// Returns the response to a request that is not passed on. It ends the connection: what follows may
 /// not be a request.
-fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
+fn refusal(status: StatusCode, reason: &str) -> Unanswered {
     let mut response = text(status, reason);
     attach(&mut response, Status::refused(reason));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
+    Unanswered { response, id: "-".into(), cause: reason.into() }
 }
 
-/// Returns the response to a request to which none comes from the origin.
-fn failure(Failed { why, error }: &Failed) -> Response<Body> {
-    let (status, detail) = match error.downcast_ref() {
+/// Returns the response to a request to which none comes from the origin. Where that is, and how it
+/// fails, is for operators.
+fn failure(Failed { why, error }: &Failed) -> Unanswered {
+    let kind = error.downcast_ref();
+    let (status, detail) = match kind {
         Some(OriginError::TooSlow(..)) => {
             (StatusCode::GATEWAY_TIMEOUT, "the origin does not answer in time")
         }
         Some(OriginError::Request(..)) => (StatusCode::BAD_REQUEST, "the request breaks off"),
-        _ => (StatusCode::BAD_GATEWAY, "the origin cannot be reached, or breaks off"),
+        Some(OriginError::NotConnected(..)) => {
+            (StatusCode::BAD_GATEWAY, "the origin cannot be reached")
+        }
+        Some(OriginError::Down(..)) => (StatusCode::SERVICE_UNAVAILABLE, "the origin is down"),
+        _ => (StatusCode::BAD_GATEWAY, "the origin breaks off"),
     };
-    let mut response = text(status, &format!("the origin {error}"));
+    let id = format!("{:016x}", rand::random::<u64>());
+    let mut reason = detail.to_owned();
+    if let Some(OriginError::Request(_, cause)) = kind {
+        // That is about the client's own side.
+        reason = format!("{reason}: {cause}");
+    }
+    let mut response = text(status, &format!("{reason} (id {id})"));
+    if let Some(OriginError::Down(_, pause)) = kind {
+        let seconds = pause.as_secs() + u64::from(pause.subsec_nanos() > 0);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
     attach(&mut response, Status::failed(*why, detail));
-    response
+    Unanswered { response, id, cause: format!("the origin {error}") }
 }
 
 fn text(status: StatusCode, reason: &str) -> Response<Body> {

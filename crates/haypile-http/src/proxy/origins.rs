@@ -19,8 +19,9 @@ use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::connection::{Connector, Used};
+use super::health::{DownAfter, Health, Sent};
 use super::limits::Limits;
-use super::metrics::{AskedOrigin, Metrics};
+use super::metrics::{AskedOrigin, DownOrigins, Metrics};
 use super::pause;
 use super::request::canonical;
 use super::upload::OriginsTurn;
@@ -106,8 +107,13 @@ impl fmt::Display for OriginServer {
 pub(super) enum OriginError {
     #[error("{0} does not answer within {1:?}; its first byte is waited for no longer")]
     TooSlow(String, Duration),
-    #[error("{0} cannot be reached, or breaks off: {1}")]
+    #[error("{0} cannot be reached: {1}")]
+    NotConnected(String, String),
+    #[error("{0} breaks off: {1}")]
     Failed(String, String),
+    /// It was not even asked.
+    #[error("{0} is down; it is tried again in {1:?}")]
+    Down(String, Duration),
     /// It is the client's fault.
     #[error("{0} did not get the whole request: {1}")]
     Request(String, String),
@@ -132,6 +138,7 @@ struct Way {
     /// Its own, for a connection that was verified for one host must not serve another.
     client: OriginClient,
     limits: Limits,
+    health: Health,
     metrics: Arc<Metrics>,
 }
 
@@ -143,6 +150,7 @@ impl Origins {
     pub(super) fn new(
         servers: Vec<OriginServer>,
         limits: Limits,
+        down_after: DownAfter,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, BoxError> {
         let speaks_tls = servers.iter().any(|server| server.scheme == Scheme::HTTPS);
@@ -151,8 +159,8 @@ impl Origins {
         let mut other = None;
         for server in servers {
             let client = new_client(&server, &tls, limits);
-            let metrics = Arc::clone(metrics);
-            let upstream = Upstream(Arc::new(Way { server, client, limits, metrics }));
+            let (health, metrics) = (Health::new(down_after), Arc::clone(metrics));
+            let upstream = Upstream(Arc::new(Way { server, client, limits, health, metrics }));
             let server = &upstream.0.server;
             let before: Option<Upstream> = match &server.host {
                 Some(host) => by_host.insert(host.clone(), upstream.clone()),
@@ -166,6 +174,25 @@ impl Origins {
         Ok(Self { by_host, other })
     }
 
+    /// Returns the counts of those that are down.
+    pub(super) fn down(&self) -> DownOrigins {
+        let all = || self.by_host.values().chain(&self.other).map(|upstream| &upstream.0.health);
+        DownOrigins {
+            origins: all().filter(|health| health.is_down()).count() as u64,
+            unsent: all().map(Health::refused).sum(),
+        }
+    }
+
+    /// Returns the host that a request is for that names none, which HTTP/1.0 permits; `None` if
+    /// there are several.
+    pub(super) fn only_host(&self) -> Option<Authority> {
+        let mut all = self.by_host.values().chain(&self.other);
+        let (only, None) = (all.next()?, all.next()) else { return None };
+        let server = &only.0.server;
+        let host = server.host.as_deref().map(str::parse).and_then(Result::ok);
+        host.or_else(|| canonical(server.authority.clone()))
+    }
+
     /// Returns the origin of a host, with its port if that is not the scheme's own.
     pub(super) fn of(&self, host: &str) -> Option<Upstream> {
         self.by_host.get(host).or(self.other.as_ref()).cloned()
@@ -174,12 +201,25 @@ impl Origins {
 
 impl Origin for Upstream {
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let server = &self.0.server;
+        let trial = self.0.health.begin();
+        let trial = trial.map_err(|pause| OriginError::Down(server.to_string(), pause))?;
+        let target = request.uri().clone();
         let sent = self.send_bounded(request).await;
-        self.0.metrics.asked(if sent.is_ok() {
-            AskedOrigin::Answered
-        } else {
-            AskedOrigin::Failed
-        });
+        let (asked, outcome) = match sent.as_ref().map_err(|error| error.downcast_ref()) {
+            Ok(_) => (AskedOrigin::Answered, Sent::Answered),
+            Err(Some(OriginError::NotConnected(..))) => (AskedOrigin::Failed, Sent::NotConnected),
+            Err(Some(OriginError::TooSlow(..))) => {
+                (AskedOrigin::Failed, Sent::Slow(target.path_and_query()))
+            }
+            Err(_) => (AskedOrigin::Failed, Sent::Broken),
+        };
+        self.0.metrics.asked(asked);
+        match trial.end(outcome) {
+            Some(true) => log::warn!("the origin {server} is down, and tried until it answers"),
+            Some(false) => log::warn!("the origin {server} answers again"),
+            None => {}
+        }
         sent
     }
 }
@@ -203,7 +243,11 @@ impl Upstream {
         *request.version_mut() = Version::HTTP_11;
         let failed = |error: client::Error| {
             let is_request = hyper_error(&error).is_some_and(hyper::Error::is_user);
-            let kind = if is_request { OriginError::Request } else { OriginError::Failed };
+            let kind = match (is_request, error.is_connect()) {
+                (true, _) => OriginError::Request,
+                (false, true) => OriginError::NotConnected,
+                (false, false) => OriginError::Failed,
+            };
             kind(name.clone(), causes(&error))
         };
         let body = request.body();

@@ -121,12 +121,14 @@ impl FromStr for TrustedField {
 pub(super) struct Refused(pub(super) StatusCode, pub(super) &'static str);
 
 /// Checks a request and makes it one to the origin: with an absolute URI, and without what is for
-/// this connection only. Returns the host that it asks for.
+/// this connection only. Returns the host that it asks for, which is `only_host` if it is of HTTP/1.0
+/// and does not say.
 pub(super) fn prepare(
     parts: &mut request::Parts,
     client: &Client,
     own: &OwnName,
     trusted: &[TrustedField],
+    only_host: impl FnOnce() -> Option<Authority>,
 ) -> Result<String, Refused> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
@@ -149,7 +151,13 @@ pub(super) fn prepare(
     {
         return Err(Refused(StatusCode::LOOP_DETECTED, "this request has been here before"));
     }
-    let host = host(headers, &parts.uri)?;
+    // RFC 9112, section 3.2, demands it of HTTP/1.1 only: checks of load balancers have none.
+    let may_have_none = parts.version == Version::HTTP_10 && parts.uri.authority().is_none();
+    let host = if may_have_none && !headers.contains_key(HOST) {
+        only_host().ok_or(Refused(BAD, "there is no Host, and more than one origin"))?
+    } else {
+        host(headers, &parts.uri)?
+    };
     // RFC 9112, section 3.2.4. It would be stored as the path "/*".
     if parts.uri.path() == "*" && parts.method != Method::OPTIONS {
         return Err(Refused(BAD, "the target * is for OPTIONS only"));
@@ -270,7 +278,7 @@ mod tests {
         }
         let (mut parts, ()) = request.body(()).expect("a request").into_parts();
         let (client, own) = (Client::new(CLIENT), OwnName::new("me".into()));
-        prepare(&mut parts, &client, &own, trusted).map(|host| (host, parts))
+        prepare(&mut parts, &client, &own, trusted, || None).map(|host| (host, parts))
     }
 
     #[test]

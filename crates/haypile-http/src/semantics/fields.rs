@@ -4,7 +4,7 @@ use http::header::{
     AGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
     CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, DATE, ETAG, EXPIRES, HOST,
     LAST_MODIFIED, LOCATION, PRAGMA, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, SET_COOKIE, TE,
-    TRANSFER_ENCODING, UPGRADE, VARY, VIA,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, VARY, VIA,
 };
 use http::{HeaderMap, HeaderName};
 
@@ -79,6 +79,8 @@ pub fn storable_fields(rules: &Rules, headers: &HeaderMap) -> HeaderMap {
     let directives = rules.control(headers).directives;
     let mut stored = headers.clone();
     remove_hop_by_hop(&mut stored);
+    // Trailers are not stored.
+    stored.remove(TRAILER);
     let private = directives.private.fields().iter().filter(|_| rules.is_shared());
     for name in directives.no_cache.fields().iter().chain(private) {
         stored.remove(name);

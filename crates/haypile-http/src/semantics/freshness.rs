@@ -13,7 +13,7 @@ use super::time::{LONGEST, date, since};
 pub enum Lifetime {
     /// The response says so.
     Explicit(Duration),
-    /// The response does not say so; it has not changed for long.
+    /// The response does not say so; it has not changed for long, or the cache was told how long.
     Heuristic(Duration),
     /// Neither: it is stale.
     Unknown,
@@ -69,6 +69,9 @@ impl Rules {
             }
         }
         let may_guess = directives.public || is_heuristically_cacheable(status);
+        if let Some(duration) = self.default_lifetime.filter(|_| may_guess) {
+            return Lifetime::Heuristic(duration);
+        }
         match date(headers, &LAST_MODIFIED) {
             Ok(Some(changed)) if may_guess => {
                 let unchanged = since(sent, changed);
@@ -154,6 +157,25 @@ mod tests {
         assert_eq!(lifetime(&Rules::private(), 200, &fields), expected);
         let fields = [("cache-control", "s-maxage=3")];
         assert_eq!(lifetime(&Rules::private(), 200, &fields), Lifetime::Unknown);
+    }
+
+    #[test]
+    fn lifetimes_that_the_cache_was_told() {
+        let minute = Duration::from_mins(1);
+        let rules = Rules { default_lifetime: Some(minute), ..Rules::shared() };
+        let (day, now) = (ago(DAY), ago(0));
+        for (status, fields, expected) in [
+            (200, &[][..], Lifetime::Heuristic(minute)),
+            (404, &[], Lifetime::Heuristic(minute)),
+            (200, &[("last-modified", day.as_str())], Lifetime::Heuristic(minute)),
+            (200, &[("cache-control", "max-age=5")], Lifetime::Explicit(Duration::from_secs(5))),
+            (200, &[("expires", &now)], Lifetime::Explicit(Duration::ZERO)),
+            (200, &[("expires", "0")], Lifetime::Explicit(Duration::ZERO)),
+            (500, &[], Lifetime::Unknown),
+            (302, &[], Lifetime::Unknown),
+        ] {
+            assert_eq!(lifetime(&rules, status, fields), expected, "{status} {fields:?}");
+        }
     }
 
     #[test]

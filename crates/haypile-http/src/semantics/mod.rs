@@ -57,7 +57,7 @@ pub use groups::invalidated_groups;
 pub use invalidation::invalidated_by;
 pub(crate) use reuse::Assessment;
 pub use reuse::Reuse;
-pub use rules::{Rules, Sharing};
+pub use rules::{IgnoredCookies, Rules, Sharing};
 pub use storable::NotStored;
 pub use stored::Stored;
 pub use target::{Target, TargetError};

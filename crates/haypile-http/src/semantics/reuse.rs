@@ -6,6 +6,7 @@ use http::header::SET_COOKIE;
 use http::{HeaderMap, request};
 
 use super::directives::RequestDirectives;
+use super::freshness::Lifetime;
 use super::rules::{Control, Rules};
 use super::stored::Stored;
 
@@ -75,18 +76,25 @@ impl Rules {
         }
         let control = self.control(&stored.headers);
         let (status, received) = (stored.status, stored.received);
-        let lifetime = self.lifetime_under(&control, status, &stored.headers, received).duration();
+        let lifetime = self.lifetime_under(&control, status, &stored.headers, received);
+        if matches!(lifetime, Lifetime::Heuristic(_)) && self.may_be_personal(request) {
+            return None;
+        }
+        let lifetime = lifetime.duration();
+        // What was never fresh is not served stale unless its origin wants that.
+        let served_stale = self.serve_stale.filter(|_| !lifetime.is_zero());
         let age = stored.age(now);
         let is_purged = has_expired && age < lifetime;
         let lifetime = if is_purged { age } else { lifetime };
-        let window =
-            if is_purged { Some(Duration::MAX) } else { control.directives.stale_while_revalidate };
-        let reuse = match self.reuse_selected(asked, &control, lifetime, age, window) {
-            // Whoever takes it as it is has it revalidated as well.
-            Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
-            Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
-            reuse => reuse,
-        };
+        let own_window = control.directives.stale_while_revalidate;
+        let window = if is_purged { Some(Duration::MAX) } else { own_window.max(served_stale) };
+        let reuse =
+            match self.reuse_selected(asked, &control, lifetime, age, (window, served_stale)) {
+                // Whoever takes it as it is has it revalidated as well.
+                Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
+                Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
+                reuse => reuse,
+            };
         let is_refused_by_request = !reuse.is_served()
             && (asked.no_cache
                 || asked.no_store
@@ -95,14 +103,14 @@ impl Rules {
     }
 
     /// Decides it by the time for which the response is fresh, and by the window after that in which it may
-    /// be served while it is revalidated.
+    /// be served while it is revalidated, the operator's own among it.
     fn reuse_selected(
         &self,
         asked: &RequestDirectives,
         control: &Control,
         lifetime: Duration,
         age: Duration,
-        window: Option<Duration>,
+        (window, served_stale): (Option<Duration>, Option<Duration>),
     ) -> Reuse {
         let directives = &control.directives;
         let stale_for = age.saturating_sub(lifetime);
@@ -113,7 +121,9 @@ impl Rules {
         let on_error = if is_fresh {
             !directives.no_cache.is_everything()
         } else {
-            may_be_stale && stale_for <= stale_limit.unwrap_or(self.stale_limit)
+            may_be_stale
+                && stale_for
+                    <= stale_limit.unwrap_or(self.stale_limit).max(served_stale.unwrap_or_default())
         };
         let revalidate = Reuse::Revalidate { may_be_served_on_error: on_error };
         if asked.no_cache || asked.no_store || directives.no_cache.is_everything() {

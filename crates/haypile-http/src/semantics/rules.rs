@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName};
 
 use super::directives::ResponseDirectives;
@@ -36,6 +37,47 @@ pub struct Rules {
     /// The longest time for which a response may have been stale that is served because the origin
     /// fails, where neither side says how long: a day.
     pub stale_limit: Duration,
+    /// The time for which a response may be served after its lifetime, while it is revalidated, where
+    /// it does not forbid that; none otherwise. One that says `stale-while-revalidate` means at least
+    /// that.
+    pub serve_stale: Option<Duration>,
+    /// The time for which a response is fresh that does not say so itself, in the place of a guess by
+    /// its age; none otherwise.
+    pub default_lifetime: Option<Duration>,
+    /// The cookies that decide nothing about responses, so that a lifetime may be guessed though a
+    /// request has them.
+    pub ignored_cookies: IgnoredCookies,
+    /// Whether bodies are stored whose end only the end of the connection marks. Those that break off
+    /// with an error are not.
+    pub stores_close_delimited: bool,
+}
+
+/// The cookies of requests that do not decide what their response is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IgnoredCookies {
+    /// Those of these names.
+    Named(Vec<String>),
+    /// All.
+    All,
+}
+
+impl Default for IgnoredCookies {
+    fn default() -> Self {
+        Self::Named(Vec::new())
+    }
+}
+
+impl IgnoredCookies {
+    /// Whether all cookies of a request are ignored.
+    fn include_all_of(&self, request: &HeaderMap) -> bool {
+        let Self::Named(names) = self else { return true };
+        let lines = request.get_all(COOKIE).iter();
+        let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+        pairs.all(|pair| {
+            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+            pair.trim_ascii().is_empty() || names.iter().any(|known| known.as_bytes() == name)
+        })
+    }
 }
 
 impl Rules {
@@ -49,12 +91,24 @@ impl Rules {
             heuristic_percent: 10,
             heuristic_limit: DAY,
             stale_limit: DAY,
+            serve_stale: None,
+            default_lifetime: None,
+            ignored_cookies: IgnoredCookies::default(),
+            stores_close_delimited: false,
         }
     }
 
     /// Returns the rules of a cache of one user.
     pub fn private() -> Self {
         Self { sharing: Sharing::Private, targeted: Vec::new(), ..Self::shared() }
+    }
+
+    /// Whether a request may say who asks, so that only a response that says itself for how long it is
+    /// fresh is for others as well. RFC 9111 permits more; operators do not.
+    pub(super) fn may_be_personal(&self, request: &HeaderMap) -> bool {
+        self.is_shared()
+            && (request.contains_key(AUTHORIZATION)
+                || !self.ignored_cookies.include_all_of(request))
     }
 
     pub(super) fn is_shared(&self) -> bool {
@@ -92,5 +146,37 @@ impl Control {
         directives.must_revalidate
             || directives.no_cache.is_everything()
             || (rules.is_shared() && of_shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn cookies_that_decide_nothing() {
+        let named = |names: &[&str]| {
+            IgnoredCookies::Named(names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        let all = IgnoredCookies::All;
+        let [none, one, two] = [named(&[]), named(&["_ga"]), named(&["_ga", "lang"])];
+        for (lines, expected) in [
+            (&[][..], [true, true, true, true]),
+            (&[""], [true, true, true, true]),
+            (&["_ga=1"], [false, true, true, true]),
+            (&[" _ga = 1; lang=en;"], [false, false, true, true]),
+            (&["_ga=1", "lang=en"], [false, false, true, true]),
+            (&["_ga=1; session=2"], [false, false, false, true]),
+            (&["session_ga=1"], [false, false, false, true]),
+            (&["_GA=1"], [false, false, false, true]),
+            (&["a"], [false, false, false, true]),
+        ] {
+            let value = |line: &&'static str| (COOKIE, HeaderValue::from_static(line));
+            let request: HeaderMap = lines.iter().map(value).collect();
+            let found = [&none, &one, &two, &all].map(|ignored| ignored.include_all_of(&request));
+            assert_eq!(found, expected, "{lines:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, request, response};
 
 use super::directives::RequestDirectives;
 use super::fields::storable_fields;
-use super::freshness::is_heuristically_cacheable;
+use super::freshness::{Lifetime, is_heuristically_cacheable};
 use super::rules::Rules;
 use super::target::Target;
 use super::validation::CONDITIONS;
@@ -49,6 +49,11 @@ pub enum NotStored {
     /// The response answers no other request.
     #[error("Vary is * or invalid")]
     Vary,
+    /// The request had a cookie or credentials, and the response does not say for how long it is fresh.
+    #[error(
+        "the request had a cookie or Authorization, and the response has no lifetime of its own"
+    )]
+    Personal,
     /// Nothing says that the response may be reused.
     #[error("neither explicit freshness nor a status with heuristic freshness")]
     NoFreshness,
@@ -57,8 +62,8 @@ pub enum NotStored {
 impl NotStored {
     /// Whether a response to another request for the same target may be stored all the same.
     pub(crate) fn is_of_request(self) -> bool {
-        use NotStored::{Authorization, Conditional, Method, RequestNoStore};
-        matches!(self, Method | Conditional | RequestNoStore | Authorization)
+        use NotStored::{Authorization, Conditional, Method, Personal, RequestNoStore};
+        matches!(self, Method | Conditional | RequestNoStore | Authorization | Personal)
     }
 }
 
@@ -109,6 +114,12 @@ impl Rules {
             || (!control.is_targeted && headers.contains_key(EXPIRES));
         if !is_explicit && !directives.public && !is_heuristically_cacheable(status) {
             return Err(NotStored::NoFreshness);
+        }
+        if self.may_be_personal(&request.headers) {
+            let lifetime = self.lifetime_under(&control, status, headers, SystemTime::UNIX_EPOCH);
+            if matches!(lifetime, Lifetime::Heuristic(_)) {
+                return Err(NotStored::Personal);
+            }
         }
         match request.method {
             Method::GET => Ok(()),

@@ -76,11 +76,11 @@ mod tests {
     #[test]
     fn each_outcome_of_a_kind_counts_twice_as_long() {
         for (kind, longest) in [(OutcomeKind::Alone, 120), (OutcomeKind::Failed, 8)] {
-            let (mut last, mut now, mut lifetimes) = (None, 0, Vec::new());
+            let (mut last, mut now, mut lifetimes) = (None, UNIX_EPOCH, Vec::new());
             for _ in 0..9 {
-                let next = Outcome::after(last, kind, at(now), Duration::ZERO).expect("it is due");
+                let next = Outcome::after(last, kind, now, Duration::ZERO).expect("it is due");
                 lifetimes.push(next.lifetime.as_secs());
-                now += next.lifetime.as_millis() as u64;
+                now += next.lifetime;
                 last = Some(next);
             }
             let expected: Vec<u64> = (0..9).map(|turn| (1 << turn).min(longest)).collect();

@@ -1,5 +1,7 @@
 //! Responses that one client causes and no other may get.
 
+use std::time::Duration;
+
 use haypile_http::Purge;
 use http::Method;
 
@@ -154,5 +156,61 @@ async fn a_field_that_is_written_like_another_does_not_get_its_response() {
             assert_eq!(bench.ask(Method::GET, URL, &[(name, value)]).await.text(), value);
         }
         assert_eq!(bench.origin.requests(), 2, "{name}");
+    }
+}
+
+/// A page of an old application, which says nothing of caches.
+const OLD: &[(&str, &str)] = &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")];
+
+/// What one client got by a cookie is not guessed to be for others.
+#[tokio::test]
+async fn a_page_without_a_lifetime_is_for_nobody_else_if_its_request_had_a_cookie() {
+    use haypile_http::semantics::{IgnoredCookies, Rules};
+    let named = |name: &str| IgnoredCookies::Named(vec![name.to_owned()]);
+    let minute = Some(Duration::from_mins(1));
+    for (ttl, ignored, asked, is_shared) in [
+        (minute, named("x"), ("cookie", "session=alice"), false),
+        (None, named("x"), ("cookie", "session=alice"), false),
+        (minute, named("x"), ("authorization", "Basic alice"), false),
+        (minute, named("_ga"), ("cookie", "_ga=1; session=alice"), false),
+        (minute, named("_ga"), ("cookie", "_ga=1"), true),
+        (minute, IgnoredCookies::All, ("cookie", "session=alice"), true),
+        (minute, IgnoredCookies::All, ("authorization", "Basic alice"), false),
+        (minute, named("x"), ("x", "y"), true),
+    ] {
+        let rules = Rules { default_lifetime: ttl, ignored_cookies: ignored, ..Rules::shared() };
+        let origin = Script::new(move |number, _| Ok(response(200, OLD, format!("{number}"))));
+        let clock = |builder: haypile_http::Builder| builder.rules(rules);
+        let bench = Bench::with(origin, "memory:size=8MiB", clock);
+        bench.wait(1_000_000);
+        // Of Alice's, nothing is for Bob, and of Bob's nothing for Alice.
+        let alice = bench.ask(Method::GET, URL, &[asked]).await;
+        let bob = bench.get(URL).await;
+        assert_eq!(bob.text() == alice.text(), is_shared, "{asked:?}: {bob:?}");
+        let again = bench.ask(Method::GET, URL, &[asked]).await;
+        assert_eq!(again.text() == bob.text(), is_shared, "{asked:?}: {again:?}");
+        // Those who say nothing of themselves share one.
+        assert!(bench.get(URL).await.is_hit(), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_says_its_lifetime_itself_is_for_all() {
+    let bench = Bench::new(Script::fields(&[&[("cache-control", "max-age=60")]]));
+    bench.ask(Method::GET, URL, &[("cookie", "session=alice")]).await;
+    assert!(bench.get(URL).await.is_hit());
+    assert!(bench.ask(Method::GET, URL, &[("cookie", "session=bob")]).await.is_hit());
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_stored_says_what_is_missing() {
+    for (fields, asked, missing) in [
+        (&[][..], &[][..], "it has neither a lifetime (max-age, Expires) nor a validator"),
+        (&[("cache-control", "max-age=0")], &[], "it is stale at once, and has no validator"),
+        (OLD, &[("cookie", "a=b")], "the request had a cookie or Authorization, and the response"),
+    ] {
+        let bench = Bench::new(Script::fields(Box::leak(Box::new([fields]))));
+        let answer = bench.ask(Method::GET, URL, asked).await;
+        assert!(answer.cache_status().contains(missing), "{answer:?}");
     }
 }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::net::{
-    LONG, body, fresh, fresh_origin, heads, origin, proxy, proxy_on, short_limits, status,
+    LONG, Logged, body, fresh, fresh_origin, heads, origin, proxy, proxy_on, short_limits, status,
 };
 use Fate::{Passed, Refused};
 
@@ -333,4 +333,41 @@ async fn a_client_that_has_said_its_last_gets_its_answer() {
         let expected = request.matches("HTTP/1.1").count();
         assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), expected, "{request}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn http_1_0_needs_no_host_where_there_is_one_origin() {
+    let origin = fresh_origin("x");
+    let named = format!("example.org={}", origin.url());
+    for (origins, host) in [(vec![&named[..]], "example.org"), (vec![origin.url()], "127.0.0.1:")] {
+        let proxy = proxy(&origins).await;
+        let answer = proxy.talk("GET / HTTP/1.0\r\n\r\n").await;
+        assert_eq!((status(&answer), body(&answer)), (200, "x"), "{answer}");
+        let asked = heads(&origin).pop().expect("it was asked");
+        assert!(asked.contains(&format!("\r\nhost: {host}")), "{asked}");
+        let newer = proxy.talk("GET / HTTP/1.1\r\n\r\n").await;
+        assert_eq!(status(&newer), 400, "{newer}");
+    }
+    let proxy = proxy(&[origin.url(), &named]).await;
+    assert_eq!(status(&proxy.talk("GET / HTTP/1.0\r\n\r\n").await), 400);
+}
+
+#[tokio::test]
+async fn requests_that_are_refused_are_in_the_error_log() {
+    let origin = fresh_origin("x");
+    let logged = Logged::new(&[&format!("a={}", origin.url())], short_limits()).await;
+    for (number, (request, expected)) in [
+        ("GET / HTTP/1.1\r\nHost: b\r\n\r\n", " - 127.0.0.1 421 GET /: this host has no origin\n"),
+        ("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", " 501 TRACE /: this method is not passed on\n"),
+        ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", " - 127.0.0.1 400 -: invalid HTTP header parsed\n"),
+        ("nonsense\r\n\r\n", " 400 -: "),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        logged.proxy.talk(request).await;
+        let line = logged.line(number + 1).await;
+        assert!(line.contains(expected), "{request}: {line}");
+    }
+    assert_eq!(origin.requests(), 0);
 }

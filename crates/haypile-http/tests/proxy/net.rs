@@ -1,12 +1,14 @@
 //! A proxy, a client that sends bytes as a test says, and origins.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use haypile::Cache;
-use haypile_http::HttpCache;
-use haypile_http::proxy::{AccessLog, Limits, Proxy, Settings};
+use haypile_http::proxy::{AccessLog, ErrorLog, Limits, Proxy, Settings};
+use haypile_http::{Builder, HttpCache};
 use haypile_origin::server::{Kept, Reply, Script, ScriptedOrigin};
 use http::Response;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -75,10 +77,20 @@ pub(crate) async fn logging_proxy(
     limits: Limits,
     log: Option<AccessLog>,
 ) -> Running {
-    let cache = HttpCache::builder(Cache::open(cache).expect("it opens")).build();
-    let origins = origins.iter().map(|origin| origin.parse().expect("an origin")).collect();
     let mut settings = Settings::default();
     (settings.limits, settings.access_log) = (limits, log);
+    set_up(cache, origins, settings, |builder| builder).await
+}
+
+/// Returns a proxy whose cache and settings are as a test wants them.
+pub(crate) async fn set_up(
+    cache: &str,
+    origins: &[&str],
+    settings: Settings,
+    cached: impl FnOnce(Builder) -> Builder,
+) -> Running {
+    let cache = cached(HttpCache::builder(Cache::open(cache).expect("it opens"))).build();
+    let origins = origins.iter().map(|origin| origin.parse().expect("an origin")).collect();
     let proxy = Proxy::new(cache, origins, settings).expect("different hosts");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -89,6 +101,41 @@ pub(crate) async fn logging_proxy(
         serving.serve(listener, ended, LONG).await
     });
     Running { proxy, address, end: Some(end), served }
+}
+
+/// A proxy with an error log.
+pub(crate) struct Logged {
+    pub(crate) proxy: Running,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Logged {
+    pub(crate) async fn new(origins: &[&str], limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("errors");
+        let mut settings = Settings::default();
+        settings.limits = limits;
+        settings.error_log = Some(ErrorLog::open(&path).expect("it opens"));
+        let proxy = set_up("memory:size=16MiB", origins, settings, |builder| builder).await;
+        Self { proxy, path, _folder: folder }
+    }
+
+    /// Waits until the log has as many lines, and returns the last.
+    pub(crate) async fn line(&self, number: usize) -> String {
+        let line = async {
+            loop {
+                let text = std::fs::read_to_string(&self.path).expect("it is there");
+                if let Some(line) = text.split_inclusive('\n').nth(number - 1)
+                    && line.ends_with('\n')
+                {
+                    return line.to_owned();
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LONG, line).await.expect("the line comes")
+    }
 }
 
 impl Running {

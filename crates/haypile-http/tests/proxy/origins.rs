@@ -1,10 +1,15 @@
 //! Responses that are wrong, late or broken off.
 
+use haypile_http::proxy::{Limits, Settings};
+use haypile_http::semantics::Rules;
 use haypile_origin::server::{Ending, Framing, Reply};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
-use super::net::{LONG, body, fields, fresh, origin, proxy, proxy_on, short_limits, status};
+use super::net::{
+    LONG, Logged, body, fields, fresh, fresh_origin, origin, proxy, proxy_on, set_up, short_limits,
+    status,
+};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncache-control: max-age=60\r\n";
 
@@ -16,7 +21,7 @@ fn bytes_and_close(bytes: impl Into<String>) -> Reply {
 #[tokio::test]
 async fn failures_of_the_origin_are_named() {
     for (name, reply, expected, text) in [
-        ("nothing", bytes_and_close(""), 502, "cannot be reached, or breaks off"),
+        ("nothing", bytes_and_close(""), 502, "breaks off"),
         ("a reset", Reply::raw("").ending(Ending::Reset), 502, "breaks off"),
         ("nonsense", bytes_and_close("nonsense\r\n\r\n"), 502, "breaks off"),
         ("half a head", bytes_and_close(HEAD), 502, "breaks off"),
@@ -36,10 +41,17 @@ async fn failures_of_the_origin_are_named() {
         ),
     ] {
         let origin = origin([reply]);
-        let proxy = proxy_on("memory:size=1MiB", &[origin.url()], short_limits()).await;
-        let answer = proxy.get("/").await;
+        let logged = Logged::new(&[origin.url()], short_limits()).await;
+        let answer = logged.proxy.get("/").await;
         assert_eq!(status(&answer), expected, "{name}: {answer}");
-        assert!(answer.contains(text) && answer.contains(origin.url()), "{name}: {answer}");
+        // Clients get an id; operators find the cause by it.
+        let line = logged.line(1).await;
+        let id = line.split(' ').nth(1).expect("it has one");
+        assert!(id.len() == 16 && body(&answer).contains(&format!("(id {id})")), "{line}{answer}");
+        assert!(line.contains(text) && line.contains(origin.url()), "{name}: {line}");
+        let request = format!(" 127.0.0.1 {expected} GET http://example.org/: the origin ");
+        assert!(line.contains(&request), "{name}: {line}");
+        assert!(!answer.contains(origin.url()) && !answer.contains("127.0.0.1"), "{answer}");
         let cache_status = "cache-status: haypile; fwd=uri-miss; detail=\"the origin ";
         assert!(answer.contains(cache_status), "{name}: {answer}");
         assert_eq!(origin.requests(), 1, "{name}");
@@ -70,17 +82,60 @@ async fn a_length_next_to_chunks_does_not_count() {
     }
 }
 
+/// Returns the URL of an origin that is not there.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    format!("http://{}", listener.local_addr().expect("an address"))
+}
+
 #[tokio::test]
-async fn an_origin_that_is_not_there_is_named() {
-    let address = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("an address")
-    };
-    let url = format!("http://{address}");
-    let proxy = proxy(&[&url]).await;
+async fn an_origin_that_is_not_there_is_named_and_then_down() {
+    let url = nobody();
+    let logged = Logged::new(&[&url], Limits::default()).await;
+    for number in 1..=3 {
+        let answer = logged.proxy.get(&format!("/{number}")).await;
+        assert_eq!(status(&answer), 502);
+        assert!(
+            body(&answer).starts_with("haypile: the origin cannot be reached (id "),
+            "{answer}"
+        );
+        let line = logged.line(number).await;
+        assert!(line.contains(&format!("the origin {url} cannot be reached: ")), "{line}");
+    }
+    let answer = logged.proxy.get("/4").await;
+    assert_eq!(status(&answer), 503);
+    assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+    assert!(answer.contains("fwd=uri-miss; detail=\"the origin is down\""), "{answer}");
+    let line = logged.line(4).await;
+    assert!(
+        line.contains(" 503 GET ") && line.contains("is down; it is tried again in "),
+        "{line}"
+    );
+}
+
+#[tokio::test]
+async fn of_a_down_origin_stale_responses_are_served() {
+    let (asked, answers) = (nobody(), fresh_origin("x"));
+    // The store outlives the origin.
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = format!("file:{}/a.haypile,size=8MiB", folder.path().display());
+    {
+        let stale = fields(&[("cache-control", "max-age=0"), ("etag", "\"a\"")], "stale");
+        let origin = origin([stale]);
+        let proxy = proxy_on(&cache, &[origin.url()], Limits::default()).await;
+        proxy.get("/").await;
+    }
+    let origins = [format!("example.org={asked}"), answers.url().to_owned()];
+    let origins = origins.each_ref().map(String::as_str);
+    let proxy = proxy_on(&cache, &origins, Limits::default()).await;
+    for number in 0..4 {
+        proxy.get(&format!("/{number}")).await;
+    }
     let answer = proxy.get("/").await;
-    assert_eq!(status(&answer), 502);
-    assert!(body(&answer).contains(&format!("the origin {url} cannot be reached")), "{answer}");
+    assert_eq!((status(&answer), body(&answer)), (200, "stale"), "{answer}");
+    // Another origin is none of its business.
+    let other = "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n";
+    assert_eq!(status(&proxy.talk(other).await), 200);
 }
 
 #[tokio::test]
@@ -143,6 +198,39 @@ async fn a_body_that_only_the_connection_ends_is_passed_on_and_not_stored() {
         assert!(answer.contains(expected), "{answer}");
         assert!(answer.contains("its end is not marked"), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn such_a_body_is_stored_where_that_is_wanted_unless_it_breaks_off() {
+    for (ending, is_stored) in [(None, true), (Some(Ending::Reset), false)] {
+        let reply = |text: &str| fresh(text).framing(Framing::Close);
+        let first = match ending {
+            Some(ending) => reply("one").cut_after(2, ending),
+            None => reply("one"),
+        };
+        let origin = origin([first, reply("two")]);
+        let mut rules = Rules::shared();
+        rules.stores_close_delimited = true;
+        let cached = |builder: haypile_http::Builder| builder.rules(rules);
+        let origins = [origin.url()];
+        let proxy = set_up("memory:size=1MiB", &origins, Settings::default(), cached).await;
+        proxy.get("/").await;
+        let expected = if is_stored { "one" } else { "two" };
+        assert!(proxy.get("/").await.contains(expected), "{ending:?}");
+    }
+}
+
+#[tokio::test]
+async fn trailers_that_do_not_come_are_not_announced() {
+    let head = "HTTP/1.1 200 OK\r\ncache-control: max-age=60\r\ntrailer: x-sum\r\n";
+    let chunks = "transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-sum: 1\r\n\r\n";
+    let origin = origin([Reply::raw(format!("{head}{chunks}"))]);
+    let proxy = proxy(&[origin.url()]).await;
+    for _ in 0..2 {
+        let answer = proxy.get("/").await;
+        assert!(status(&answer) == 200 && !answer.contains("x-sum"), "{answer}");
+    }
+    assert_eq!(origin.requests(), 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Requests by which a client would have others get what they did not ask for.
 
-use super::net::{body, fields, fresh, heads, origin, proxy, status};
+use haypile_http::proxy::Limits;
+
+use super::net::{Logged, body, fields, fresh, heads, origin, proxy, status};
 
 /// Asks for a target under a `Host` as it stands here.
 fn request(target: &str, host: &str, more: &str) -> String {
@@ -101,9 +103,9 @@ async fn an_origin_that_switches_unasked_is_a_failure() {
     use haypile_origin::server::{Ending, Reply};
     let switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
     let origin = origin([Reply::raw(switching).ending(Ending::Close), fields(&[], "x")]);
-    let proxy = proxy(&[origin.url()]).await;
-    let answer = proxy.talk(request("/", "a", "")).await;
+    let logged = Logged::new(&[origin.url()], Limits::default()).await;
+    let answer = logged.proxy.talk(request("/", "a", "")).await;
     assert_eq!(status(&answer), 502, "{answer}");
-    assert!(answer.contains("switches protocols unasked"), "{answer}");
-    assert_eq!(status(&proxy.talk(request("/", "a", "")).await), 200);
+    assert!(logged.line(1).await.contains("switches protocols unasked"));
+    assert_eq!(status(&logged.proxy.talk(request("/", "a", "")).await), 200);
 }

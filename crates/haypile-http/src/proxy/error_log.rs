@@ -1,0 +1,118 @@
+//! The log of what went wrong: a line for each failure of an origin, and for each request that is refused.
+//!
+//! ```text
+//! 2026-11-29T07:12:00Z 5f0c9a1b2d3e4f60 192.0.2.1 502 GET http://example.org/a: the origin http://10.0.0.2 cannot be reached
+//! ```
+//!
+//! The second word is the id that stands in the page that the client got.
+
+use std::fmt::Write;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::log_file::{LogFile, escape};
+
+/// A log of failures and refusals. A thread writes it.
+#[derive(Debug)]
+pub struct ErrorLog(LogFile);
+
+/// The content of a line.
+#[derive(Debug)]
+pub(super) struct ErrorLine<'a> {
+    pub(super) time: SystemTime,
+    pub(super) id: &'a str,
+    pub(super) client: IpAddr,
+    pub(super) status: u16,
+    /// Method and target; `None` where the client's bytes are not a request.
+    pub(super) request: Option<(&'a str, &'a str)>,
+    pub(super) cause: &'a str,
+}
+
+impl ErrorLog {
+    /// Writes to standard error.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread for it.
+    pub fn standard_error() -> io::Result<Self> {
+        LogFile::standard_error("error-log").map(Self)
+    }
+
+    /// Appends to a file, which is created if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        LogFile::open(path.into(), "error-log").map(Self)
+    }
+
+    /// Opens the file again, under its name: whoever rotates logs calls this after renaming it.
+    pub fn reopen(&self) {
+        self.0.reopen();
+    }
+
+    /// Writes a line, unless too many wait already.
+    pub(super) fn log(&self, line: &ErrorLine<'_>) {
+        self.0.append(line.text());
+    }
+}
+
+impl ErrorLine<'_> {
+    fn text(&self) -> String {
+        let Self { id, client, status, cause, .. } = self;
+        let mut text = format!("{} {id} {client} {status} ", date(self.time));
+        let mut write = || {
+            match self.request {
+                Some((method, target)) => {
+                    write!(text, "{method} ")?;
+                    escape(&mut text, target.as_bytes())?;
+                }
+                None => text.push('-'),
+            }
+            text.push_str(": ");
+            escape(&mut text, cause.as_bytes())?;
+            writeln!(text)
+        };
+        write().expect("writing to a string does not fail");
+        text
+    }
+}
+
+/// Returns a time as RFC 3339 has it, in seconds.
+fn date(time: SystemTime) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // "Tue, 10 Oct 2000 13:55:36 GMT"
+    let date = httpdate::fmt_http_date(time);
+    let (day, name, year, clock) = (&date[5..7], &date[8..11], &date[12..16], &date[17..25]);
+    let month = MONTHS.iter().position(|month| *month == name).map_or(0, |place| place + 1);
+    format!("{year}-{month:02}-{day}T{clock}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn lines_as_text() {
+        let mut line = ErrorLine {
+            time: UNIX_EPOCH + Duration::from_secs(971_186_136),
+            id: "0a1b",
+            client: Ipv4Addr::LOCALHOST.into(),
+            status: 502,
+            request: Some(("GET", "http://example.org/a")),
+            cause: "it \"breaks\noff\"",
+        };
+        let expected = "2000-10-10T13:55:36Z 0a1b 127.0.0.1 502 GET http://example.org/a: \
+                        it \\x22breaks\\x0Aoff\\x22\n";
+        assert_eq!(line.text(), expected);
+        line.request = None;
+        assert!(line.text().contains(" 502 -: it"));
+    }
+}
