@@ -28,7 +28,7 @@ impl HttpCache {
         // stored after.
         let post = (asked == Method::POST).then(|| head.clone());
         let mut begun = match &post {
-            Some(parts) => self.begin(parts, &name, storage.read(&name).await.as_ref()).await,
+            Some(parts) => self.begin(parts, &name, storage.read_own(&name).await.as_ref()).await,
             None => None,
         };
         let request = Request::from_parts(head, body);

@@ -13,7 +13,7 @@ use super::followed_body::followed_body;
 use super::rescue::Rescue;
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
 use crate::semantics::{RequestDirectives, Stored, Variant};
-use crate::storage::{Entry, OutcomeKind};
+use crate::storage::{Entry, OutcomeKind, variant_name};
 
 /// A request that takes this long, or twice as long as the last one if that is less, but at least
 /// [`SHORTEST_PATIENCE`], delays no other.
@@ -278,10 +278,7 @@ pub(super) fn variant_key(
     request: &HeaderMap,
     response: &HeaderMap,
 ) -> Option<Bytes> {
-    let variant = Variant::of(request, response)?.key();
-    // No target has a NUL.
-    let key = || [&name[..], b"\0", &variant].concat().into();
-    Some(if variant.is_empty() { name.clone() } else { key() })
+    Variant::of(request, response).map(|variant| variant_name(name, &variant))
 }
 
 /// Returns what the second of two requests for the same is called.

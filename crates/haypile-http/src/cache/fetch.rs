@@ -206,7 +206,7 @@ impl Fetch {
             return ClaimedName::Go(None);
         }
         // The last holder may have stored the response.
-        self.read = storage.read(&self.name).await;
+        self.read = storage.read(&self.name, &self.parts.headers).await;
         if let Some(response) = self.look_again().await {
             return ClaimedName::Answered(response);
         }
@@ -421,7 +421,7 @@ impl Fetch {
                     entry.insert(fresh.clone());
                 }
             };
-            self.cache.change(&self.name, begun, change).await;
+            self.cache.change(&self.name, Some(&self.parts.headers), begun, change).await;
         }
         if let Some(leader) = &self.leader {
             leader.tell(Progress::Validated);
@@ -530,7 +530,7 @@ impl Fetch {
                 _ => entry.insert(StoredResponse { body: body.clone(), ..with_head.clone() }),
             };
             if storing.inner.storage.join_groups(&with_head).await {
-                storing.change(&stored_name, begun, insert).await;
+                storing.change(&stored_name, Some(&parts.headers), begun, insert).await;
             }
             // Before the last byte is passed on: who has it finds the response in the store, and not on its way.
             drop(leader);
@@ -619,20 +619,28 @@ impl HttpCache {
                 entry.outcome = Some(outcome);
             }
         };
-        self.change(name, begun, note).await;
+        self.change(name, None, begun, note).await;
     }
 
-    /// Changes an entry, unless its responses were invalidated since its generation was read.
-    async fn change(&self, name: &Bytes, begun: Begun, change: impl Fn(&mut Entry)) -> bool {
+    /// Changes an entry, with the variants that may answer a request of these fields, unless its responses
+    /// were invalidated since its generation was read.
+    async fn change(
+        &self,
+        name: &Bytes,
+        request: Option<&HeaderMap>,
+        begun: Begun,
+        change: impl Fn(&mut Entry),
+    ) -> bool {
         let storage = &self.inner.storage;
         for _ in 0..WRITE_ATTEMPTS {
-            let Some(read) = storage.read(name).await else { return false };
+            let read = match request {
+                Some(request) => storage.read(name, request).await,
+                None => storage.read_own(name).await,
+            };
+            let Some(read) = read else { return false };
             let is_same = |entry: &Entry| entry.generation == begun.generation;
             let Some(mut entry) = read.entry.clone().filter(is_same) else { return false };
             change(&mut entry);
-            while !Storage::has_room_for(&entry, 0) && entry.responses.len() > 1 {
-                entry.responses.pop();
-            }
             if storage.write(&read, &entry).await {
                 return true;
             }

@@ -111,10 +111,10 @@ impl HttpCache {
         name: &Bytes,
         asking: &Asking,
     ) -> Looked {
-        let mut read = self.inner.storage.read(name).await;
+        let mut read = self.inner.storage.read(name, &parts.headers).await;
         let entry = read.as_ref().and_then(|read| read.entry.as_ref());
         let mut why = match entry {
-            Some(entry) if !entry.responses.is_empty() => Forwarded::VaryMiss,
+            Some(entry) if !entry.is_empty() => Forwarded::VaryMiss,
             _ => Forwarded::UriMiss,
         };
         let mut stale = None;
@@ -126,6 +126,9 @@ impl HttpCache {
                 let is_due = is_stale && self.is_due(read.as_ref());
                 let revalidated = is_due.then(|| (origin.clone(), read.clone()));
                 let level = read.as_ref().map_or(0, |read| read.level);
+                if let Some(read) = &read {
+                    self.inner.storage.note_use(read, &responses_of(read)[place]).await;
+                }
                 // Whoever needs the entry from here on needs its generation only.
                 let stored = responses(&mut read).swap_remove(place);
                 let rescue = Rescue::new(origin, parts, &stored);
@@ -189,7 +192,9 @@ impl HttpCache {
         let waiting = Waiting {
             parts,
             asked,
-            key: key_of(parts, name, entry.and_then(|entry| entry.responses.first())),
+            key: entry
+                .and_then(|entry| entry.variants.latest_name(name, &parts.headers))
+                .unwrap_or_else(|| name.clone()),
             why: missing.why,
             patience: self.patience(entry),
             has_stale: may_be_stale,
@@ -283,7 +288,8 @@ impl HttpCache {
         read: Option<Read>,
         response: StoredResponse,
     ) {
-        let key = key_of(parts, name, Some(&response));
+        let key = variant_key(name, &parts.headers, &response.head.headers);
+        let key = key.unwrap_or_else(|| name.clone());
         let Boarding::Lead(leader) = self.inner.flights.board(&key) else { return };
         let mut parts = parts.clone();
         parts.method = Method::GET;
@@ -314,14 +320,13 @@ impl HttpCache {
     }
 }
 
-/// Returns what all call a target who ask for the same variant, as far as its latest response tells.
-fn key_of(parts: &request::Parts, name: &Bytes, latest: Option<&StoredResponse>) -> Bytes {
-    let key = latest.and_then(|last| variant_key(name, &parts.headers, &last.head.headers));
-    key.unwrap_or_else(|| name.clone())
-}
-
 /// Returns the responses of an entry, one of which was selected.
 fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
     let entry = read.as_mut().and_then(|read| read.entry.as_mut());
     &mut entry.expect("a response of it was selected").responses
+}
+
+/// The same, to read them.
+fn responses_of(read: &Read) -> &[StoredResponse] {
+    read.entry.as_ref().map(|entry| &entry.responses[..]).unwrap_or_default()
 }

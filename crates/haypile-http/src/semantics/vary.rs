@@ -8,7 +8,21 @@ use http::{HeaderMap, HeaderName};
 use super::list::{is_token, members};
 
 /// The fields whose values are lists of tokens with weights: RFC 9110, section 12.5.
-const WEIGHTED: [HeaderName; 3] = [ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE];
+const WEIGHTED: [HeaderName; 2] = [ACCEPT_CHARSET, ACCEPT_LANGUAGE];
+/// The content codings that are registered (IANA), but for `identity`; `x-gzip` and `x-compress` are the
+/// same as those without `x-`. No origin sends another.
+const CODINGS: [&[u8]; 10] = [
+    b"aes128gcm",
+    b"br",
+    b"compress",
+    b"dcb",
+    b"dcz",
+    b"deflate",
+    b"exi",
+    b"gzip",
+    b"pack200-gzip",
+    b"zstd",
+];
 
 /// The request that a stored response answers, as far as `Vary` selects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +43,12 @@ impl Variant {
             Some((name, value))
         };
         names.iter().map(field).collect::<Option<_>>().map(Self)
+    }
+
+    /// Returns the fields of a request by these names, which are in order.
+    pub(crate) fn of_fields(request: &HeaderMap, names: &[HeaderName]) -> Self {
+        let field = |name: &HeaderName| (name.clone(), normalized(request, name));
+        Self(names.iter().map(field).collect())
     }
 
     /// Whether a request has the same selecting fields.
@@ -72,6 +92,8 @@ fn normalized(request: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     }
     let list = if *name == ACCEPT {
         media_ranges(request)
+    } else if *name == ACCEPT_ENCODING {
+        codings(request)
     } else if WEIGHTED.contains(name) {
         preferences(request, name)
     } else {
@@ -90,6 +112,39 @@ fn combined(request: &HeaderMap, name: &HeaderName) -> Vec<u8> {
 fn media_ranges(request: &HeaderMap) -> Option<Vec<u8>> {
     let has_quotes = request.get_all(ACCEPT).iter().any(|line| line.as_bytes().contains(&b'"'));
     (!has_quotes).then(|| members(request, &ACCEPT).collect::<Vec<_>>().join(&b", "[..]))
+}
+
+/// Returns the codings that a client accepts, in the order of their letters, without their weights: an
+/// origin that heeds weights sends one of the same codings to others. What no origin sends makes no
+/// difference, so that nobody makes variants by inventing names; the refusal of `identity` does. `None` if
+/// a member is not a coding.
+fn codings(request: &HeaderMap) -> Option<Vec<u8>> {
+    let mut accepted = Vec::new();
+    let (mut identity, mut others) = (None, None);
+    for member in members(request, &ACCEPT_ENCODING) {
+        let member = preference(member)?;
+        let (name, weight) = match member.iter().position(|byte| *byte == b';') {
+            Some(end) => (&member[..end], &member[end + b";q=".len()..]),
+            None => (&member[..], &b"1"[..]),
+        };
+        let is_accepted = weight.iter().any(|digit| (b'1'..=b'9').contains(digit));
+        let name = name.strip_prefix(b"x-").unwrap_or(name);
+        match name {
+            b"identity" => identity = Some(is_accepted),
+            b"*" => others = Some(is_accepted),
+            _ if is_accepted && CODINGS.contains(&name) => accepted.push(name.to_vec()),
+            _ => {}
+        }
+    }
+    if others == Some(true) {
+        accepted.push(b"*".to_vec());
+    }
+    if !identity.or(others).unwrap_or(true) {
+        accepted.push(b"identity;q=0".to_vec());
+    }
+    accepted.sort_unstable();
+    accepted.dedup();
+    Some(accepted.join(&b", "[..]))
 }
 
 /// Returns a list of preferences in the order of their letters: weights order them, not places.
@@ -200,20 +255,51 @@ mod tests {
             ("accept-language", "en;q=0.5, de", "de, en ; q=0.5", true),
             ("accept-language", "en;q=1.0, de", "en, de;q=1", true),
             ("accept-language", "en;q=0.5, de", "en, de;q=0.5", false),
-            ("accept-encoding", "gzip, br", "br,gzip", true),
-            ("accept-encoding", "gzip", "gzip;q=0", false),
-            ("accept-encoding", "gzip", "br", false),
-            ("accept-encoding", "gzip", "g zip", false),
-            ("accept-encoding", "gzip", "gzip;x=1", false),
-            ("accept-encoding", "gzip", "gzip;q=1.0000", false),
-            ("accept-encoding", "gzip", "gzip;q=1.001", false),
-            ("accept-encoding", "gzip;q=0.5", "GZIP ; Q=0.5", true),
-            ("accept-encoding", "gzip;q=0.5", "gzip;q= 0.5", false),
+            ("accept-language", "en", "en;q=0", false),
+            ("accept-language", "en", "e n", false),
+            ("accept-language", "en", "en;x=1", false),
+            ("accept-language", "en", "en;q=1.0000", false),
+            ("accept-language", "en", "en;q=1.001", false),
+            ("accept-language", "en;q=0.5", "EN ; Q=0.5", true),
+            ("accept-language", "en;q=0.5", "en;q= 0.5", false),
             ("accept-charset", "utf-8, x", "X,UTF-8", true),
         ] {
             let is_found = are_same(name, &[(name, stored)], &[(name, request)]);
             assert_eq!(is_found, is_same, "{name}: {stored} {request}");
         }
+    }
+
+    #[test]
+    fn codings_are_the_same_if_the_same_ones_are_accepted() {
+        for (stored, request, is_same) in [
+            ("gzip, br", "br,gzip", true),
+            ("gzip, br", "GZIP;q=0.5 , Br;q=1.0", true),
+            ("gzip", "gzip;q=0", false),
+            ("", "gzip;q=0.000", true),
+            ("gzip", "br", false),
+            ("gzip", "x-gzip", true),
+            ("gzip", "gzip, x1, lzma", true),
+            ("", "x1", true),
+            ("gzip", "gzip, identity", true),
+            ("gzip", "gzip, identity;q=0", false),
+            ("gzip, identity;q=0", "gzip, *;q=0", true),
+            ("gzip", "gzip, identity, *;q=0", true),
+            ("gzip", "gzip, *", false),
+            ("*", "*;q=0.1, x", true),
+            ("gzip", "g zip", false),
+            ("gzip", "gzip;x=1", false),
+            ("gzip", "gzip;q=1.001", false),
+            ("a b", "a b", true),
+        ] {
+            let [stored, request] = [stored, request].map(|value| [("accept-encoding", value)]);
+            assert_eq!(
+                are_same("accept-encoding", &stored, &request),
+                is_same,
+                "{stored:?} {request:?}"
+            );
+        }
+        // No field at all accepts everything.
+        assert!(!are_same("accept-encoding", &[], &[("accept-encoding", "")]));
     }
 
     #[test]

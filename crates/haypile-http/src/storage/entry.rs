@@ -8,14 +8,14 @@ use super::groups::{Group, MOST_STORED_GROUPS};
 use super::outcome::Outcome;
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
+use super::variants::Variants;
 use crate::semantics::Stored;
 use crate::semantics::part::strong_tag;
 
-/// The most responses to one target that are kept, for requests that differ in the fields that
-/// `Vary` names. The one that came first goes first.
-pub(crate) const MAX_VARIANTS: usize = 16;
+/// The most responses in one entry: one, and in memory those of the variants that may answer a request.
+pub(crate) const MOST_RESPONSES: usize = 16;
 
-/// The responses that are stored for one target.
+/// The responses that are stored for one target, or one variant of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Whose responses of which target these are. The key of the store is a hash of it.
@@ -27,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) stamp: Stamp,
     /// What the last request came to, if that is not among the responses.
     pub(crate) outcome: Option<Outcome>,
+    /// The responses that have entries of their own.
+    pub(crate) variants: Variants,
     /// The latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
@@ -69,12 +71,18 @@ pub(crate) struct Chunks {
 impl Entry {
     /// Returns an entry without responses, of a generation that none had before.
     pub(crate) fn empty(name: Bytes, stamp: Stamp) -> Self {
-        Self { name, generation: rand::random(), stamp, outcome: None, responses: Vec::new() }
+        let (outcome, variants) = (None, Variants::default());
+        Self { name, generation: rand::random(), stamp, outcome, variants, responses: Vec::new() }
+    }
+
+    /// Whether nothing is stored.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.responses.is_empty() && self.variants.is_empty()
     }
 
     /// Returns it as that of a name, if it is: of two with the same hash, each replaces the other.
     pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
-        if self.responses.is_empty() {
+        if self.is_empty() {
             self.name = name.clone();
         }
         (self.name == *name).then_some(self)
@@ -85,7 +93,7 @@ impl Entry {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);
         self.outcome = None;
-        self.responses.truncate(MAX_VARIANTS);
+        self.responses.truncate(MOST_RESPONSES);
     }
 
     /// Puts a part of a response, of which this is the head, together with what is stored of it. What
@@ -131,6 +139,15 @@ impl StoredBody {
             Self::Inline(body) => body.len() as u64,
             Self::Chunks(chunks) => chunks.bytes,
             Self::Parts(parts) => parts.bytes,
+        }
+    }
+
+    /// Returns the bytes of it that lie outside of the entry.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        match self {
+            Self::Inline(_) => 0,
+            Self::Chunks(chunks) => chunks.bytes,
+            Self::Parts(parts) => parts.iter().map(|part| part.chunks.bytes).sum(),
         }
     }
 

@@ -1,8 +1,12 @@
 //! The bytes of an [`Entry`]. All numbers are little-endian.
 //!
 //! ```text
-//! version (1 byte) | generation (8) | stamp (16) | outcome | name | number of responses (1) | responses
+//! version (1 byte) | generation (8) | stamp (16) | outcome | name | variants
+//!           | number of responses (1) | responses
 //! outcome:  0 (1), or 1 (alone) or 2 (failed) (1) | since (8) | lifetime (8) | took (8)
+//! variants: number of sets of fields (1) | for each: number (1) | names
+//!           | number of stale generations (1) | for each: generation (8)
+//!           | number (2) | for each: hash (16) | length (8) | used (1)
 //! response: requested (8) | received (8) | purge (8) | expired (1) | groups | status (2) | variant | fields
 //!           | body
 //! groups:   number (2) | for each: hash (8)
@@ -13,7 +17,7 @@
 //! chunks:   id (16) | length (8)
 //! ```
 //!
-//! An entry without responses has no name: it may be about a request of which nothing is to be stored.
+//! An entry without responses and variants has no name: it may be about a request of which nothing is to be stored.
 //!
 //! Names, values and bodies have their length (4) before them; times are in milliseconds since 1970.
 //! Other bytes are not an entry: a request that finds them goes to the origin, and replaces them.
@@ -23,17 +27,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::entry::{Chunks, Entry, MAX_VARIANTS, StoredBody, StoredResponse};
+use super::entry::{Chunks, Entry, MOST_RESPONSES, StoredBody, StoredResponse};
 use super::groups::{Group, MOST_STORED_GROUPS};
 use super::outcome::{Outcome, OutcomeKind};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
+use super::variants::{Known, MOST_EXPIRED, MOST_FIELDS, MOST_VARIANTS, MOST_VARIES, Variants};
 use crate::semantics::{Stored, Variant};
 
 /// Rises with every change of the format.
 const VERSION: u8 = 5;
 /// No outcome counts for longer, whatever damaged bytes say.
 const LONGEST_LIFETIME: Duration = Duration::from_hours(1);
+/// No variant is longer, so that the sum of all of them is a number.
+const LONGEST_VARIANT: u64 = u64::MAX / MOST_VARIANTS as u64 / 2;
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
@@ -48,8 +55,8 @@ pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     put_outcome(&mut bytes, entry.outcome.as_ref());
-    let is_named = !entry.responses.is_empty();
-    put(&mut bytes, if is_named { &entry.name } else { &[] })?;
+    put(&mut bytes, if entry.is_empty() { &[] } else { &entry.name })?;
+    put_variants(&mut bytes, &entry.variants)?;
     bytes.push(u8::try_from(entry.responses.len()).ok()?);
     for response in &entry.responses {
         put_response(&mut bytes, response)?;
@@ -68,6 +75,27 @@ fn put_outcome(bytes: &mut Vec<u8>, outcome: Option<&Outcome>) {
         let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         bytes.extend_from_slice(&milliseconds.to_le_bytes());
     }
+}
+
+fn put_variants(bytes: &mut Vec<u8>, variants: &Variants) -> Option<()> {
+    bytes.push(u8::try_from(variants.varies.len()).ok()?);
+    for fields in &variants.varies {
+        bytes.push(u8::try_from(fields.len()).ok()?);
+        for name in fields {
+            put(bytes, name.as_str().as_bytes())?;
+        }
+    }
+    bytes.push(u8::try_from(variants.expired.len()).ok()?);
+    for generation in &variants.expired {
+        bytes.extend_from_slice(&generation.to_le_bytes());
+    }
+    bytes.extend_from_slice(&u16::try_from(variants.known.len()).ok()?.to_le_bytes());
+    for known in &variants.known {
+        bytes.extend_from_slice(&known.hash.to_le_bytes());
+        bytes.extend_from_slice(&known.bytes.to_le_bytes());
+        bytes.push(known.is_used.into());
+    }
+    Some(())
 }
 
 fn put_response(bytes: &mut Vec<u8>, response: &StoredResponse) -> Option<()> {
@@ -146,12 +174,13 @@ pub(crate) fn decode(mut bytes: Bytes) -> Option<Entry> {
         kind => Some(outcome(kind, &mut bytes)?),
     };
     let name = part(&mut bytes)?;
+    let variants = variants(&mut bytes)?;
     let number = usize::from(bytes.try_get_u8().ok()?);
-    if number > MAX_VARIANTS || (number == 0 && !name.is_empty()) {
+    if number > MOST_RESPONSES || (number == 0 && variants.is_empty() && !name.is_empty()) {
         return None;
     }
     let responses = (0..number).map(|_| response(&mut bytes)).collect::<Option<_>>()?;
-    bytes.is_empty().then_some(Entry { name, generation, stamp, outcome, responses })
+    bytes.is_empty().then_some(Entry { name, generation, stamp, outcome, variants, responses })
 }
 
 fn outcome(kind: u8, bytes: &mut Bytes) -> Option<Outcome> {
@@ -166,15 +195,43 @@ fn outcome(kind: u8, bytes: &mut Bytes) -> Option<Outcome> {
     Some(Outcome { kind, since, lifetime: lifetime.min(LONGEST_LIFETIME), took })
 }
 
+fn variants(bytes: &mut Bytes) -> Option<Variants> {
+    let mut varies = Vec::new();
+    for _ in 0..bounded(bytes.try_get_u8().ok()?, MOST_VARIES)? {
+        let fields = 0..bounded(bytes.try_get_u8().ok()?, MOST_FIELDS)?;
+        let name = |_| HeaderName::from_bytes(&part(bytes)?).ok();
+        varies.push(fields.map(name).collect::<Option<_>>()?);
+    }
+    let expired = 0..bounded(bytes.try_get_u8().ok()?, MOST_EXPIRED)?;
+    let expired = expired.map(|_| bytes.try_get_u64_le().ok()).collect::<Option<_>>()?;
+    let known = 0..bounded(bytes.try_get_u16_le().ok()?, MOST_VARIANTS)?;
+    let known = known.map(|_| {
+        let (hash, length) = (bytes.try_get_u128_le().ok()?, bytes.try_get_u64_le().ok()?);
+        let is_used = flag(bytes)?;
+        Some(Known { hash, bytes: length.min(LONGEST_VARIANT), is_used })
+    });
+    let known: Vec<Known> = known.collect::<Option<_>>()?;
+    (known.is_empty() || !varies.is_empty()).then_some(Variants { varies, expired, known })
+}
+
+/// Returns a number, if it is not more than may be.
+fn bounded(number: impl Into<usize>, most: usize) -> Option<usize> {
+    Some(number.into()).filter(|number| *number <= most)
+}
+
+fn flag(bytes: &mut Bytes) -> Option<bool> {
+    match bytes.try_get_u8().ok()? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
 fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
     let requested = time(bytes)?;
     let received = time(bytes)?;
     let number = bytes.try_get_u64_le().ok()?;
-    let has_expired = match bytes.try_get_u8().ok()? {
-        0 => false,
-        1 => true,
-        _ => return None,
-    };
+    let has_expired = flag(bytes)?;
     let groups = usize::from(bytes.try_get_u16_le().ok()?);
     if groups > MOST_STORED_GROUPS {
         return None;
@@ -280,6 +337,14 @@ mod tests {
                 lifetime: Duration::from_secs(4),
                 took: Duration::from_millis(3),
             }),
+            variants: Variants {
+                varies: vec![vec![HeaderName::from_static("a")], Vec::new()],
+                expired: vec![3, 4],
+                known: vec![
+                    Known { hash: u128::MAX - 9, bytes: 5, is_used: true },
+                    Known { hash: 6, bytes: 7, is_used: false },
+                ],
+            },
             responses: vec![
                 StoredResponse {
                     head,
@@ -333,7 +398,7 @@ mod tests {
     #[test]
     fn more_responses_than_are_kept_are_none() {
         let mut many = entry();
-        many.responses = vec![many.responses[0].clone(); MAX_VARIANTS + 1];
+        many.responses = vec![many.responses[0].clone(); MOST_RESPONSES + 1];
         assert_eq!(decode(encode(&many).expect("short fields").into()), None);
     }
 

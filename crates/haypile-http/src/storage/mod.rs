@@ -1,7 +1,8 @@
 //! Stored responses in a store.
 //!
-//! One entry holds the heads of all responses to a target, so that one write replaces, freshens or
-//! invalidates them, under the condition that nobody else has written since they were read. A body
+//! The entry of a target has its response, or knows which fields of a request decide among several, each
+//! of which is then an entry of its own: a variant. One write of the target's entry invalidates them all,
+//! and each write is under the condition that nobody else has written since it was read. A body
 //! that is short is in the entry; a longer one lies in chunks, which are written before the entry
 //! that names them.
 
@@ -15,7 +16,10 @@ mod parts;
 mod purges;
 mod refresh;
 mod troubles;
+mod variants;
+mod write;
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +28,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haypile::url::Level;
 use haypile::{Cache, Hit, SetOptions, Store, TriedClaim, Version};
+use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -38,6 +43,8 @@ pub(crate) use purges::{LONGEST_PREFIX, Stamp};
 use refresh::Refresh;
 pub use troubles::StoreTroubles;
 use troubles::Troubles;
+pub(crate) use variants::variant_name;
+use write::Writes;
 
 /// The length of a chunk, and of the longest entry. With its key and the head of its record it fills
 /// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
@@ -75,6 +82,16 @@ pub(crate) struct Read {
     condition: SetOptions,
     /// That of entries that are created now; `None` if the store has no record of purges.
     stamp: Option<Stamp>,
+    /// The entries of variants that were looked for.
+    found: Vec<FoundVariant>,
+}
+
+/// What is under the name of a variant, whether it counts or not.
+#[derive(Clone, Debug)]
+struct FoundVariant {
+    name: Bytes,
+    /// The condition under which it may be replaced.
+    condition: SetOptions,
 }
 
 /// The place of a request to the origin between what was invalidated before it and what is after it.
@@ -178,8 +195,25 @@ impl Storage {
         called.ok()
     }
 
-    /// Reads an entry; `None` if the store does not answer.
-    pub(crate) async fn read(&self, name: &Bytes) -> Option<Read> {
+    /// Reads an entry, with the variants that may answer a request of these fields; `None` if the store
+    /// does not answer.
+    pub(crate) async fn read(&self, name: &Bytes, request: &HeaderMap) -> Option<Read> {
+        let mut read = self.read_own(name).await?;
+        let names = match &read.entry {
+            Some(entry) if !entry.variants.is_empty() => entry.variants.names(name, request),
+            _ => return Some(read),
+        };
+        let lender = self.lender.clone();
+        let variants = self.call(move |store| {
+            let purges = read_purges(store)?;
+            read_variants(store, &lender, read, names, purges.as_ref())
+        });
+        read = variants.await??;
+        Some(read)
+    }
+
+    /// Reads what a target's own entry has, without its variants; `None` if the store does not answer.
+    pub(crate) async fn read_own(&self, name: &Bytes) -> Option<Read> {
         let (lender, name) = (self.lender.clone(), name.clone());
         let read = self.call(move |store| {
             // First: what is stored later is not older than these purges.
@@ -208,14 +242,14 @@ impl Storage {
             return Some(Begun { generation: empty.generation, number: stamp.number });
         }
         // Another request, or process, was first.
-        self.read(name).await?.begun()
+        self.read_own(name).await?.begun()
     }
 
     /// Forgets the responses of an entry as [`invalidate`](Self::invalidate) does, for a request that began
     /// before and is the reason; returns the place that it has then. `None` if the entry has another
     /// generation: somebody else has invalidated it in the meantime.
     pub(crate) async fn renew(&self, name: &Bytes, begun: Begun) -> Option<Begun> {
-        let read = self.read(name).await?;
+        let read = self.read_own(name).await?;
         let entry = read.entry.as_ref().filter(|entry| entry.generation == begun.generation)?;
         // Of the same place among the purges, for the response is.
         let empty = Entry::empty(name.clone(), entry.stamp);
@@ -282,14 +316,27 @@ impl Storage {
 
     /// Writes an entry if nobody has since another was read; returns whether it did.
     pub(crate) async fn write(&self, read: &Read, entry: &Entry) -> bool {
-        let Some((value, options)) = encoded(entry, read.condition) else { return false };
-        let key = key(&entry.name);
-        let is_due = self.refresh.is_due_after(value.len());
+        let Some(writes) = Writes::of(read, entry, self.largest_body()) else { return false };
+        let is_due = self.refresh.is_due_after(writes.bytes());
         let written = self.call(move |store| {
             refresh_purges(store, is_due);
-            store.set(key.as_bytes(), &value, &options)
+            writes.write(store)
         });
-        matches!(written.await, Some(Ok(written)) if written.is_stored())
+        written.await.unwrap_or(false)
+    }
+
+    /// Takes note that a variant has answered a request that was not its own, unless that is known.
+    pub(crate) async fn note_use(&self, read: &Read, response: &StoredResponse) {
+        let Some(entry) = read.entry.as_ref().filter(|entry| !entry.variants.is_empty()) else {
+            return;
+        };
+        let Some(variant) = &response.head.variant else { return };
+        let name = variant_name(&entry.name, variant);
+        if entry.variants.is_unused(&name) {
+            let mut noted = entry.clone();
+            noted.variants.note_use(&name);
+            self.write(read, &noted).await;
+        }
     }
 
     /// Claims a name among the processes that share the store; the outcome does not matter where no
@@ -300,10 +347,9 @@ impl Storage {
         tried.and_then(Result::ok).unwrap_or(TriedClaim::Unneeded)
     }
 
-    /// Whether an entry with one more response of this length in it is short enough.
+    /// Whether an entry with one response, whose body has this length, is short enough.
     pub(crate) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
-        let length = format::encode(entry).map(|bytes| bytes.len());
-        length.is_some_and(|length| length + body_bytes <= CHUNK_BYTES)
+        write::has_room_for(entry, body_bytes)
     }
 
     /// Forgets all responses under a name, also those that are on their way: each has created the
@@ -427,10 +473,16 @@ fn read_entry(
 ) -> Option<Read> {
     let stamp = purges.map(Purges::stamp);
     let Some((value, hit)) = lender.get_versioned(key(name).as_bytes()).ok()? else {
-        return Some(Read { entry: None, level: 0, condition: SetOptions::add(), stamp });
+        return Some(Read {
+            entry: None,
+            level: 0,
+            condition: SetOptions::add(),
+            stamp,
+            found: Vec::new(),
+        });
     };
     let (level, condition) = (hit.level, replacing(hit.version));
-    let none = Read { entry: None, level, condition, stamp };
+    let none = Read { entry: None, level, condition, stamp, found: Vec::new() };
     let Some(purges) = purges else { return Some(none) };
     let entry = format::decode(value).and_then(|entry| entry.of(name));
     let Some(mut entry) = entry.filter(|entry| purges.permit(name, entry.stamp)) else {
@@ -443,12 +495,53 @@ fn read_entry(
     Some(Read { entry: Some(entry), ..none })
 }
 
+/// Reads variants, as far as the target's own entry and these purges leave them; `None` if the store fails.
+fn read_variants(
+    store: &dyn Store,
+    lender: &Lender,
+    mut read: Read,
+    names: Vec<Bytes>,
+    purges: Option<&Purges>,
+) -> Option<Read> {
+    let Some(entry) = &mut read.entry else { return Some(read) };
+    for name in names {
+        let Some((value, hit)) = lender.get_versioned(key(&name).as_bytes()).ok()? else {
+            continue;
+        };
+        let condition = replacing(hit.version);
+        let variant = format::decode(value).and_then(|variant| variant.of(&name));
+        read.found.push(FoundVariant { name, condition });
+        let Some(variant) = variant else { continue };
+        let has_expired = entry.variants.expired.contains(&variant.generation);
+        if variant.generation != entry.generation && !has_expired {
+            continue;
+        }
+        read.level = read.level.max(hit.level);
+        entry.responses.extend(variant.responses.into_iter().map(|response| {
+            let has_expired = response.has_expired || has_expired;
+            StoredResponse { has_expired, ..response }
+        }));
+    }
+    entry.responses.sort_by_key(|response| Reverse(response.head.received));
+    entry.responses.truncate(entry::MOST_RESPONSES);
+    if let Some(purges) = purges {
+        groups::heed(store, purges, entry)?;
+        for response in &mut entry.responses {
+            response.has_expired |= purges.has_expired(&entry.name, response.number);
+        }
+    } else {
+        entry.responses.clear();
+    }
+    Some(read)
+}
+
 /// Marks the responses of an entry as stale; returns whether there is one. `None` if the store fails, or
 /// somebody else changes it at the same time.
 fn expire_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<bool> {
     let read = read_entry(store, lender, name, read_purges(store)?.as_ref())?;
     let Some(mut entry) = read.entry else { return Some(false) };
     // What is on its way may be what it was before.
+    entry.variants.expire(entry.generation);
     entry.generation = rand::random();
     for response in &mut entry.responses {
         response.has_expired = true;
@@ -461,15 +554,20 @@ fn expire_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<bool
 /// Returns the bytes of an entry, and how they are written; `None` if they are too long.
 fn encoded(entry: &Entry, condition: SetOptions) -> Option<(Vec<u8>, SetOptions)> {
     let value = format::encode(entry).filter(|value| value.len() <= CHUNK_BYTES)?;
-    let is_empty = entry.responses.is_empty();
+    let is_empty = entry.is_empty();
     Some((value, if is_empty { condition.with_ttl(LIFE_OF_EMPTY) } else { condition }))
 }
 
 /// Returns the key of a name: its hash, for nothing may be stored of a request before its response has come.
 fn key(name: &[u8]) -> String {
+    hash_key(xxh3_128(name))
+}
+
+/// Returns the key of a name that has this hash.
+fn hash_key(hash: u128) -> String {
     let mut key = String::with_capacity(40);
     key.push_str("http/");
-    push_hex(&mut key, xxh3_128(name));
+    push_hex(&mut key, hash);
     key
 }
 

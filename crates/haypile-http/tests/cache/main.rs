@@ -10,6 +10,7 @@ mod purging;
 mod requests;
 mod shared;
 mod troubled;
+mod variants;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,194 @@
+//! The responses to one target that depend on more of the request than the target.
+//!
+//! Each is an entry of its own, under a name that has the fields of the request in it. The target's own
+//! entry knows which fields those are, and which variants there are, and counts: a variant counts if it
+//! has the generation of the target's entry, so that what makes that another forgets all variants.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::semantics::Variant;
+
+/// The most variants of one target.
+pub(crate) const MOST_VARIANTS: usize = 1024;
+/// The most sets of fields by which the responses of one target vary.
+pub(super) const MOST_VARIES: usize = 4;
+/// The most fields of such a set, and the most generations that soft purges have ended: older ones are forgotten.
+pub(super) const MOST_FIELDS: usize = 64;
+pub(super) const MOST_EXPIRED: usize = 8;
+
+/// The variants of a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Variants {
+    /// The fields with which responses vary, those of the latest first, each in order.
+    pub(super) varies: Vec<Vec<HeaderName>>,
+    /// The generations of variants that a soft purge has made stale.
+    pub(super) expired: Vec<u64>,
+    /// The oldest first.
+    pub(super) known: Vec<Known>,
+}
+
+/// What the entry of a target knows of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The hash of its name.
+    pub(super) hash: u128,
+    /// Its length, with its body.
+    pub(super) bytes: u64,
+    /// Whether it has answered another request than its own.
+    pub(super) is_used: bool,
+}
+
+impl Variants {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.varies.is_empty()
+    }
+
+    /// Returns the names of the variants that could answer a request.
+    pub(super) fn names(&self, name: &Bytes, request: &HeaderMap) -> Vec<Bytes> {
+        self.varies
+            .iter()
+            .map(|fields| variant_name(name, &Variant::of_fields(request, fields)))
+            .collect()
+    }
+
+    /// Returns the name of the variant that a request asks for, as far as the latest response tells.
+    pub(crate) fn latest_name(&self, name: &Bytes, request: &HeaderMap) -> Option<Bytes> {
+        let fields = self.varies.first()?;
+        Some(variant_name(name, &Variant::of_fields(request, fields)))
+    }
+
+    /// Takes note of a variant of this length. Returns the hashes of those that have to go for it: of more
+    /// than so many, or with more bytes in all.
+    pub(super) fn add(
+        &mut self,
+        name: &Bytes,
+        variant: &Variant,
+        bytes: u64,
+        most: u64,
+    ) -> Vec<u128> {
+        let fields: Vec<HeaderName> =
+            variant.fields().iter().map(|(name, _)| name.clone()).collect();
+        if self.varies.first() != Some(&fields) {
+            self.varies.retain(|other| *other != fields);
+            self.varies.insert(0, fields);
+            self.varies.truncate(MOST_VARIES);
+        }
+        let hash = xxh3_128(&variant_name(name, variant));
+        match self.known.iter_mut().find(|known| known.hash == hash) {
+            Some(known) => {
+                // A little more or less is not worth a write.
+                if known.bytes.abs_diff(bytes) > known.bytes / 4 {
+                    known.bytes = bytes;
+                }
+            }
+            None => self.known.push(Known { hash, bytes, is_used: false }),
+        }
+        let mut gone = Vec::new();
+        let mut total: u64 = self.known.iter().map(|known| known.bytes).sum();
+        while self.known.len() > MOST_VARIANTS || (total > most && self.known.len() > 1) {
+            let is_other = |known: &Known| known.hash != hash;
+            let unused = |known: &Known| is_other(known) && !known.is_used;
+            let place = self.known.iter().position(unused);
+            let place =
+                place.or_else(|| self.known.iter().position(is_other)).expect("two or more");
+            let known = self.known.remove(place);
+            total -= known.bytes;
+            gone.push(known.hash);
+        }
+        gone
+    }
+
+    /// Forgets a variant.
+    pub(super) fn remove(&mut self, name: &[u8]) {
+        let hash = xxh3_128(name);
+        self.known.retain(|known| known.hash != hash);
+    }
+
+    /// Whether a variant is known, and has not answered another request than its own.
+    pub(super) fn is_unused(&self, name: &[u8]) -> bool {
+        let hash = xxh3_128(name);
+        self.known.iter().any(|known| known.hash == hash && !known.is_used)
+    }
+
+    /// Takes note that a variant has answered another request.
+    pub(super) fn note_use(&mut self, name: &[u8]) {
+        let hash = xxh3_128(name);
+        if let Some(known) = self.known.iter_mut().find(|known| known.hash == hash) {
+            known.is_used = true;
+        }
+    }
+
+    /// Makes all variants of a generation stale.
+    pub(super) fn expire(&mut self, generation: u64) {
+        if self.is_empty() {
+            return;
+        }
+        self.expired.insert(0, generation);
+        self.expired.truncate(MOST_EXPIRED);
+    }
+}
+
+/// Returns the name of a variant of a target; the target's own where no field decides.
+pub(crate) fn variant_name(name: &Bytes, variant: &Variant) -> Bytes {
+    if variant.fields().is_empty() {
+        return name.clone();
+    }
+    // No target has a NUL.
+    [&name[..], b"\0", &variant.key()].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const NAME: Bytes = Bytes::from_static(b"http://a/");
+
+    fn variant(language: usize) -> Variant {
+        let field = HeaderName::from_static("x");
+        let value = HeaderValue::from(language);
+        Variant::of_fields(&[(field.clone(), value)].into_iter().collect(), &[field])
+    }
+
+    fn hash(language: usize) -> u128 {
+        xxh3_128(&variant_name(&NAME, &variant(language)))
+    }
+
+    #[test]
+    fn those_that_were_used_once_go_first() {
+        let mut variants = Variants::default();
+        for language in 0..MOST_VARIANTS {
+            assert!(variants.add(&NAME, &variant(language), 1, u64::MAX).is_empty());
+        }
+        for used in [0, 1, 3] {
+            let name = variant_name(&NAME, &variant(used));
+            assert!(variants.is_unused(&name));
+            variants.note_use(&name);
+            assert!(!variants.is_unused(&name));
+        }
+        let gone: Vec<u128> = (5_000..8_000)
+            .flat_map(|other| variants.add(&NAME, &variant(other), 1, u64::MAX))
+            .collect();
+        assert_eq!((gone.len(), gone[0], gone[1]), (3_000, hash(2), hash(4)));
+        for used in [0, 1, 3] {
+            assert!(!gone.contains(&hash(used)), "{used}");
+        }
+        assert_eq!(variants.known.len(), MOST_VARIANTS);
+    }
+
+    #[test]
+    fn they_have_a_part_of_the_store() {
+        let mut variants = Variants::default();
+        for language in 0..10 {
+            assert!(variants.add(&NAME, &variant(language), 100, 1_000).is_empty());
+        }
+        variants.note_use(&variant_name(&NAME, &variant(0)));
+        assert_eq!(variants.add(&NAME, &variant(10), 150, 1_000), [hash(1), hash(2)]);
+        // One that is as large as all is alone.
+        assert_eq!(variants.add(&NAME, &variant(11), 5_000, 1_000).len(), 9);
+        assert_eq!(variants.known.len(), 1);
+    }
+}

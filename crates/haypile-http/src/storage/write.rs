@@ -1,0 +1,121 @@
+//! What a change of an entry writes: the target's own entry, those of its variants, or both.
+
+use bytes::Bytes;
+use haypile::{SetOptions, Store, Written};
+
+use super::entry::{Entry, StoredResponse};
+use super::variants::{MOST_FIELDS, Variants, variant_name};
+use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
+
+/// The writes that replace what was read by an entry.
+pub(super) struct Writes {
+    /// Those of variants, with the conditions under which nobody has written since.
+    variants: Vec<(String, Vec<u8>, SetOptions)>,
+    /// That of the target's own entry, if that changes.
+    own: Option<(String, Vec<u8>, SetOptions)>,
+    /// The keys that nobody needs any more.
+    gone: Vec<String>,
+}
+
+impl Writes {
+    /// Returns the writes that make `entry` of what was read; its variants may have so many bytes. `None`
+    /// if something is too long.
+    pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
+        let name = &entry.name;
+        let before = read.entry.as_ref();
+        let mut own = own_part(entry);
+        let mut writes = Self { variants: Vec::new(), own: None, gone: Vec::new() };
+        for response in entry.responses.iter().filter(|response| is_variant(response)) {
+            if before.is_some_and(|before| before.responses.contains(response)) {
+                continue;
+            }
+            let variant = response.head.variant.as_ref()?;
+            if variant.fields().len() > MOST_FIELDS {
+                return None;
+            }
+            let of_variant = Entry {
+                name: variant_name(name, variant),
+                outcome: None,
+                variants: Variants::default(),
+                responses: vec![response.clone()],
+                ..*entry
+            };
+            let found = read.found.iter().find(|found| found.name == of_variant.name);
+            // One of an old generation may be there, which counts no more.
+            let condition = found.map_or(SetOptions::set(), |found| found.condition);
+            let (value, condition) = encoded(&of_variant, condition)?;
+            let bytes = value.len() as u64 + response.body.stored_bytes();
+            let gone = own.variants.add(name, variant, bytes, most_bytes);
+            writes.gone.extend(gone.into_iter().map(hash_key));
+            writes.variants.push((key(&of_variant.name), value, condition));
+        }
+        let names = |entry: &Entry| -> Vec<Bytes> {
+            let variants = entry.responses.iter().filter(|response| is_variant(response));
+            variants.filter_map(|response| name_of(name, response)).collect()
+        };
+        let still = names(entry);
+        for gone in before.map(names).unwrap_or_default() {
+            if !still.contains(&gone) {
+                own.variants.remove(&gone);
+                writes.gone.push(key(&gone));
+            }
+        }
+        if before.is_none_or(|before| own_part(before) != own) {
+            let mut bytes = encoded(&own, read.condition);
+            // A long list is worth less than a response.
+            while bytes.is_none() && !own.variants.known.is_empty() {
+                let half = own.variants.known.len().div_ceil(2);
+                let gone = own.variants.known.drain(..half);
+                writes.gone.extend(gone.map(|known| hash_key(known.hash)));
+                bytes = encoded(&own, read.condition);
+            }
+            let (value, condition) = bytes?;
+            writes.own = Some((key(name), value, condition));
+        }
+        Some(writes)
+    }
+
+    /// Returns the number of bytes that are written.
+    pub(super) fn bytes(&self) -> usize {
+        self.variants.iter().chain(&self.own).map(|(_, value, _)| value.len()).sum()
+    }
+
+    /// Writes the variants first, which count for nobody until the target's entry knows them; returns
+    /// whether nobody else had written.
+    pub(super) fn write(&self, store: &dyn Store) -> bool {
+        let is_written = |(key, value, condition): &(String, Vec<u8>, SetOptions)| {
+            store.set(key.as_bytes(), value, condition).is_ok_and(Written::is_stored)
+        };
+        if !self.variants.iter().chain(&self.own).all(is_written) {
+            return false;
+        }
+        for key in &self.gone {
+            let _ = store.delete(key.as_bytes());
+        }
+        true
+    }
+}
+
+/// Whether a response has an entry of its own.
+fn is_variant(response: &StoredResponse) -> bool {
+    response.head.variant.as_ref().is_some_and(|variant| !variant.fields().is_empty())
+}
+
+fn name_of(name: &Bytes, response: &StoredResponse) -> Option<Bytes> {
+    response.head.variant.as_ref().map(|variant| variant_name(name, variant))
+}
+
+/// Returns the part of an entry that is under the target's own name.
+fn own_part(entry: &Entry) -> Entry {
+    let own = entry.responses.iter().filter(|response| !is_variant(response)).cloned().collect();
+    Entry { name: entry.name.clone(), variants: entry.variants.clone(), responses: own, ..*entry }
+}
+
+/// Whether an entry with one response, whose body has this length, is short enough.
+pub(super) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
+    let length = super::format::encode(entry).map(|bytes| bytes.len());
+    // A variant has its name twice: as a target, and as fields.
+    let name = entry.responses.iter().filter_map(|response| name_of(&entry.name, response));
+    let more: usize = name.map(|name| name.len() - entry.name.len()).sum();
+    length.is_some_and(|length| length + more + body_bytes <= CHUNK_BYTES)
+}
