@@ -1,7 +1,7 @@
 //! HTTP caching on any of Haypile's caches.
 //!
 //! [`HttpCache`] answers requests from a cache or has their origin answer them; [`CacheLayer`] puts
-//! it around any `tower` service, and the module `reqwest`, with the feature of that name, around
+//! it around any `tower` service that is a client, [`CacheLayer::server`] around one that is a server, and the module `reqwest`, with the feature of that name, around
 //! clients of reqwest. [`semantics`] has the rules: it is pure, and knows no store, no
 //! connection and no clock.
 //!
@@ -20,8 +20,9 @@ pub mod semantics;
 mod storage;
 
 pub use cache::{
-    Body, BodyError, BoxError, Builder, ClientNoCache, CloseDelimited, Collapse, FollowedRedirect,
-    Forwarded, HttpCache, Origin, Purge, PurgeError, ServiceOrigin, Status,
+    Body, BodyError, BoxError, Builder, CacheKey, CacheMode, CacheTtl, ClientNoCache,
+    CloseDelimited, Collapse, FollowedRedirect, Forwarded, HttpCache, Origin, Purge, PurgeError,
+    ServiceOrigin, Status,
 };
-pub use layer::{CacheLayer, CacheService};
+pub use layer::{CacheLayer, CacheService, ServerLayer, ServerService};
 pub use storage::StoreTroubles;

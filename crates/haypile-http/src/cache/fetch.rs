@@ -17,12 +17,13 @@ use super::followed_body::followed_body;
 use super::origin::{CloseDelimited, FollowedRedirect};
 use super::read::Selected;
 use super::rescue::Rescue;
-use super::{Body, BoxError, Forwarded, HttpCache, Origin, Status, attach, tell, whole};
+use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, tell, whole};
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
     Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
+use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
     Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, Storage, StoredBody,
     StoredResponse,
@@ -296,12 +297,16 @@ impl Fetch {
         let response = origin.send(Request::from_parts(parts, Body::empty())).await?;
         let received = self.cache.now();
         let (mut response, body) = response.into_parts();
+        response.headers.remove(OWN_LIFETIME);
         add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
     }
 
     /// Returns the place from which on the response may be stored; `None` if it may not be.
     async fn begin(&self) -> Option<Begun> {
+        if self.directives.no_store {
+            return None;
+        }
         self.cache.begin(&self.parts, &self.name, self.read.as_ref()).await
     }
 
@@ -365,7 +370,10 @@ impl Fetch {
         let Some(stale) = self.stale.take() else { return };
         let Received { response, requested, received, body: _ } = received;
         let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
-        let news = response.headers;
+        let mut news = response.headers;
+        if let Some(CacheTtl(lifetime)) = self.parts.extensions.get() {
+            set_lifetime(&mut news, *lifetime);
+        }
         let freshen = |stored: &StoredResponse| {
             let mut head = stored.head.clone();
             freshen(&self.cache.inner.rules, &mut head.headers, &news);
@@ -451,6 +459,9 @@ impl Fetch {
             }
             _ => (response.clone(), None),
         };
+        if let Some(CacheTtl(lifetime)) = self.parts.extensions.get() {
+            set_lifetime(&mut whole.headers, *lifetime);
+        }
         let refusal = self.cache.refusal(&self.parts, &whole, length, received);
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);

@@ -8,6 +8,7 @@ mod fetch;
 mod fill;
 mod flights;
 mod followed_body;
+mod options;
 mod origin;
 mod purge;
 pub(crate) mod range;
@@ -31,6 +32,7 @@ use http_body::Body as _;
 pub(crate) use body::causes;
 pub use body::{Body, BodyError, BoxError};
 pub use crowd::{ClientNoCache, Collapse};
+pub use options::{CacheKey, CacheMode, CacheTtl};
 pub use origin::{CloseDelimited, FollowedRedirect, Origin, ServiceOrigin};
 pub use status::{Forwarded, Status};
 
@@ -216,11 +218,14 @@ impl HttpCache {
         origin: impl Origin,
         request: Request<Body>,
     ) -> Result<Response<Body>, Failed> {
-        let Ok(target) = Target::of(request.uri()) else {
-            if is_safe_and_only_if_cached(&request) {
-                return Ok(gateway_timeout());
+        let target = match Target::of(request.uri()) {
+            Ok(target) => target,
+            Err(error) => {
+                if is_safe_and_only_if_cached(&request) {
+                    return Ok(gateway_timeout());
+                }
+                return Box::pin(self.pass(origin, request, error.to_string())).await;
             }
-            return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
         };
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         if !is_read {
@@ -237,10 +242,16 @@ impl HttpCache {
             if is_safe_and_only_if_cached(&request) {
                 return Ok(gateway_timeout());
             }
-            return Box::pin(self.pass(origin, request, Forwarded::Bypass)).await;
+            let reason = "the request has If-Match, If-Unmodified-Since or a body";
+            return Box::pin(self.pass(origin, request, reason.into())).await;
         }
         let (parts, _empty) = request.into_parts();
-        self.read(origin, parts, self.name(&target)).await
+        let name = match parts.extensions.get::<CacheKey>() {
+            None => self.name(&target),
+            // No target begins so.
+            Some(CacheKey(key)) => self.partitioned(&format!("key:{key}")),
+        };
+        self.read(origin, parts, name).await
     }
 
     /// The name of a target's entry, with the user's where it is one user's cache.
@@ -261,15 +272,16 @@ impl HttpCache {
         self.inner.clock.wall()
     }
 
-    /// Sends a request whose response is not stored.
+    /// Sends a request that no stored response may answer, for this reason.
     async fn pass(
         &self,
         origin: impl Origin,
         request: Request<Body>,
-        why: Forwarded,
+        reason: String,
     ) -> Result<Response<Body>, Failed> {
+        let why = Forwarded::Bypass;
         let mut response = origin.send(request).await.map_err(Failed::of(why))?;
-        tell(&mut response, Status::forwarded(why));
+        tell(&mut response, Status { detail: Some(reason), ..Status::forwarded(why) });
         Ok(response)
     }
 

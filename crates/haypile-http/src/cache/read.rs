@@ -7,7 +7,9 @@ use super::crowd::{ClientNoCache, Joined, Waiting, variant_key, without_reload};
 use super::fetch::{Fetch, Stale};
 use super::flights::{Boarding, Leader};
 use super::rescue::Rescue;
-use super::{Body, Failed, Forwarded, HttpCache, Origin, Status, gateway_timeout, tell, whole};
+use super::{
+    Body, CacheMode, Failed, Forwarded, HttpCache, Origin, Status, gateway_timeout, tell, whole,
+};
 use crate::semantics::{Assessment, RequestDirectives, Reuse};
 use crate::storage::{Entry, Outcome, OutcomeKind, Read, StoredResponse};
 
@@ -234,6 +236,9 @@ impl HttpCache {
     /// Returns what a request asks for.
     fn asking(&self, parts: &request::Parts) -> Asking {
         let mut directives = RequestDirectives::read(&parts.headers);
+        if let Some(mode) = parts.extensions.get::<CacheMode>() {
+            mode.apply(&mut directives);
+        }
         let is_zero = directives.max_age.is_some_and(|longest| longest.is_zero());
         let mut ticket = None;
         if directives.no_cache || is_zero {

@@ -12,8 +12,8 @@ use super::range::{self, Part};
 use super::rescue::Rescue;
 use super::stored_body::stored_body;
 use super::{Body, HttpCache};
-use crate::semantics::Stored;
 use crate::semantics::validation::{Answer, answer};
+use crate::semantics::{OWN_LIFETIME, Stored};
 use crate::storage::{StoredBody, StoredResponse};
 
 impl HttpCache {
@@ -103,6 +103,7 @@ impl HttpCache {
         let headers = response.headers_mut();
         *headers = head.headers;
         headers.remove(TRANSFER_ENCODING);
+        headers.remove(OWN_LIFETIME);
         headers.insert(AGE, age.as_secs().into());
         if answer == Answer::NotModified {
             headers.remove(CONTENT_LENGTH);

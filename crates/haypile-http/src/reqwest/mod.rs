@@ -51,7 +51,7 @@ use tower_http::decompression::Decompression;
 use tower_http::follow_redirect::{FollowRedirect, RequestUri};
 use tower_service::Service;
 
-use crate::cache::{Body, BoxError, FollowedRedirect, HttpCache};
+use crate::cache::{Body, BoxError, CacheKey, CacheMode, CacheTtl, FollowedRedirect, HttpCache};
 use deadline::{BodyDeadline, timed_out};
 use origin::{ClientOrigin, ResponseUrl, from_reqwest, to_reqwest, wrap};
 use redirects::Redirects;
@@ -143,6 +143,10 @@ impl Middleware for CacheMiddleware {
                 }
             }
         }
+        // What the program says of the request is for the cache.
+        copy_extension::<CacheMode>(extensions, &mut parts.extensions);
+        copy_extension::<CacheTtl>(extensions, &mut parts.extensions);
+        copy_extension::<CacheKey>(extensions, &mut parts.extensions);
         let asked = parts.uri.clone();
         let request = Request::from_parts(parts, from_reqwest(body).await?);
         let (client, extensions) = (self.client.clone(), extensions.clone());
@@ -196,6 +200,12 @@ impl Service<Request<Body>> for Cached {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.clone().answer(request))
+    }
+}
+
+fn copy_extension<T: Clone + Send + Sync + 'static>(from: &Extensions, to: &mut Extensions) {
+    if let Some(extension) = from.get::<T>() {
+        to.insert(extension.clone());
     }
 }
 

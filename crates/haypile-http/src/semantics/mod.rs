@@ -49,7 +49,7 @@ pub mod validation;
 mod vary;
 
 pub use directives::{RequestDirectives, ResponseDirectives, Scope};
-#[cfg(any(feature = "proxy", feature = "reqwest"))]
+#[cfg(feature = "proxy")]
 pub(crate) use fields::remove_those;
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
@@ -58,6 +58,7 @@ pub use invalidation::invalidated_by;
 pub(crate) use reuse::Assessment;
 pub use reuse::Reuse;
 pub use rules::{IgnoredCookies, Rules, Sharing};
+pub(crate) use rules::{OWN_LIFETIME, set_lifetime};
 pub use storable::NotStored;
 pub use stored::Stored;
 pub use target::{Target, TargetError};

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::directives::ResponseDirectives;
 use super::targeted;
+use super::time::seconds;
 
 /// Whether one user or several get what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,9 +120,20 @@ impl Rules {
     pub(super) fn control(&self, headers: &HeaderMap) -> Control {
         let targeted = self.targeted.iter().find_map(|name| targeted::read(headers, name));
         let is_targeted = targeted.is_some();
-        let directives = targeted.unwrap_or_else(|| ResponseDirectives::read(headers));
+        let mut directives = targeted.unwrap_or_else(|| ResponseDirectives::read(headers));
+        if let Some(lifetime) = headers.get(OWN_LIFETIME).map(HeaderValue::as_bytes) {
+            (directives.max_age, directives.s_maxage) = (seconds(lifetime), None);
+        }
         Control { directives, is_targeted }
     }
+}
+
+/// A field of stored responses that no client gets: the lifetime that a program has given one, in seconds.
+pub(crate) const OWN_LIFETIME: HeaderName = HeaderName::from_static("haypile-lifetime");
+
+/// Gives a response a lifetime in the place of its own.
+pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
+    response.insert(OWN_LIFETIME, lifetime.as_secs().into());
 }
 
 /// The directives of a response that count for one cache.

@@ -270,7 +270,9 @@ async fn a_get_with_a_body_passes() {
     let request = Request::get(URL).body(Body::full("x")).expect("a request");
     let response = bench.cache.answer(bench.origin.clone(), request).await.expect("a response");
     let answer = super::read(response).await;
-    assert_eq!((answer.text(), answer.cache_status()), ("body 1", "fwd=bypass; fwd-status=200"));
+    let status = "fwd=bypass; fwd-status=200; detail=\"the request has If-Match, If-Unmodified-Since or a \
+                  body\"";
+    assert_eq!((answer.text(), answer.cache_status()), ("body 1", status));
 }
 
 #[tokio::test]
@@ -294,9 +296,14 @@ async fn requests_that_differ_where_vary_says_so_have_their_own_responses() {
 #[tokio::test]
 async fn requests_without_a_target_pass() {
     let bench = Bench::new(Script::fields(&[FRESH]));
-    for uri in ["/a", "ftp://example.org/", "http://user@example.org/"] {
+    for (uri, reason) in [
+        ("/a", "the scheme is neither http nor https"),
+        ("ftp://example.org/", "the scheme is neither http nor https"),
+        ("http://user@example.org/", "there is a user before the host"),
+    ] {
+        let expected = format!("fwd=bypass; fwd-status=200; detail=\"{reason}\"");
         for _ in 0..2 {
-            assert_eq!(bench.get(uri).await.cache_status(), "fwd=bypass; fwd-status=200", "{uri}");
+            assert_eq!(bench.get(uri).await.cache_status(), expected, "{uri}");
         }
     }
 }

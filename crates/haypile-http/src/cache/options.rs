@@ -1,0 +1,62 @@
+//! What a program says of one request, in its extensions.
+
+use std::time::Duration;
+
+use crate::semantics::RequestDirectives;
+
+/// Use of the cache for one request, among its extensions: the modes of the Fetch standard
+/// (<https://fetch.spec.whatwg.org/#concept-request-cache-mode>).
+///
+/// ```
+/// use haypile_http::CacheMode;
+/// use http::Request;
+///
+/// let request = Request::get("http://example.org/").extension(CacheMode::ForceCache).body(())?;
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheMode {
+    /// As the request's own `Cache-Control` says.
+    #[default]
+    Default,
+    /// It goes to the origin, and its response is not stored.
+    NoStore,
+    /// A stored response is validated before it is served.
+    NoCache,
+    /// A stored response is served however stale it is; the origin is asked only if there is none.
+    ForceCache,
+    /// The same, and 504 if there is none.
+    OnlyIfCached,
+}
+
+impl CacheMode {
+    /// Adds what it asks for to what a request asks for itself.
+    pub(super) fn apply(self, asked: &mut RequestDirectives) {
+        match self {
+            Self::Default => {}
+            Self::NoStore => asked.no_store = true,
+            Self::NoCache => asked.no_cache = true,
+            Self::ForceCache | Self::OnlyIfCached => {
+                *asked = RequestDirectives {
+                    max_stale: Some(Duration::MAX),
+                    only_if_cached: self == Self::OnlyIfCached,
+                    no_transform: asked.no_transform,
+                    ..RequestDirectives::default()
+                };
+            }
+        }
+    }
+}
+
+/// The time for which the response to one request is fresh, among the request's extensions, in the place
+/// of what the response says itself. It does not make a response storable that is not, such as a `private`
+/// one in a shared cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheTtl(pub Duration);
+
+/// The name of what one request asks for, among its extensions, in the place of its URL: requests with the
+/// same name share their responses. Purges by URL, and requests that change the URL, do not reach it;
+/// purges by group do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheKey(pub String);
