@@ -169,11 +169,9 @@ impl HttpCache {
         let flights = &self.inner.flights;
         let Waiting { parts, patience, has_stale, ticket, .. } = waiting;
         let (mut key, mut is_failing) = (waiting.key.clone(), waiting.is_failing);
-        let begun = Instant::now();
+        let end = Instant::now() + self.inner.collapse_wait;
         let mut stuck = 0;
         loop {
-            let longest = if is_failing { MOST_STUCK * LONGEST_PATIENCE } else { Duration::MAX };
-            let end = begun + self.inner.collapse_wait.min(longest);
             let first = match flights.board(&key) {
                 Boarding::Lead(leader) => return Joined::Lead(leader),
                 Boarding::Follow(first) => first,

@@ -133,3 +133,23 @@ async fn a_response_that_must_not_be_stale_is_not_served_so() {
         assert_eq!(bench.get(&[]).await.status, 503);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_s_stale_time_hides_a_slow_origin() {
+    let rules = haypile_http::semantics::Rules {
+        serve_stale: Some(Duration::from_mins(1)),
+        ..haypile_http::semantics::Rules::shared()
+    };
+    let bench = Bench::with(
+        |number, _| {
+            let takes = if number == 0 { PAGE } else { Duration::from_secs(4) };
+            Say::after(takes, 200, &[("cache-control", "max-age=10")]).body(number.to_string())
+        },
+        |builder| builder.rules(rules),
+    );
+    bench.get(&[]).await;
+    let answers = bench.stream(180, Duration::from_millis(100), &[]).await;
+    assert_eq!(slowest(&answers), Duration::ZERO);
+    // One refreshes it, for all.
+    assert_eq!((bench.requests(), &answers[179].body[..]), (2, &b"1"[..]));
+}

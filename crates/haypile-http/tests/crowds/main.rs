@@ -4,6 +4,7 @@
 //! with their reasons, and the same crowds on other servers.
 
 mod bench;
+mod day;
 mod failing;
 mod herds;
 mod stuck;
