@@ -37,7 +37,7 @@ impl CacheLayer {
     ///
     /// let layer = CacheLayer::server(HttpCache::builder(cache).build());
     /// // axum::Router::new().route("/", get(page)).layer(layer)
-    /// # Ok::<(), haypile::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn server(cache: HttpCache) -> ServerLayer {
         ServerLayer { cache, scheme: Scheme::HTTP }

@@ -80,7 +80,7 @@ fn a_proxy_of_one_s_own_caches_what_its_origin_has() {
     let (_proxy, proxy) = serve(program.args([&format!("http://{origin}"), "127.0.0.1:0"]));
     for expected in ["haypile; fwd=uri-miss", "haypile; hit"] {
         let answer = get(&proxy, "/news");
-        let own = answer.lines().filter(|line| line.starts_with("cache-status: ")).next_back();
+        let own = answer.lines().rfind(|line| line.starts_with("cache-status: "));
         assert!(own.unwrap().contains(expected), "{answer}");
     }
 }

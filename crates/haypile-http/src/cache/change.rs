@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, response};
 
 use super::fetch::{Fetch, Received};
 use super::{Body, Failed, FollowedRedirect, Forwarded, HttpCache, Origin, Status, tell};
-use crate::semantics::{RequestDirectives, Target, invalidated_by, invalidated_groups};
-use crate::storage::{Group, MOST_GROUPS, origin_of};
+use crate::semantics::{
+    RequestDirectives, Target, clears_origin, invalidated_by, invalidated_groups,
+};
+use crate::storage::{Group, LONGEST_PREFIX, MOST_GROUPS, origin_of};
 
 /// The name of the group of all that an origin has in groups. No field can have it.
 const IN_ANY_GROUP: &str = "\0";
@@ -39,6 +41,7 @@ impl HttpCache {
         // What another target answers says nothing about others of this origin.
         let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
         if !is_elsewhere {
+            self.heed_clearing(target, &response).await;
             self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
         }
         for other in invalidated_by(&asked, target, &response) {
@@ -50,8 +53,13 @@ impl HttpCache {
                 if begun.is_none() {
                     storage.invalidate(&name).await;
                 }
+                for other in self.names(target).await.iter().filter(|other| **other != name) {
+                    storage.invalidate(other).await;
+                }
             } else if !is_elsewhere {
-                storage.invalidate(&self.name(&other)).await;
+                for name in self.names(&other).await {
+                    storage.invalidate(&name).await;
+                }
             }
         }
         if let Some(parts) = post {
@@ -75,6 +83,17 @@ impl HttpCache {
         let mut response = Response::from_parts(response, body);
         tell(&mut response, Status::forwarded(why));
         Ok(response)
+    }
+
+    /// Forgets all responses of an origin if it says so.
+    pub(super) async fn heed_clearing(&self, target: &Target, response: &response::Parts) {
+        if clears_origin(&self.inner.rules, target, response) {
+            let prefix = self.partitioned(&format!("{}/", target.origin()));
+            // An origin with so long a name has no entries that the record could name.
+            if prefix.len() <= LONGEST_PREFIX {
+                self.inner.storage.purge(prefix, false).await;
+            }
+        }
     }
 
     /// Forgets the responses of an origin that are in these groups.

@@ -21,7 +21,7 @@ use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, atta
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
-    Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
+    Lifetime, RequestDirectives, Reuse, Stored, Target, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
@@ -297,6 +297,10 @@ impl Fetch {
         let response = origin.send(Request::from_parts(parts, Body::empty())).await?;
         let received = self.cache.now();
         let (mut response, body) = response.into_parts();
+        let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
+        if !is_elsewhere && let Ok(target) = Target::of(&self.parts.uri) {
+            self.cache.heed_clearing(&target, &response).await;
+        }
         response.headers.remove(OWN_LIFETIME);
         add_date(&mut response.headers, received);
         Ok(Received { response, body, requested, received })
@@ -308,6 +312,20 @@ impl Fetch {
             return None;
         }
         self.cache.begin(&self.parts, &self.name, self.read.as_ref()).await
+    }
+
+    /// Says why a response may not be stored; `None` if it may be.
+    async fn refusal(
+        &self,
+        response: &response::Parts,
+        length: Option<u64>,
+        received: SystemTime,
+    ) -> Option<Refusal> {
+        let news = (response.status, &response.headers);
+        if !self.cache.learn_anew(&self.parts, &self.name, news).await {
+            return Some(Refusal::of_request("its No-Vary-Search is not that of its path"));
+        }
+        self.cache.refusal(&self.parts, response, length, received)
     }
 
     /// Takes note that the origin fails, and tells those who wait.
@@ -407,8 +425,10 @@ impl Fetch {
         };
         if let Some(begun) = begun {
             let storage = &self.cache.inner.storage;
-            let may_store =
-                self.cache.may_store(&self.parts, &fresh.head) && storage.join_groups(&fresh).await;
+            let whole = (fresh.head.status, &fresh.head.headers);
+            let may_store = self.cache.learn_anew(&self.parts, &self.name, whole).await
+                && self.cache.may_store(&self.parts, &fresh.head)
+                && storage.join_groups(&fresh).await;
             let change = |entry: &mut Entry| {
                 entry.outcome = None;
                 entry.responses.retain(|other| other.head.variant != stale.response.head.variant);
@@ -462,7 +482,7 @@ impl Fetch {
         if let Some(CacheTtl(lifetime)) = self.parts.extensions.get() {
             set_lifetime(&mut whole.headers, *lifetime);
         }
-        let refusal = self.cache.refusal(&self.parts, &whole, length, received);
+        let refusal = self.refusal(&whole, length, received).await;
         remove_hop_by_hop(&mut response.headers);
         remove_hop_by_hop(&mut whole.headers);
         let kept = match (refusal, begun) {

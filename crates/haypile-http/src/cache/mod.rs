@@ -14,6 +14,7 @@ mod purge;
 pub(crate) mod range;
 mod read;
 mod rescue;
+mod search;
 mod serve;
 mod status;
 mod stored_body;
@@ -42,6 +43,7 @@ use crate::semantics::{RequestDirectives, Rules, Target};
 use crate::storage::{Storage, StoreTroubles};
 use ahead::Ahead;
 use flights::Flights;
+use search::Searches;
 
 /// The longest time that a call of a store delays a response, unless it is set.
 const STORE_LIMIT: Duration = Duration::from_millis(250);
@@ -59,6 +61,7 @@ pub struct HttpCache {
 struct Inner {
     storage: Storage,
     flights: Arc<Flights>,
+    searches: Searches,
     /// Memory for the responses on their way.
     ahead: Arc<Ahead>,
     rules: Rules,
@@ -167,6 +170,7 @@ impl Builder {
         let compute_wait = self.cache.store().compute_wait();
         let inner = Inner {
             flights: Arc::default(),
+            searches: Searches::default(),
             ahead: Arc::default(),
             rules: self.rules,
             partition: self.partition,
@@ -247,7 +251,7 @@ impl HttpCache {
         }
         let (parts, _empty) = request.into_parts();
         let name = match parts.extensions.get::<CacheKey>() {
-            None => self.name(&target),
+            None => self.named(&target),
             // No target begins so.
             Some(CacheKey(key)) => self.partitioned(&format!("key:{key}")),
         };

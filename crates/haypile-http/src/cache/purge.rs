@@ -112,11 +112,13 @@ impl HttpCache {
     }
 
     async fn purge_url(&self, url: &str, is_soft: bool) -> Result<bool, PurgeError> {
-        let name = self.name(&target(url)?);
         let storage = &self.inner.storage;
-        let purged =
-            if is_soft { storage.expire(&name).await } else { storage.invalidate(&name).await };
-        let was_there = purged.ok_or(PurgeError::Store)?;
+        let mut was_there = false;
+        for name in self.names(&target(url)?).await {
+            let purged =
+                if is_soft { storage.expire(&name).await } else { storage.invalidate(&name).await };
+            was_there |= purged.ok_or(PurgeError::Store)?;
+        }
         storage.has_taken_note().await.then_some(was_there).ok_or(PurgeError::Store)
     }
 

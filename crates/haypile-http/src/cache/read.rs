@@ -77,7 +77,10 @@ impl HttpCache {
         let mut asking = self.asking(&parts);
         loop {
             let missing = match self.look(origin.clone(), &parts, &name, &asking).await {
-                Looked::Served(response) => return Ok(response),
+                Looked::Served(response) => {
+                    self.learn(&parts, &name, response.headers());
+                    return Ok(response);
+                }
                 Looked::Missing(missing) => *missing,
             };
             if asking.directives.only_if_cached {

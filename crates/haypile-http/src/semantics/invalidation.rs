@@ -1,9 +1,13 @@
 //! Invalidation by unsafe requests: RFC 9111, section 4.4.
 
 use http::header::{CONTENT_LOCATION, LOCATION};
-use http::{Method, response};
+use http::{HeaderName, Method, response};
 
+use super::list::members;
+use super::rules::Rules;
 use super::target::Target;
+
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 /// Returns the targets whose stored responses a response invalidates: if its method is unsafe and it
 /// is not an error, the request's own, and those of `Location` and `Content-Location` that have the
@@ -28,6 +32,16 @@ pub(super) fn may_have_changed(method: &Method, response: &response::Parts) -> b
     !method.is_safe() && (response.status.is_success() || response.status.is_redirection())
 }
 
+/// Whether a response tells a user's cache to forget all that it has of its origin:
+/// <https://www.w3.org/TR/clear-site-data/>, for secure origins alone. It is none of a shared cache's business,
+/// from which any user could clear it.
+pub fn clears_origin(rules: &Rules, target: &Target, response: &response::Parts) -> bool {
+    let means_cache = |member: &[u8]| [&b"\"cache\""[..], b"\"*\""].contains(&member);
+    !rules.is_shared()
+        && target.origin().starts_with("https:")
+        && members(&response.headers, &CLEAR_SITE_DATA).any(means_cache)
+}
+
 #[cfg(test)]
 mod tests {
     use http::Response;
@@ -45,6 +59,25 @@ mod tests {
         let method = method.parse().expect("a method");
         let targets = invalidated_by(&method, &target, &response);
         targets.iter().map(|target| target.path().to_owned()).collect()
+    }
+
+    #[test]
+    fn origins_that_a_response_clears() {
+        let (shared, private) = (Rules::shared(), Rules::private());
+        for (rules, uri, value, expected) in [
+            (&private, "https://a/b", "\"cache\"", true),
+            (&private, "https://a/b", "\"cookies\", \"cache\"", true),
+            (&private, "https://a/b", "\"*\"", true),
+            (&private, "https://a/b", "\"cookies\"", false),
+            (&private, "https://a/b", "cache", false),
+            (&private, "http://a/b", "\"cache\"", false),
+            (&shared, "https://a/b", "\"cache\"", false),
+        ] {
+            let response = Response::builder().header(CLEAR_SITE_DATA, value);
+            let (response, ()) = response.body(()).expect("a response").into_parts();
+            let target = Target::of(&uri.parse().expect("a URI")).expect("absolute");
+            assert_eq!(clears_origin(rules, &target, &response), expected, "{uri} {value}");
+        }
     }
 
     #[test]

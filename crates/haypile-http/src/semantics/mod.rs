@@ -6,12 +6,13 @@
 //!
 //! | question | answered by |
 //! |---|---|
-//! | Which responses answer the same request? | [`Target`], [`Variant`] |
+//! | Which responses answer the same request? | [`Target`], [`Variant`], [`SearchRule`] |
 //! | May this response be stored? | [`Rules::may_store`] |
 //! | May a stored response be reused for this request? | [`Rules::reuse`] |
 //! | Which part of a response is this one? | [`part`] |
 //! | How is a stored response revalidated, and what changes then? | [`validation`] |
 //! | What does an unsafe request invalidate? | [`invalidated_by`] |
+//! | Does a response clear a user's cache of its origin? | [`clears_origin`] |
 //!
 //! ```
 //! use std::time::{Duration, UNIX_EPOCH};
@@ -40,6 +41,7 @@ mod list;
 pub mod part;
 mod reuse;
 mod rules;
+mod search;
 mod storable;
 mod stored;
 mod target;
@@ -54,11 +56,12 @@ pub(crate) use fields::remove_those;
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
 pub use groups::invalidated_groups;
-pub use invalidation::invalidated_by;
+pub use invalidation::{clears_origin, invalidated_by};
 pub(crate) use reuse::Assessment;
 pub use reuse::Reuse;
 pub use rules::{IgnoredCookies, Rules, Sharing};
 pub(crate) use rules::{OWN_LIFETIME, set_lifetime};
+pub use search::SearchRule;
 pub use storable::NotStored;
 pub use stored::Stored;
 pub use target::{Target, TargetError};

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haypile::url::Level;
-use haypile::{Cache, Hit, SetOptions, Store, TriedClaim, Version};
+use haypile::{Cache, Hit, SetOptions, Store, TriedClaim, Ttl, Version};
 use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xxhash_rust::xxh3::xxh3_128;
@@ -378,6 +378,25 @@ impl Storage {
         self.is_none || self.call(begin_purges).await.flatten().is_some()
     }
 
+    /// Reads the rule for the queries of a path, as text; `None` if none is known.
+    pub(crate) async fn search_rule(&self, path: &Bytes) -> Option<Vec<u8>> {
+        let key = search_key(path);
+        let read = self.call(move |store| {
+            let mut value = Vec::new();
+            store.get_into(key.as_bytes(), &mut value).ok()?.map(|_| value)
+        });
+        read.await?
+    }
+
+    /// Writes it for all processes; an empty one is none.
+    pub(crate) async fn set_search_rule(&self, path: &Bytes, text: String) {
+        let key = search_key(path);
+        let options = SetOptions::set().with_ttl(Ttl::Never);
+        let written =
+            self.call(move |store| store.set(key.as_bytes(), text.as_bytes(), &options).is_ok());
+        written.await;
+    }
+
     /// Reads a chunk; `None` if it is not there.
     pub(crate) async fn chunk(&self, chunks: Chunks, index: u64) -> Option<Bytes> {
         let expected = chunks.length_of(index)?;
@@ -568,6 +587,13 @@ fn hash_key(hash: u128) -> String {
     let mut key = String::with_capacity(40);
     key.push_str("http/");
     push_hex(&mut key, hash);
+    key
+}
+
+fn search_key(path: &[u8]) -> String {
+    let mut key = String::with_capacity(48);
+    key.push_str("http-search/");
+    push_hex(&mut key, xxh3_128(path));
     key
 }
 

@@ -8,6 +8,7 @@ mod partial;
 mod poisoning;
 mod purging;
 mod requests;
+mod search;
 mod shared;
 mod troubled;
 mod variants;

@@ -570,3 +570,32 @@ async fn a_store_that_keeps_nothing_has_nothing_to_purge() {
     }
     assert_eq!(bench.cache.purge(Purge::url(URL).soft()).await, Ok(false));
 }
+
+#[tokio::test]
+async fn an_origin_clears_what_its_user_s_cache_has_of_it() {
+    let origin = || {
+        Script::new(|_, request| {
+            let is_logout = request.uri().path() == "/logout";
+            let clears: &[(&str, &str)] = &[("clear-site-data", "\"cache\", \"cookies\"")];
+            let fields = [("cache-control", "max-age=60")];
+            Ok(response(200, if is_logout { clears } else { &fields }, ""))
+        })
+    };
+    for method in [Method::GET, Method::POST] {
+        let user = Bench::with(origin(), "memory:size=8MiB", |builder| builder.private("alice"));
+        let other = Bench::on(user.store.clone(), origin(), |builder| builder.private("bob"));
+        for url in ["https://a.example/1", "https://b.example/1"] {
+            user.get(url).await;
+            other.get(url).await;
+        }
+        user.ask(method, "https://a.example/logout", &[]).await;
+        assert!(!user.get("https://a.example/1").await.is_hit());
+        assert!(user.get("https://b.example/1").await.is_hit());
+        assert!(other.get("https://a.example/1").await.is_hit());
+    }
+    // Nobody clears what others share.
+    let shared = Bench::new(origin());
+    shared.get("https://a.example/1").await;
+    shared.get("https://a.example/logout").await;
+    assert!(shared.get("https://a.example/1").await.is_hit());
+}
