@@ -97,7 +97,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DELETE_ON_ERROR:
 .PHONY: help run test features test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
-	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-speed workers-bench install install-capi clean build
+	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -239,6 +239,7 @@ scripts:
 	scripts/flakes --help >/dev/null
 	scripts/http-conformance --help >/dev/null
 	scripts/http-speed --self-test
+	scripts/http-crowds --expected >/dev/null
 	scripts/instructions self-test
 	scripts/semver --self-test
 	scripts/stress --help >/dev/null
@@ -304,6 +305,9 @@ http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.
 	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."
 	$(PROGRAM_BUILD)
 	scripts/http-conformance --program $(TARGET)/debug/haypile
+
+http-crowds: build ## crowds on haypile proxy, nginx, Varnish and Apache Traffic Server (15 minutes; OUTPUT=)
+	scripts/http-crowds --program $(HAYPILE) $(if $(OUTPUT),--output $(OUTPUT))
 
 # Alone on the machine: it has one processor for the server and one for the load.
 http-speed: build ## haypile proxy, nginx and Apache Traffic Server in turns, on an idle machine (20 minutes; OUTPUT=)

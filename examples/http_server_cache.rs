@@ -22,7 +22,7 @@ use axum::routing::get;
 use haypile::Cache;
 use haypile_http::{CacheLayer, HttpCache};
 
-/// How often a page was made.
+/// The number of pages that were made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 async fn page(control: &'static str) -> impl IntoResponse {

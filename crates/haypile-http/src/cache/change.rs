@@ -89,7 +89,7 @@ impl HttpCache {
     pub(super) async fn heed_clearing(&self, target: &Target, response: &response::Parts) {
         if clears_origin(&self.inner.rules, target, response) {
             let prefix = self.partitioned(&format!("{}/", target.origin()));
-            // An origin with so long a name has no entries that the record could name.
+            // The record of purges has no room for a longer name.
             if prefix.len() <= LONGEST_PREFIX {
                 self.inner.storage.purge(prefix, false).await;
             }

@@ -52,7 +52,7 @@ pub enum ClientNoCache {
 pub(super) struct Waiting<'a> {
     pub(super) parts: &'a request::Parts,
     pub(super) asked: &'a RequestDirectives,
-    /// What it and all that ask for the same call that.
+    /// The name by which all call it that ask for the same.
     pub(super) key: Bytes,
     pub(super) why: Forwarded,
     /// The longest time for which one other request delays it.

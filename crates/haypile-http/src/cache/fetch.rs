@@ -42,7 +42,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(20);
 pub(super) struct Fetch {
     pub(super) cache: HttpCache,
     pub(super) parts: request::Parts,
-    /// What it asks for, as the cache heeds it.
+    /// The directives of the request, as the cache heeds them.
     pub(super) directives: RequestDirectives,
     pub(super) name: Bytes,
     /// The entry as it was read; `None` if the store does not answer.

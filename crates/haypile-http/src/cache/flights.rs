@@ -149,7 +149,7 @@ impl Followed {
 }
 
 impl Leader {
-    /// What others call what it asks for.
+    /// Returns the name by which others call it that ask for the same.
     pub(super) fn name(&self) -> &Bytes {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! What a program says of one request, in its extensions.
+//! The wishes of a program for one request, among its extensions.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ pub(super) enum Selected {
     Lacking,
 }
 
-/// What a request asks for, as the cache heeds it.
+/// The wishes of a request, as the cache heeds them.
 struct Asking {
     directives: RequestDirectives,
     /// Its place among requests, if what it gets has to be newer than itself.
@@ -36,7 +36,7 @@ enum Looked {
     Missing(Box<Missing>),
 }
 
-/// What a request finds that no stored response answers.
+/// The findings of a request that no stored response answers.
 struct Missing {
     /// The entry; `None` if the store does not answer.
     read: Option<Read>,

@@ -42,7 +42,7 @@ pub(super) enum AskedOrigin {
 /// The origins that do not answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DownOrigins {
-    /// How many there are.
+    /// Their number.
     pub(super) origins: u64,
     /// The requests that were not sent for that reason so far.
     pub(super) unsent: u64,

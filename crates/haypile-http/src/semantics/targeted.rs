@@ -11,6 +11,10 @@ use super::time::LONGEST;
 
 /// Reads a targeted field. `None` if it is not there, is empty or is invalid: then it is ignored.
 pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Option<ResponseDirectives> {
+    // Most responses have none.
+    if !headers.contains_key(name) {
+        return None;
+    }
     let dictionary: Dictionary = Parser::new(&joined(headers, name)).parse().ok()?;
     let mut directives = ResponseDirectives::default();
     for (key, entry) in &dictionary {

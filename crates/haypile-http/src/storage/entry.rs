@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) generation: u64,
     /// Its place among the purges of the store.
     pub(crate) stamp: Stamp,
-    /// What the last request came to, if that is not among the responses.
+    /// The outcome of the last request, if that is not among the responses.
     pub(crate) outcome: Option<Outcome>,
     /// The responses that have entries of their own.
     pub(crate) variants: Variants,

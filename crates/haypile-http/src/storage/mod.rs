@@ -86,7 +86,7 @@ pub(crate) struct Read {
     found: Vec<FoundVariant>,
 }
 
-/// What is under the name of a variant, whether it counts or not.
+/// The entry under the name of a variant, whether it counts or not.
 #[derive(Clone, Debug)]
 struct FoundVariant {
     name: Bytes,

@@ -1,4 +1,4 @@
-//! What the last request for a target came to, where that was of no use to others.
+//! The outcome of the last request for a target, where its response was of no use to others.
 //!
 //! The entry of a target has it, so that all processes that share the store know it.
 

@@ -29,7 +29,7 @@ pub(crate) struct Variants {
     pub(super) known: Vec<Known>,
 }
 
-/// What the entry of a target knows of a variant.
+/// A variant, as far as the entry of its target knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     /// The hash of its name.
@@ -60,7 +60,7 @@ impl Variants {
     }
 
     /// Takes note of a variant of this length. Returns the hashes of those that have to go for it: of more
-    /// than so many, or with more bytes in all.
+    /// than [`MOST_VARIANTS`], or with more bytes in all than `most`.
     pub(super) fn add(
         &mut self,
         name: &Bytes,

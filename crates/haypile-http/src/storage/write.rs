@@ -1,4 +1,4 @@
-//! What a change of an entry writes: the target's own entry, those of its variants, or both.
+//! The writes of a change: of the target's own entry, of those of its variants, or of both.
 
 use bytes::Bytes;
 use haypile::{SetOptions, Store, Written};
@@ -18,7 +18,7 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the writes that make `entry` of what was read; its variants may have so many bytes. `None`
+    /// Returns the writes that make `entry` of what was read; its variants may have `most_bytes`. `None`
     /// if something is too long.
     pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
         let name = &entry.name;

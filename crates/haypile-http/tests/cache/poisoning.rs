@@ -162,7 +162,7 @@ async fn a_field_that_is_written_like_another_does_not_get_its_response() {
 /// A page of an old application, which says nothing of caches.
 const OLD: &[(&str, &str)] = &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")];
 
-/// What one client got by a cookie is not guessed to be for others.
+/// A page that one client got by a cookie is not guessed to be for others.
 #[tokio::test]
 async fn a_page_without_a_lifetime_is_for_nobody_else_if_its_request_had_a_cookie() {
     use haypile_http::semantics::{IgnoredCookies, Rules};

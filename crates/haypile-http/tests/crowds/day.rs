@@ -43,7 +43,7 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// What a target's responses are, by its number.
+/// The kinds of targets, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Public,
