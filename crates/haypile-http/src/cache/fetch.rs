@@ -224,7 +224,7 @@ impl Fetch {
             let is_it = |other: &StoredResponse| {
                 other.head == stale.response.head && other.body == stale.response.body
             };
-            read.entry.as_ref().is_some_and(|entry| entry.responses.iter().any(is_it))
+            read.entry.as_deref().is_some_and(|entry| entry.responses.iter().any(is_it))
         };
         if !self.stale.as_ref().is_some_and(is_there) {
             self.stale = None;
@@ -234,7 +234,7 @@ impl Fetch {
     /// Returns the response that another process has stored in the meantime.
     async fn look_again(&self) -> Option<Response<Body>> {
         let read = self.read.as_ref()?;
-        let entry = read.entry.as_ref()?;
+        let entry = read.entry.as_deref()?;
         let selected = self.cache.select(&self.parts, &self.directives, entry)?;
         let Selected::At(place, assessment) = selected else { return None };
         if !matches!(assessment.reuse, Reuse::Fresh | Reuse::Stale) {
@@ -339,7 +339,7 @@ impl Fetch {
     /// Takes note of what a request came to that was sent at this time, and is of no use to others.
     async fn note(&self, begun: Option<Begun>, kind: OutcomeKind, sent: SystemTime) {
         let Some(begun) = begun else { return };
-        let entry = self.read.as_ref().and_then(|read| read.entry.as_ref());
+        let entry = self.read.as_ref().and_then(|read| read.entry.as_deref());
         let last = entry.and_then(|entry| entry.outcome);
         // Most say what is known.
         if Outcome::after(last, kind, self.cache.now(), Duration::ZERO).is_some() {
@@ -669,8 +669,10 @@ impl HttpCache {
                 None => storage.read_own(name).await,
             };
             let Some(read) = read else { return false };
-            let is_same = |entry: &Entry| entry.generation == begun.generation;
-            let Some(mut entry) = read.entry.clone().filter(is_same) else { return false };
+            let is_same = |entry: &&Entry| entry.generation == begun.generation;
+            let Some(mut entry) = read.entry.as_deref().filter(is_same).cloned() else {
+                return false;
+            };
             change(&mut entry);
             if storage.write(&read, &entry).await {
                 return true;

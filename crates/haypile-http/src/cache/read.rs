@@ -57,7 +57,7 @@ impl Asking {
 
 impl Missing {
     fn entry(&self) -> Option<&Entry> {
-        self.read.as_ref()?.entry.as_ref()
+        self.read.as_ref()?.entry.as_deref()
     }
 
     /// Returns the outcome of the last request, if it was of this kind.
@@ -117,7 +117,7 @@ impl HttpCache {
         asking: &Asking,
     ) -> Looked {
         let mut read = self.inner.storage.read(name, &parts.headers).await;
-        let entry = read.as_ref().and_then(|read| read.entry.as_ref());
+        let entry = read.as_ref().and_then(|read| read.entry.as_deref());
         let mut why = match entry {
             Some(entry) if !entry.is_empty() => Forwarded::VaryMiss,
             _ => Forwarded::UriMiss,
@@ -232,7 +232,7 @@ impl HttpCache {
 
     /// Whether the origin may be asked again, after it failed.
     fn is_due(&self, read: Option<&Read>) -> bool {
-        let outcome = read.and_then(|read| read.entry.as_ref()?.outcome);
+        let outcome = read.and_then(|read| read.entry.as_deref()?.outcome);
         outcome.is_none_or(|last| last.kind != OutcomeKind::Failed || !last.counts(self.now()))
     }
 
@@ -336,5 +336,5 @@ fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
 
 /// The same, to read them.
 fn responses_of(read: &Read) -> &[StoredResponse] {
-    read.entry.as_ref().map(|entry| &entry.responses[..]).unwrap_or_default()
+    read.entry.as_deref().map(|entry| &entry.responses[..]).unwrap_or_default()
 }

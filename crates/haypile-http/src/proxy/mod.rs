@@ -25,7 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -231,13 +231,10 @@ impl Proxy {
         origin_of: impl FnOnce(&str) -> Option<O>,
     ) -> Response<Watched> {
         let mut watch = Watch::new(&self.inner, &request, client.address);
-        let mut about = (request.method().clone(), request.uri().clone());
-        let responded = self.respond(request, client, origin_of, (&mut watch, &mut about.1));
-        let response = match responded.await {
+        let response = match self.respond(request, client, origin_of, &mut watch).await {
             Ok(response) => response,
-            Err(Unanswered { response, id, cause }) => {
+            Err(Unanswered { response, request: (method, uri), id, cause }) => {
                 if let Some(log) = &self.inner.error_log {
-                    let (method, uri) = about;
                     log.log(&ErrorLine {
                         time: SystemTime::now(),
                         id: &id,
@@ -258,7 +255,7 @@ impl Proxy {
         mut request: Request<Incoming>,
         client: &Client,
         origin_of: impl FnOnce(&str) -> Option<O>,
-        (watch, asked): (&mut Watch, &mut Uri),
+        watch: &mut Watch,
     ) -> Result<Response<Body>, Unanswered> {
         let upgrade = hyper::upgrade::on(&mut request);
         let (mut parts, body) = request.into_parts();
@@ -269,13 +266,14 @@ impl Proxy {
         let prepared = request::prepare(&mut parts, client, &inner.name, fields, only_host);
         let host = match prepared {
             Ok(host) => host,
-            Err(request::Refused(status, reason)) => return Err(refusal(status, reason)),
+            Err(request::Refused(status, reason)) => return Err(refusal(&parts, status, reason)),
         };
         let Some(origin) = origin_of(&host) else {
-            return Err(refusal(StatusCode::MISDIRECTED_REQUEST, "this host has no origin"));
+            let reason = "this host has no origin";
+            return Err(refusal(&parts, StatusCode::MISDIRECTED_REQUEST, reason));
         };
         watch.has_target(&parts.uri);
-        asked.clone_from(&parts.uri);
+        let request = (parts.method.clone(), parts.uri.clone());
         let body = Body::wrap(pause::limit(body, inner.limits.client, inner.limits.body));
         let answered = if let Some(upgrade) = upgrade {
             tunnel::add_fields(&mut parts.headers);
@@ -301,7 +299,7 @@ impl Proxy {
                 Ok(response)
             }
             Err(failed) => {
-                let mut unanswered = failure(&failed);
+                let mut unanswered = failure(request, &failed);
                 finish(&mut unanswered.response);
                 Err(unanswered)
             }
@@ -332,6 +330,8 @@ impl Inner {
 /// The proxy's own response to a request that has no other, and what only operators learn.
 struct Unanswered {
     response: Response<Body>,
+    /// Its method and its target.
+    request: (Method, Uri),
     /// It stands in the page and in the log.
     id: String,
     cause: String,
@@ -350,16 +350,17 @@ fn waiting_connections(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
 
 /// Returns the response to a request that is not passed on. It ends the connection: what follows may
 /// not be a request.
-fn refusal(status: StatusCode, reason: &str) -> Unanswered {
+fn refusal(parts: &http::request::Parts, status: StatusCode, reason: &str) -> Unanswered {
     let mut response = text(status, reason);
     attach(&mut response, Status::refused(reason));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    Unanswered { response, id: "-".into(), cause: reason.into() }
+    let request = (parts.method.clone(), parts.uri.clone());
+    Unanswered { response, request, id: "-".into(), cause: reason.into() }
 }
 
 /// Returns the response to a request to which none comes from the origin. Where that is, and how it
 /// fails, is for operators.
-fn failure(Failed { why, error }: &Failed) -> Unanswered {
+fn failure(request: (Method, Uri), Failed { why, error }: &Failed) -> Unanswered {
     let kind = error.downcast_ref();
     let (status, detail) = match kind {
         Some(OriginError::TooSlow(..)) => {
@@ -384,7 +385,7 @@ fn failure(Failed { why, error }: &Failed) -> Unanswered {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
     attach(&mut response, Status::failed(*why, detail));
-    Unanswered { response, id, cause: format!("the origin {error}") }
+    Unanswered { response, request, id, cause: format!("the origin {error}") }
 }
 
 fn text(status: StatusCode, reason: &str) -> Response<Body> {

@@ -74,8 +74,8 @@ pub(crate) struct Storage {
 /// An entry as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
-    /// The entry, if there is one of use.
-    pub(crate) entry: Option<Entry>,
+    /// The entry, if there is one of use. On the heap: it is handed on several times for each request.
+    pub(crate) entry: Option<Box<Entry>>,
     /// The level that had it.
     pub(crate) level: u8,
     /// The condition under which it may be replaced.
@@ -327,13 +327,13 @@ impl Storage {
 
     /// Takes note that a variant has answered a request that was not its own, unless that is known.
     pub(crate) async fn note_use(&self, read: &Read, response: &StoredResponse) {
-        let Some(entry) = read.entry.as_ref().filter(|entry| !entry.variants.is_empty()) else {
+        let Some(entry) = read.entry.as_deref().filter(|entry| !entry.variants.is_empty()) else {
             return;
         };
         let Some(variant) = &response.head.variant else { return };
         let name = variant_name(&entry.name, variant);
         if entry.variants.is_unused(&name) {
-            let mut noted = entry.clone();
+            let mut noted: Entry = entry.clone();
             noted.variants.note_use(&name);
             self.write(read, &noted).await;
         }
@@ -503,7 +503,7 @@ fn read_entry(
     let (level, condition) = (hit.level, replacing(hit.version));
     let none = Read { entry: None, level, condition, stamp, found: Vec::new() };
     let Some(purges) = purges else { return Some(none) };
-    let entry = format::decode(value).and_then(|entry| entry.of(name));
+    let entry = format::decode(value).and_then(|entry| entry.of(name)).map(Box::new);
     let Some(mut entry) = entry.filter(|entry| purges.permit(name, entry.stamp)) else {
         return Some(none);
     };

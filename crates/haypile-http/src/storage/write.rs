@@ -22,7 +22,7 @@ impl Writes {
     /// if something is too long.
     pub(super) fn of(read: &Read, entry: &Entry, most_bytes: u64) -> Option<Self> {
         let name = &entry.name;
-        let before = read.entry.as_ref();
+        let before = read.entry.as_deref();
         let mut own = own_part(entry);
         let mut writes = Self { variants: Vec::new(), own: None, gone: Vec::new() };
         for response in entry.responses.iter().filter(|response| is_variant(response)) {
