@@ -13,7 +13,7 @@ use super::followed_body::followed_body;
 use super::rescue::Rescue;
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
 use crate::semantics::{RequestDirectives, Stored, Variant};
-use crate::storage::{Entry, OutcomeKind, variant_name};
+use crate::storage::{Entry, variant_name};
 
 /// A request that takes this long, or twice as long as the last one if that is less, but at least
 /// [`SHORTEST_PATIENCE`], delays no other.
@@ -127,9 +127,8 @@ impl HttpCache {
         entry: Option<&Entry>,
     ) -> bool {
         let headers = &parts.headers;
-        let is_alone = entry
-            .and_then(|entry| entry.outcome)
-            .is_some_and(|last| last.kind == OutcomeKind::Alone && last.counts(self.now()));
+        let last = entry.and_then(|entry| entry.outcome);
+        let is_alone = last.is_some_and(|last| last.is_alone(self.now()));
         let waits_with_cookie = self.inner.collapse == Collapse::All;
         // What such a request gets is for others only where the response says so.
         let is_shared = || {
@@ -209,6 +208,8 @@ impl HttpCache {
                 Progress::Coming(coming) if !is_too_old && self.is_current(name, &coming).await => {
                     match self.follow(origin.clone(), &waiting, &coming) {
                         Ok(response) => return Joined::Answered(response),
+                        // The store may have an older one, which is nothing for who reloads.
+                        Err(Unfollowed::Begun) if ticket.is_some() => return Joined::Alone,
                         Err(Unfollowed::Begun) => return Joined::LookAgain,
                         Err(Unfollowed::Other) => {}
                     }

@@ -60,9 +60,9 @@ impl Missing {
         self.read.as_ref()?.entry.as_deref()
     }
 
-    /// Returns the outcome of the last request, if it was of this kind.
-    fn outcome(&self, kind: OutcomeKind) -> Option<Outcome> {
-        self.entry()?.outcome.filter(|last| last.kind == kind)
+    /// Returns the outcome of the last request, if its response is not stored.
+    fn outcome(&self) -> Option<Outcome> {
+        self.entry()?.outcome
     }
 }
 
@@ -160,7 +160,7 @@ impl HttpCache {
                 }
                 let missing = Missing { read, stale, why };
                 // The origin failed the last time: nobody waits to see it fail again.
-                if missing.outcome(OutcomeKind::Failed).is_some()
+                if missing.outcome().is_some_and(|last| last.is_failing(self.now()))
                     && !is_refused
                     && let Some(response) = self.serve_stale(parts, &missing).await
                 {
@@ -203,7 +203,7 @@ impl HttpCache {
             why: missing.why,
             patience: self.patience(entry),
             has_stale: may_be_stale,
-            is_failing: missing.outcome(OutcomeKind::Failed).is_some(),
+            is_failing: missing.outcome().is_some_and(|last| last.is_failing(self.now())),
             ticket,
         };
         self.join(origin, name, waiting).await
@@ -219,11 +219,11 @@ impl HttpCache {
         leader: Option<Leader>,
     ) -> Fetch {
         // Where it is known to be of no use to others, it need not be whole.
-        let alone = missing.outcome(OutcomeKind::Alone);
+        let is_alone = missing.outcome().is_some_and(|last| last.is_alone(self.now()));
         let asks_for_all = missing.stale.is_none()
             && parts.method == Method::GET
             && !directives.no_store
-            && !alone.is_some_and(|last| last.counts(self.now()))
+            && !is_alone
             && whole::asks_for_less(&parts.headers);
         let patience = self.patience(missing.entry());
         let (cache, Missing { read, stale, why }) = (self.clone(), missing);

@@ -11,6 +11,10 @@ const LONGEST_ALONE: Duration = Duration::from_mins(2);
 /// An origin that is well again is found so within this time.
 const LONGEST_FAILED: Duration = Duration::from_secs(8);
 
+/// For how long a failure is more than nothing after it counts: while it is tried again, which takes as long
+/// as the origin is waited for.
+const FAILED_SINCE: Duration = Duration::from_mins(2);
+
 /// The outcome of the last request for a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
@@ -50,6 +54,16 @@ impl Outcome {
         };
         let lifetime = same.map_or(FIRST_LIFETIME, |same| (same.lifetime * 2).min(longest));
         Some(Self { kind, since: now, lifetime, took })
+    }
+
+    /// Whether it is a failure of which nobody knows that it is over.
+    pub(crate) fn is_failing(&self, now: SystemTime) -> bool {
+        self.kind == OutcomeKind::Failed && self.age(now) < self.lifetime + FAILED_SINCE
+    }
+
+    /// Whether no other request can use the responses, as far as is known.
+    pub(crate) fn is_alone(&self, now: SystemTime) -> bool {
+        self.kind == OutcomeKind::Alone && self.counts(now)
     }
 
     /// Whether it still counts.
@@ -97,6 +111,12 @@ mod tests {
         assert_eq!(after(OutcomeKind::Alone, 1_500).map(|next| next.lifetime.as_secs()), Some(2));
         assert_eq!(after(OutcomeKind::Failed, 1_001).map(|next| next.lifetime.as_secs()), Some(1));
         assert!(first.counts(at(1_999)) && !first.counts(at(2_000)));
+        assert!(
+            first.is_alone(at(1_999)) && !first.is_alone(at(2_000)) && !first.is_failing(at(1_999))
+        );
+        let failed = after(OutcomeKind::Failed, 2_000).expect("it is another");
+        assert!(failed.is_failing(at(122_999)) && !failed.is_failing(at(123_000)));
+        assert!(!failed.is_alone(at(2_001)));
         // The clock was set back.
         assert!(!first.counts(at(999)));
         assert!(after(OutcomeKind::Alone, 999).is_some());

@@ -153,3 +153,17 @@ async fn an_operator_s_stale_time_hides_a_slow_origin() {
     // One refreshes it, for all.
     assert_eq!((bench.requests(), &answers[179].body[..]), (2, &b"1"[..]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_long_ago_hides_no_origin_that_is_well() {
+    let bench = Bench::new(move |number, _| match number {
+        0 => Say::page(SHORT),
+        1 => Say::after(PAGE, 503, &[]),
+        _ => Say::page(SHORT).body("well"),
+    });
+    bench.get(&[]).await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.get(&[]).await.body, "body");
+    sleep(Duration::from_mins(4)).await;
+    assert_eq!(bench.get(&[]).await.body, "well");
+}

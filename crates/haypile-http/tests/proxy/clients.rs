@@ -357,7 +357,10 @@ async fn requests_that_are_refused_are_in_the_error_log() {
     let origin = fresh_origin("x");
     let logged = Logged::new(&[&format!("a={}", origin.url())], short_limits()).await;
     for (number, (request, expected)) in [
-        ("GET / HTTP/1.1\r\nHost: b\r\n\r\n", " - 127.0.0.1 421 GET http://b/: this host has no origin\n"),
+        (
+            "GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+            " - 127.0.0.1 421 GET http://b/: this host has no origin\n",
+        ),
         ("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", " 501 TRACE /: this method is not passed on\n"),
         ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", " - 127.0.0.1 400 -: invalid HTTP header parsed\n"),
         ("nonsense\r\n\r\n", " 400 -: "),
