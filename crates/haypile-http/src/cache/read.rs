@@ -87,7 +87,8 @@ impl HttpCache {
                 return Ok(gateway_timeout());
             }
             let mut leader = None;
-            match self.wait(origin.clone(), &parts, &name, &asking, &missing).await {
+            // Hits are many: what others need lies on the heap, and not in the way.
+            match Box::pin(self.wait(origin.clone(), &parts, &name, &asking, &missing)).await {
                 Joined::Lead(first) => leader = Some(first),
                 Joined::Alone => {}
                 Joined::Answered(response) => return Ok(response),
@@ -96,7 +97,7 @@ impl HttpCache {
                     continue;
                 }
                 Joined::Stale => {
-                    let served = self.serve_stale(&parts, &missing).await;
+                    let served = Box::pin(self.serve_stale(&parts, &missing)).await;
                     if let Some(response) = served {
                         return Ok(response);
                     }
@@ -131,8 +132,10 @@ impl HttpCache {
                 let is_due = is_stale && self.is_due(read.as_ref());
                 let revalidated = is_due.then(|| (origin.clone(), read.clone()));
                 let level = read.as_ref().map_or(0, |read| read.level);
-                if let Some(read) = &read {
-                    self.inner.storage.note_use(read, &responses_of(read)[place]).await;
+                if let Some(read) = &read
+                    && let Some(noted) = read.with_use(&responses_of(read)[place])
+                {
+                    Box::pin(self.inner.storage.write(read, &noted)).await;
                 }
                 // Whoever needs the entry from here on needs its generation only.
                 let stored = responses(&mut read).swap_remove(place);
@@ -162,7 +165,7 @@ impl HttpCache {
                 // The origin failed the last time: nobody waits to see it fail again.
                 if missing.outcome().is_some_and(|last| last.is_failing(self.now()))
                     && !is_refused
-                    && let Some(response) = self.serve_stale(parts, &missing).await
+                    && let Some(response) = Box::pin(self.serve_stale(parts, &missing)).await
                 {
                     if self.is_due(missing.read.as_ref())
                         && let Some(Stale { response, .. }) = missing.stale

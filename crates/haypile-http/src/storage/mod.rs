@@ -198,18 +198,24 @@ impl Storage {
     /// Reads an entry, with the variants that may answer a request of these fields; `None` if the store
     /// does not answer.
     pub(crate) async fn read(&self, name: &Bytes, request: &HeaderMap) -> Option<Read> {
-        let mut read = self.read_own(name).await?;
-        let names = match &read.entry {
-            Some(entry) if !entry.variants.is_empty() => entry.variants.names(name, request),
-            _ => return Some(read),
-        };
+        let read = self.read_own(name).await?;
+        match &read.entry {
+            Some(entry) if !entry.variants.is_empty() => {
+                let names = entry.variants.names(name, request);
+                Box::pin(self.with_variants(read, names)).await
+            }
+            _ => Some(read),
+        }
+    }
+
+    /// Adds the variants of these names to what was read of their target.
+    async fn with_variants(&self, read: Read, names: Vec<Bytes>) -> Option<Read> {
         let lender = self.lender.clone();
         let variants = self.call(move |store| {
             let purges = read_purges(store)?;
             read_variants(store, &lender, read, names, purges.as_ref())
         });
-        read = variants.await??;
-        Some(read)
+        variants.await?
     }
 
     /// Reads what a target's own entry has, without its variants; `None` if the store does not answer.
@@ -325,20 +331,6 @@ impl Storage {
         written.await.unwrap_or(false)
     }
 
-    /// Takes note that a variant has answered a request that was not its own, unless that is known.
-    pub(crate) async fn note_use(&self, read: &Read, response: &StoredResponse) {
-        let Some(entry) = read.entry.as_deref().filter(|entry| !entry.variants.is_empty()) else {
-            return;
-        };
-        let Some(variant) = &response.head.variant else { return };
-        let name = variant_name(&entry.name, variant);
-        if entry.variants.is_unused(&name) {
-            let mut noted: Entry = entry.clone();
-            noted.variants.note_use(&name);
-            self.write(read, &noted).await;
-        }
-    }
-
     /// Claims a name among the processes that share the store; the outcome does not matter where no
     /// other could have claimed it.
     pub(crate) async fn try_claim(&self, name: &Bytes) -> TriedClaim {
@@ -452,6 +444,18 @@ impl Storage {
 }
 
 impl Read {
+    /// Returns the entry as it is once a variant has answered a request that was not its own; `None` if
+    /// that is known.
+    pub(crate) fn with_use(&self, response: &StoredResponse) -> Option<Entry> {
+        let entry = self.entry.as_deref().filter(|entry| !entry.variants.is_empty())?;
+        let name = variant_name(&entry.name, response.head.variant.as_ref()?);
+        entry.variants.is_unused(&name).then(|| {
+            let mut noted: Entry = entry.clone();
+            noted.variants.note_use(&name);
+            noted
+        })
+    }
+
     /// Returns the place of a request that is sent now; `None` if there is no entry.
     fn begun(&self) -> Option<Begun> {
         let generation = self.entry.as_ref()?.generation;
