@@ -208,7 +208,7 @@ impl HttpCache {
                 Progress::Coming(coming) if !is_too_old && self.is_current(name, &coming).await => {
                     match self.follow(origin.clone(), &waiting, &coming) {
                         Ok(response) => return Joined::Answered(response),
-                        // The store may have an older one, which is nothing for who reloads.
+                        // The store may have an older one, which no reload may get.
                         Err(Unfollowed::Begun) if ticket.is_some() => return Joined::Alone,
                         Err(Unfollowed::Begun) => return Joined::LookAgain,
                         Err(Unfollowed::Other) => {}
