@@ -106,6 +106,12 @@ impl Variants {
         self.known.retain(|known| known.hash != hash);
     }
 
+    /// Whether the list has a variant.
+    pub(super) fn knows(&self, name: &[u8]) -> bool {
+        let hash = xxh3_128(name);
+        self.known.iter().any(|known| known.hash == hash)
+    }
+
     /// Whether a variant is known, and has not answered another request than its own.
     pub(super) fn is_unused(&self, name: &[u8]) -> bool {
         let hash = xxh3_128(name);

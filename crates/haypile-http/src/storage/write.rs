@@ -26,10 +26,12 @@ impl Writes {
         let mut own = own_part(entry);
         let mut writes = Self { variants: Vec::new(), own: None, gone: Vec::new() };
         for response in entry.responses.iter().filter(|response| is_variant(response)) {
-            if before.is_some_and(|before| before.responses.contains(response)) {
+            let variant = response.head.variant.as_ref()?;
+            // It may be there though the list lacks it: another process wrote the list at the same time.
+            let is_there = before.is_some_and(|before| before.responses.contains(response));
+            if is_there && own.variants.knows(&variant_name(name, variant)) {
                 continue;
             }
-            let variant = response.head.variant.as_ref()?;
             if variant.fields().len() > MOST_FIELDS {
                 return None;
             }
@@ -47,7 +49,9 @@ impl Writes {
             let bytes = value.len() as u64 + response.body.stored_bytes();
             let gone = own.variants.add(name, variant, bytes, most_bytes);
             writes.gone.extend(gone.into_iter().map(hash_key));
-            writes.variants.push((key(&of_variant.name), value, condition));
+            if !is_there {
+                writes.variants.push((key(&of_variant.name), value, condition));
+            }
         }
         let names = |entry: &Entry| -> Vec<Bytes> {
             let variants = entry.responses.iter().filter(|response| is_variant(response));
@@ -118,4 +122,67 @@ pub(super) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
     let name = entry.responses.iter().filter_map(|response| name_of(&entry.name, response));
     let more: usize = name.map(|name| name.len() - entry.name.len()).sum();
     length.is_some_and(|length| length + more + body_bytes <= CHUNK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+    use super::super::entry::StoredBody;
+    use super::super::format;
+    use super::super::purges::Stamp;
+    use super::*;
+    use crate::semantics::{Stored, Variant};
+
+    const NAME: Bytes = Bytes::from_static(b"http://a/");
+    const FIELD: HeaderName = HeaderName::from_static("accept-language");
+
+    fn variant(language: &'static str) -> StoredResponse {
+        let request: HeaderMap =
+            [(FIELD, HeaderValue::from_static(language))].into_iter().collect();
+        let head = Stored {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            variant: Some(Variant::of_fields(&request, &[FIELD])),
+            requested: UNIX_EPOCH,
+            received: UNIX_EPOCH,
+        };
+        let body = StoredBody::Inline(Bytes::from_static(b"body"));
+        StoredResponse { head, body, number: 0, groups: Vec::new(), has_expired: false }
+    }
+
+    fn read(entry: Entry) -> Read {
+        let condition = SetOptions::set();
+        Read { entry: Some(entry.into()), level: 0, condition, stamp: None, found: Vec::new() }
+    }
+
+    /// Returns the entry of the target as it is written; `None` if it is not.
+    fn own(writes: &Writes) -> Option<Entry> {
+        let (_, value, _) = writes.own.as_ref()?;
+        format::decode(value.clone().into())
+    }
+
+    #[test]
+    fn a_variant_is_in_the_list_though_another_process_wrote_the_list_first() {
+        let mut entry = Entry::empty(NAME, Stamp::default());
+        entry.insert(variant("de"));
+        let first =
+            Writes::of(&read(Entry { responses: Vec::new(), ..entry.clone() }), &entry, u64::MAX);
+        let first = first.expect("it is short");
+        assert_eq!(first.variants.len(), 1);
+        let listed = own(&first).expect("the list is new");
+        assert_eq!(listed.variants.known.len(), 1);
+        // The variant was written, and the list was not: another one is there, of another variant.
+        let mut other = Entry { responses: vec![variant("de")], ..listed.clone() };
+        other.variants.known[0].hash += 1;
+        let again = Writes::of(&read(other.clone()), &other, u64::MAX).expect("it is short");
+        assert!(again.variants.is_empty(), "it is there");
+        assert_eq!(own(&again).expect("the list lacks it").variants.known.len(), 2);
+        // What is in both places is written once.
+        let whole = Entry { responses: vec![variant("de")], ..listed };
+        let nothing = Writes::of(&read(whole.clone()), &whole, u64::MAX).expect("it is short");
+        assert!(nothing.variants.is_empty() && nothing.own.is_none());
+    }
 }
