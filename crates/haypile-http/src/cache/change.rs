@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response, response};
+use http::{Method, Request, Response, Uri, response};
 
 use super::fetch::{Fetch, Received};
 use super::{Body, Failed, FollowedRedirect, Forwarded, HttpCache, Origin, Status, tell};
@@ -24,6 +24,7 @@ impl HttpCache {
     ) -> Result<Response<Body>, Failed> {
         let why = Forwarded::Method;
         let asked = request.method().clone();
+        let uri = request.uri().clone();
         let (head, body) = request.into_parts();
         let (storage, name) = (&self.inner.storage, self.name(target));
         // Responses to other methods are not stored. What is invalidated from here on, they are not
@@ -41,7 +42,7 @@ impl HttpCache {
         // What another target answers says nothing about others of this origin.
         let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
         if !is_elsewhere {
-            self.heed_clearing(target, &response).await;
+            self.heed_clearing(&uri, &response).await;
             self.invalidate_groups(invalidated_groups(&asked, &response), target).await;
         }
         for other in invalidated_by(&asked, target, &response) {
@@ -85,9 +86,11 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Forgets all responses of an origin if it says so.
-    pub(super) async fn heed_clearing(&self, target: &Target, response: &response::Parts) {
-        if clears_origin(&self.inner.rules, target, response) {
+    /// Forgets all responses of an origin if its response to a request for this URI says so.
+    pub(super) async fn heed_clearing(&self, uri: &Uri, response: &response::Parts) {
+        if clears_origin(&self.inner.rules, uri, response)
+            && let Ok(target) = Target::of(uri)
+        {
             let prefix = self.partitioned(&format!("{}/", target.origin()));
             // The record of purges has no room for a longer name.
             if prefix.len() <= LONGEST_PREFIX {

@@ -21,12 +21,12 @@ use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, atta
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
-    Lifetime, RequestDirectives, Reuse, Stored, Target, Variant, remove_hop_by_hop, storable_fields,
+    Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
-    Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, Storage, StoredBody,
-    StoredResponse,
+    Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, StoredBody, StoredResponse,
+    has_room_for,
 };
 
 /// The number of times that a write is tried while others write first.
@@ -280,9 +280,7 @@ impl Fetch {
         if is_conditional && status == StatusCode::NOT_MODIFIED {
             return self.not_modified(origin, answer, received, begun).await;
         }
-        if is_failure(status)
-            && let Some(response) = self.serve_stale(Some(status)).await
-        {
+        if let Some(response) = self.serve_instead_of(status).await {
             self.origin_failed(begun, sent).await;
             let _ = answer.send(Ok(response));
             return;
@@ -298,8 +296,8 @@ impl Fetch {
         let received = self.cache.now();
         let (mut response, body) = response.into_parts();
         let is_elsewhere = response.extensions.get::<FollowedRedirect>().is_some();
-        if !is_elsewhere && let Ok(target) = Target::of(&self.parts.uri) {
-            self.cache.heed_clearing(&target, &response).await;
+        if !is_elsewhere {
+            self.cache.heed_clearing(&self.parts.uri, &response).await;
         }
         response.headers.remove(OWN_LIFETIME);
         add_date(&mut response.headers, received);
@@ -364,17 +362,14 @@ impl Fetch {
 
     /// Serves the stale response because the origin fails, if that is permitted.
     async fn serve_stale(&self, origin: Option<StatusCode>) -> Option<Response<Body>> {
-        let stale = self.stale.as_ref().filter(|stale| stale.may_be_served_on_error)?;
-        let age = stale.response.head.age(self.cache.now());
-        let response = stale.response.clone();
-        let mut response = self.cache.serve(&self.parts, response, age, None).await?;
-        let mut status = self.cache.status_of(&stale.response);
-        status.forwarded = Some(self.why);
-        status.origin_status = origin.map(|status| status.as_u16());
         let failure = if origin.is_some() { "answers with an error" } else { "does not answer" };
-        status.detail = Some(format!("the origin {failure}"));
-        attach(&mut response, status);
-        Some(response)
+        let status = Status {
+            forwarded: Some(self.why),
+            origin_status: origin.map(|status| status.as_u16()),
+            detail: Some(format!("the origin {failure}")),
+            ..Status::default()
+        };
+        self.cache.serve_stale(&self.parts, self.stale.as_ref(), status).await
     }
 
     /// The stored response is still the right one.
@@ -494,7 +489,7 @@ impl Fetch {
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
                 let body = StoredBody::Inline(Bytes::new());
                 let one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));
-                let has_room = Storage::has_room_for(&one, MOST_REFERENCE_BYTES);
+                let has_room = has_room_for(&one, MOST_REFERENCE_BYTES);
                 has_room.then_some((begun, one)).ok_or(Refusal::of_all("its head is too long"))
             }
         };
@@ -549,7 +544,7 @@ impl Fetch {
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let is_part = place.is_some();
-        let has_room_inline = move |length| !is_part && Storage::has_room_for(&one, length);
+        let has_room_inline = move |length| !is_part && has_room_for(&one, length);
         let largest = cache.inner.largest_body;
         let (storing, stored_name) = (cache.clone(), name.clone());
         let commit = async move |body: StoredBody| {

@@ -97,8 +97,8 @@ impl Flights {
         Boarding::Lead(self.lead(&mut by_name, name, false))
     }
 
-    /// Is sent in addition to a request that takes long: those who wait get the response that comes first.
-    /// `None` if it is not on its way any more, or another request does so.
+    /// Returns a second leader next to the one followed, which takes long: those who wait get the response
+    /// that comes first. `None` if that is not on its way any more, or has a second one.
     pub(super) fn reinforce(self: &Arc<Self>, name: &Bytes, slow: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         let flight = by_name.get_mut(name);
@@ -108,7 +108,8 @@ impl Flights {
         Some(Leader { flights, name, number, progress: flight.progress.clone(), is_second: true })
     }
 
-    /// Takes the place of a request that is of no use; `None` if another request has done so.
+    /// Returns the leader that takes the place of the one followed, whose response is of no use; `None` if
+    /// another request has taken it.
     pub(super) fn supersede(self: &Arc<Self>, name: &Bytes, old: &Followed) -> Option<Leader> {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -142,7 +143,7 @@ impl Flights {
 }
 
 impl Followed {
-    /// Whether it was sent after a request came that has this ticket.
+    /// Whether the request that is followed was sent after the one with this ticket came.
     pub(super) fn is_after(&self, ticket: u64) -> bool {
         self.number > ticket
     }

@@ -8,10 +8,11 @@ use super::fetch::{Fetch, Stale};
 use super::flights::{Boarding, Leader};
 use super::rescue::Rescue;
 use super::{
-    Body, CacheMode, Failed, Forwarded, HttpCache, Origin, Status, gateway_timeout, tell, whole,
+    Body, CacheMode, Failed, Forwarded, HttpCache, Origin, Status, attach, gateway_timeout, tell,
+    whole,
 };
 use crate::semantics::{Assessment, RequestDirectives, Reuse};
-use crate::storage::{Entry, Outcome, OutcomeKind, Read, StoredResponse};
+use crate::storage::{Entry, Outcome, Read, StoredResponse};
 
 /// A stored response that answers a request.
 pub(super) enum Selected {
@@ -97,7 +98,7 @@ impl HttpCache {
                     continue;
                 }
                 Joined::Stale => {
-                    let served = Box::pin(self.serve_stale(&parts, &missing)).await;
+                    let served = Box::pin(self.serve_at_once(&parts, &missing)).await;
                     if let Some(response) = served {
                         return Ok(response);
                     }
@@ -165,7 +166,7 @@ impl HttpCache {
                 // The origin failed the last time: nobody waits to see it fail again.
                 if missing.outcome().is_some_and(|last| last.is_failing(self.now()))
                     && !is_refused
-                    && let Some(response) = Box::pin(self.serve_stale(parts, &missing)).await
+                    && let Some(response) = Box::pin(self.serve_at_once(parts, &missing)).await
                 {
                     if self.is_due(missing.read.as_ref())
                         && let Some(Stale { response, .. }) = missing.stale
@@ -236,7 +237,7 @@ impl HttpCache {
     /// Whether the origin may be asked again, after it failed.
     fn is_due(&self, read: Option<&Read>) -> bool {
         let outcome = read.and_then(|read| read.entry.as_deref()?.outcome);
-        outcome.is_none_or(|last| last.kind != OutcomeKind::Failed || !last.counts(self.now()))
+        outcome.is_none_or(|last| !last.spares_origin(self.now()))
     }
 
     /// Returns what a request asks for.
@@ -276,17 +277,28 @@ impl HttpCache {
     }
 
     /// Serves a stale response without waiting for the origin, where that is permitted.
-    async fn serve_stale(
+    async fn serve_at_once(
         &self,
         parts: &request::Parts,
         missing: &Missing,
     ) -> Option<Response<Body>> {
-        let stale = missing.stale.as_ref().filter(|stale| stale.may_be_served_on_error)?;
-        let age = stale.response.head.age(self.now());
-        let mut response = self.serve(parts, stale.response.clone(), age, None).await?;
-        let mut status = self.status_of(&stale.response);
-        status.detail = Some("the origin fails, or takes long".into());
-        tell(&mut response, status);
+        let detail = Some("the origin fails, or takes long".into());
+        let status = Status { detail, ..Status::default() };
+        self.serve_stale(parts, missing.stale.as_ref(), status).await
+    }
+
+    /// Serves a stale response in the place of the origin's, if there is one and that is permitted. The
+    /// status says why; its lifetime is added.
+    pub(super) async fn serve_stale(
+        &self,
+        parts: &request::Parts,
+        stale: Option<&Stale>,
+        status: Status,
+    ) -> Option<Response<Body>> {
+        let stale = &stale.filter(|stale| stale.may_be_served_on_error)?.response;
+        let age = stale.head.age(self.now());
+        let mut response = self.serve(parts, stale.clone(), age, None).await?;
+        attach(&mut response, Status { ttl: self.status_of(stale).ttl, ..status });
         Some(response)
     }
 
@@ -337,7 +349,7 @@ fn responses(read: &mut Option<Read>) -> &mut Vec<StoredResponse> {
     &mut entry.expect("a response of it was selected").responses
 }
 
-/// The same, to read them.
+/// Returns the responses of an entry, to read them.
 fn responses_of(read: &Read) -> &[StoredResponse] {
     read.entry.as_deref().map(|entry| &entry.responses[..]).unwrap_or_default()
 }

@@ -83,8 +83,9 @@ impl HttpCache {
 
     /// Learns the rule of a path from a response that is served under its target's own name.
     pub(super) fn learn(&self, parts: &request::Parts, name: &Bytes, headers: &HeaderMap) {
-        // Who asks without a query learns it from the first miss with one.
+        // Who asks without a query learns it from the first miss with one. A name by a rule has a NUL.
         if parts.uri.query().is_some()
+            && !name.contains(&0)
             && let Some(rule) = SearchRule::of(headers)
             && let Ok(target) = Target::of(&parts.uri)
             && *name == self.name(&target)

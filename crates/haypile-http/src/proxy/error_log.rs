@@ -12,6 +12,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use http::{Method, Uri};
+use humantime::format_rfc3339_seconds;
+
 use super::log_file::{LogFile, escape};
 
 /// A log of failures and refusals. A thread writes it.
@@ -26,7 +29,7 @@ pub(super) struct ErrorLine<'a> {
     pub(super) client: IpAddr,
     pub(super) status: u16,
     /// Method and target; `None` where the client's bytes are not a request.
-    pub(super) request: Option<(&'a str, &'a str)>,
+    pub(super) request: Option<(&'a Method, &'a Uri)>,
     pub(super) cause: &'a str,
 }
 
@@ -63,12 +66,12 @@ impl ErrorLog {
 impl ErrorLine<'_> {
     fn text(&self) -> String {
         let Self { id, client, status, cause, .. } = self;
-        let mut text = format!("{} {id} {client} {status} ", date(self.time));
+        let mut text = format!("{} {id} {client} {status} ", format_rfc3339_seconds(self.time));
         let mut write = || {
             match self.request {
                 Some((method, target)) => {
                     write!(text, "{method} ")?;
-                    escape(&mut text, target.as_bytes())?;
+                    escape(&mut text, target.to_string().as_bytes())?;
                 }
                 None => text.push('-'),
             }
@@ -81,17 +84,6 @@ impl ErrorLine<'_> {
     }
 }
 
-/// Returns a time as RFC 3339 has it, in seconds.
-fn date(time: SystemTime) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // "Tue, 10 Oct 2000 13:55:36 GMT"
-    let date = httpdate::fmt_http_date(time);
-    let (day, name, year, clock) = (&date[5..7], &date[8..11], &date[12..16], &date[17..25]);
-    let month = MONTHS.iter().position(|month| *month == name).map_or(0, |place| place + 1);
-    format!("{year}-{month:02}-{day}T{clock}Z")
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -101,12 +93,13 @@ mod tests {
 
     #[test]
     fn lines_as_text() {
+        let uri = Uri::from_static("http://example.org/a");
         let mut line = ErrorLine {
             time: UNIX_EPOCH + Duration::from_secs(971_186_136),
             id: "0a1b",
             client: Ipv4Addr::LOCALHOST.into(),
             status: 502,
-            request: Some(("GET", "http://example.org/a")),
+            request: Some((&Method::GET, &uri)),
             cause: "it \"breaks\noff\"",
         };
         let expected = "2000-10-10T13:55:36Z 0a1b 127.0.0.1 502 GET http://example.org/a: \

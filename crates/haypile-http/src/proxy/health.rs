@@ -98,19 +98,19 @@ impl Health {
         Ok(Trial { health: self, is_probe: true })
     }
 
-    /// Whether it is down.
+    /// Whether the origin is down.
     pub(super) fn is_down(&self) -> bool {
         self.state.lock().down.is_some()
     }
 
-    /// Returns how many requests were not sent because it was down.
+    /// Returns how many requests were not sent because the origin was down.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 }
 
 impl Trial<'_> {
-    /// Takes note of the outcome. Returns whether the origin is down, if that is news.
+    /// Takes note of the outcome of the request. Returns whether the origin is down then, if that is news.
     pub(super) fn end(mut self, outcome: Sent<'_>) -> Option<bool> {
         // Another may try it from here on, which is nothing to end when this is dropped.
         let is_probe = std::mem::take(&mut self.is_probe);

@@ -60,6 +60,8 @@ const MOST_HEAD_BYTES: usize = 64 << 10;
 const REST: Duration = Duration::from_millis(50);
 /// At the end: for requests that were sent before the client could know of it.
 const LAST_REQUESTS: Duration = Duration::from_millis(100);
+/// The id of a line of the error log whose page has none.
+const NO_ID: &str = "-";
 /// The most connections that are accepted at the end: those that the kernel keeps by default. Clients
 /// that connect all the time must not delay it.
 const MOST_WAITING_CONNECTIONS: usize = 4096;
@@ -234,16 +236,14 @@ impl Proxy {
         let response = match self.respond(request, client, origin_of, &mut watch).await {
             Ok(response) => response,
             Err(Unanswered { response, request: (method, uri), id, cause }) => {
-                if let Some(log) = &self.inner.error_log {
-                    log.log(&ErrorLine {
-                        time: SystemTime::now(),
-                        id: &id,
-                        client: client.address,
-                        status: response.status().as_u16(),
-                        request: Some((method.as_str(), &uri.to_string())),
-                        cause: &cause,
-                    });
-                }
+                self.inner.log_error(|| ErrorLine {
+                    time: SystemTime::now(),
+                    id: &id,
+                    client: client.address,
+                    status: response.status().as_u16(),
+                    request: Some((&method, &uri)),
+                    cause: &cause,
+                });
                 response
             }
         };
@@ -311,18 +311,22 @@ impl Inner {
     /// Takes note of bytes that are not a request, to which the connection answers itself.
     fn refuse_bytes(&self, client: IpAddr, error: &hyper::Error) {
         let status = if error.is_parse_too_large() { 431 } else { 400 };
-        self.metrics.request_begins();
-        self.metrics.request_ends();
-        self.metrics.responded(Some(&Status::refused("")), status, 0, Duration::ZERO);
+        self.metrics.responded(None, status, 0, Duration::ZERO);
+        let cause = causes(error);
+        self.log_error(|| ErrorLine {
+            time: SystemTime::now(),
+            id: NO_ID,
+            client,
+            status,
+            request: None,
+            cause: &cause,
+        });
+    }
+
+    /// Writes a line into the error log, if there is one.
+    fn log_error<'a>(&self, line: impl FnOnce() -> ErrorLine<'a>) {
         if let Some(log) = &self.error_log {
-            log.log(&ErrorLine {
-                time: SystemTime::now(),
-                id: "-",
-                client,
-                status,
-                request: None,
-                cause: &causes(error),
-            });
+            log.log(&line());
         }
     }
 }
@@ -355,7 +359,7 @@ fn refusal(parts: &http::request::Parts, status: StatusCode, reason: &str) -> Un
     attach(&mut response, Status::refused(reason));
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     let request = (parts.method.clone(), parts.uri.clone());
-    Unanswered { response, request, id: "-".into(), cause: reason.into() }
+    Unanswered { response, request, id: NO_ID.into(), cause: reason.into() }
 }
 
 /// Returns the response to a request to which none comes from the origin. Where that is, and how it

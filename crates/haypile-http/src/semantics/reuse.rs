@@ -81,20 +81,17 @@ impl Rules {
             return None;
         }
         let lifetime = lifetime.duration();
-        // What was never fresh is not served stale unless its origin wants that.
-        let served_stale = self.serve_stale.filter(|_| !lifetime.is_zero());
         let age = stored.age(now);
         let is_purged = has_expired && age < lifetime;
         let lifetime = if is_purged { age } else { lifetime };
-        let own_window = control.directives.stale_while_revalidate;
-        let window = if is_purged { Some(Duration::MAX) } else { own_window.max(served_stale) };
-        let reuse =
-            match self.reuse_selected(asked, &control, lifetime, age, (window, served_stale)) {
-                // Whoever takes it as it is has it revalidated as well.
-                Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
-                Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
-                reuse => reuse,
-            };
+        let window =
+            if is_purged { Some(Duration::MAX) } else { control.directives.stale_while_revalidate };
+        let reuse = match self.reuse_selected(asked, &control, lifetime, age, window) {
+            // Whoever takes it as it is has it revalidated as well.
+            Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
+            Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,
+            reuse => reuse,
+        };
         let is_refused_by_request = !reuse.is_served()
             && (asked.no_cache
                 || asked.no_store
@@ -103,27 +100,28 @@ impl Rules {
     }
 
     /// Decides it by the time for which the response is fresh, and by the window after that in which it may
-    /// be served while it is revalidated, the operator's own among it.
+    /// be served while it is revalidated, which the operator may have made longer.
     fn reuse_selected(
         &self,
         asked: &RequestDirectives,
         control: &Control,
         lifetime: Duration,
         age: Duration,
-        (window, served_stale): (Option<Duration>, Option<Duration>),
+        window: Option<Duration>,
     ) -> Reuse {
         let directives = &control.directives;
         let stale_for = age.saturating_sub(lifetime);
         let is_fresh = age < lifetime;
         let may_be_stale = !control.forbids_stale(self);
+        // What was never fresh is not served stale unless its origin wants that.
+        let of_operator = self.serve_stale.filter(|_| !lifetime.is_zero());
+        let (window, served) = (window.max(of_operator), of_operator.unwrap_or_default());
         let stale_limits = [asked.stale_if_error, directives.stale_if_error];
         let stale_limit = stale_limits.into_iter().flatten().min();
         let on_error = if is_fresh {
             !directives.no_cache.is_everything()
         } else {
-            may_be_stale
-                && stale_for
-                    <= stale_limit.unwrap_or(self.stale_limit).max(served_stale.unwrap_or_default())
+            may_be_stale && stale_for <= stale_limit.unwrap_or(self.stale_limit).max(served)
         };
         let revalidate = Reuse::Revalidate { may_be_served_on_error: on_error };
         if asked.no_cache || asked.no_store || directives.no_cache.is_everything() {

@@ -48,8 +48,8 @@ pub struct Rules {
     /// The cookies that decide nothing about responses, so that a lifetime may be guessed though a
     /// request has them.
     pub ignored_cookies: IgnoredCookies,
-    /// Whether bodies are stored whose end only the end of the connection marks. Those that break off
-    /// with an error are not.
+    /// Whether bodies are stored whose end only the end of the connection marks. A body that breaks off
+    /// with an error is never stored.
     pub stores_close_delimited: bool,
 }
 

@@ -60,15 +60,11 @@ impl SearchRule {
 
     /// Returns the text of a field that says the same.
     pub(crate) fn text(&self) -> String {
-        let list = |names: &[String]| {
-            let written =
-                |name: &String| form_urlencoded::byte_serialize(name.as_bytes()).collect();
-            let quoted = names.iter().map(|name| {
-                let written: String = written(name);
-                format!("\"{written}\"")
-            });
-            quoted.collect::<Vec<_>>().join(" ")
+        let quoted = |name: &String| {
+            let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+            format!("\"{name}\"")
         };
+        let list = |names: &[String]| names.iter().map(quoted).collect::<Vec<_>>().join(" ");
         let order = if self.is_unordered { "key-order, " } else { "" };
         match &self.parameters {
             Parameters::AllBut(names) => format!("{order}params=({})", list(names)),
@@ -101,8 +97,8 @@ fn strings(entry: &ListEntry) -> Option<Vec<String>> {
     let name = |item: &sfv::Item| match &item.bare_item {
         // They are written as in a query.
         BareItem::String(text) => {
-            let mut parsed = form_urlencoded::parse(text.as_str().as_bytes());
-            parsed.next().map(|(name, _)| name.into_owned()).or(Some(String::new()))
+            let parsed = form_urlencoded::parse(text.as_str().as_bytes()).next();
+            Some(parsed.map(|(name, _)| name.into_owned()).unwrap_or_default())
         }
         _ => None,
     };

@@ -45,6 +45,7 @@ pub use troubles::StoreTroubles;
 use troubles::Troubles;
 pub(crate) use variants::variant_name;
 use write::Writes;
+pub(crate) use write::has_room_for;
 
 /// The length of a chunk, and of the longest entry. With its key and the head of its record it fills
 /// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
@@ -337,11 +338,6 @@ impl Storage {
         let (cache, key) = (self.cache.clone(), key(name));
         let tried = self.call(move |_store| cache.try_claim(key, None)).await;
         tried.and_then(Result::ok).unwrap_or(TriedClaim::Unneeded)
-    }
-
-    /// Whether an entry with one response, whose body has this length, is short enough.
-    pub(crate) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
-        write::has_room_for(entry, body_bytes)
     }
 
     /// Forgets all responses under a name, also those that are on their way: each has created the

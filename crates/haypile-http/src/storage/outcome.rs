@@ -66,8 +66,13 @@ impl Outcome {
         self.kind == OutcomeKind::Alone && self.counts(now)
     }
 
-    /// Whether it still counts.
-    pub(crate) fn counts(&self, now: SystemTime) -> bool {
+    /// Whether the origin failed so short a time ago that it is not tried again.
+    pub(crate) fn spares_origin(&self, now: SystemTime) -> bool {
+        self.kind == OutcomeKind::Failed && self.counts(now)
+    }
+
+    /// Whether the outcome still says something of the next request.
+    fn counts(&self, now: SystemTime) -> bool {
         self.age(now) < self.lifetime
     }
 
@@ -115,6 +120,7 @@ mod tests {
             first.is_alone(at(1_999)) && !first.is_alone(at(2_000)) && !first.is_failing(at(1_999))
         );
         let failed = after(OutcomeKind::Failed, 2_000).expect("it is another");
+        assert!(failed.spares_origin(at(2_999)) && !failed.spares_origin(at(3_000)));
         assert!(failed.is_failing(at(122_999)) && !failed.is_failing(at(123_000)));
         assert!(!failed.is_alone(at(2_001)));
         // The clock was set back.

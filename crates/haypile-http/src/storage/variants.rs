@@ -18,7 +18,7 @@ pub(super) const MOST_VARIES: usize = 4;
 pub(super) const MOST_FIELDS: usize = 64;
 pub(super) const MOST_EXPIRED: usize = 8;
 
-/// The variants of a target.
+/// The variants of a target, as its own entry lists them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variants {
     /// The fields with which responses vary, those of the latest first, each in order.
@@ -34,7 +34,7 @@ pub(crate) struct Variants {
 pub(super) struct Known {
     /// The hash of its name.
     pub(super) hash: u128,
-    /// Its length, with its body.
+    /// The length of its entry, with its body.
     pub(super) bytes: u64,
     /// Whether it has answered another request than its own.
     pub(super) is_used: bool,

@@ -116,7 +116,7 @@ fn own_part(entry: &Entry) -> Entry {
 }
 
 /// Whether an entry with one response, whose body has this length, is short enough.
-pub(super) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
+pub(crate) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
     let length = super::format::encode(entry).map(|bytes| bytes.len());
     // A variant has its name twice: as a target, and as fields.
     let name = entry.responses.iter().filter_map(|response| name_of(&entry.name, response));

@@ -75,7 +75,7 @@ impl MemcachedWatch {
         &mut self.waiting[at]
     }
 
-    /// Lets a lookup wait, and makes a read of the one before it on its connection.
+    /// Keeps a lookup back until the next line of its connection. The lookup before it there is a read then.
     fn looked_up(&mut self, request: OwnedRequest, connection: &[u8]) {
         self.settle(connection);
         let number = self.first + self.waiting.len() as u64;

@@ -83,7 +83,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Reads a column that [`check`] has accepted.
+    /// Returns the sample whose column has these words, which [`check`] has accepted.
     pub(in crate::trace) fn new(words: &'a [U64]) -> Self {
         let (head, marks) = words.split_at(HEAD_WORDS);
         Self {
