@@ -9,6 +9,8 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
+import socket
 import statistics
 import sys
 import tempfile
@@ -49,6 +51,39 @@ def fail(reason):
 
 def say(text):
     print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+
+
+# ---- Servers -------------------------------------------------------------------------------------
+def free_port():
+    """A port of this machine on which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def traffic_server_root(folder):
+    """Makes the folders of a Traffic Server of its own; returns that of its settings, and its environment."""
+    settings = folder / "etc"
+    for name in ("etc", "run", "log.d", "cache"):
+        (folder / name).mkdir()
+    (settings / "plugin.config").write_text("")
+    shutil.copy("/etc/trafficserver/ip_allow.yaml", settings)
+    folders = {
+        "prefix": folder,
+        "exec_prefix": "/usr",
+        "bindir": "/usr/bin",
+        "sbindir": "/usr/sbin",
+        "libdir": "/usr/lib/trafficserver",
+        "libexecdir": "/usr/lib/trafficserver/modules",
+        "sysconfdir": settings,
+        "datadir": folder / "run",
+        "localstatedir": folder / "run",
+        "runtimedir": folder / "run",
+        "logdir": folder / "log.d",
+        "cachedir": folder / "cache",
+    }
+    (folder / "runroot.yaml").write_text("".join(f"{name}: {path}\n" for name, path in folders.items()))
+    return settings, {"TS_RUNROOT": str(folder)}
 
 
 # ---- Rows and tables -----------------------------------------------------------------------------
