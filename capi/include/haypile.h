@@ -26,7 +26,7 @@
 //   valid for its length. No function keeps a pointer after the call.
 // - Any number of threads may use a cache at once, but one thread closes it, once, when no other
 //   uses it any more.
-// - What a function makes (values, keys, a pinned value, a reservation, a job) is freed once, by the
+// - What a function makes (values, keys, a pinned value, a reservation, a job, a claim) is freed once, by the
 //   function that its documentation names.
 // - A structure that may grow is passed with its sizeof, so that programs and libraries of different
 //   versions understand each other. Fields that the library does not know are set to zero where it
@@ -151,6 +151,11 @@ typedef int32_t haypile_status;
 // A cache. haypile_open() makes it and haypile_close() ends it.
 typedef struct haypile_cache haypile_cache;
 
+// The right to compute the value of a key, or a place among those who wait for it. haypile_try_claim() makes it and ends
+// it with a value; haypile_complete() or haypile_release() ends it otherwise, in any thread, once, before the cache is
+// closed.
+typedef struct haypile_claim haypile_claim;
+
 // The work of computing a value in another thread. haypile_get_or_refresh_in() makes it;
 // haypile_run_job() or haypile_drop_job() ends it, in any thread, once.
 typedef struct haypile_job haypile_job;
@@ -175,6 +180,14 @@ typedef struct haypile_reservation haypile_reservation;
 // They stay after the cache is closed.
 typedef struct haypile_values haypile_values;
 
+// The name of a group: 1 to 250 bytes.
+typedef struct haypile_group {
+    // The bytes of the name.
+    const void *name;
+    // The number of these bytes.
+    size_t name_bytes;
+} haypile_group;
+
 // Computes a value: appends its bytes to `output` and returns zero, or anything else if it cannot.
 // It has to return: neither longjmp() nor an exception may leave it.
 typedef int (*haypile_compute)(void *context, struct haypile_output *output);
@@ -188,14 +201,6 @@ typedef struct haypile_limits {
     // The bound on the whole cache; zero where there is none or it is not known.
     uint64_t capacity_bytes;
 } haypile_limits;
-
-// The name of a group: 1 to 250 bytes.
-typedef struct haypile_group {
-    // The bytes of the name.
-    const void *name;
-    // The number of these bytes.
-    size_t name_bytes;
-} haypile_group;
 
 // A lease: the right to store a value, until its key changes. Its bytes may be copied, and used by another process that
 // shares the cache.
@@ -361,6 +366,50 @@ haypile_status haypile_clear(const struct haypile_cache *cache);
 // there was none. It is never NULL, and valid until the next error in this thread.
 const char *haypile_last_error(void);
 
+// Does the same as haypile_get_or_compute(), but calls nothing of the program: a caller that has to compute the value does
+// so between two calls. It is for interpreters, whose code may leave by longjmp(), and for event loops.
+//
+// Begin with `*claim` NULL, and go on with what the last call has left there:
+//
+//     haypile_claim *claim = NULL;
+//     int64_t wait_ms;
+//     while ((status = haypile_try_claim(cache, "user:7", 6, HAYPILE_TTL_OF_CACHE, &claim, &value, &value_bytes, &wait_ms))
+//            == HAYPILE_PENDING)
+//         wait_a_moment(wait_ms);
+//     if (status == HAYPILE_MISS) {
+//         value = ask_the_data_base(&value_bytes);
+//         status = haypile_complete(claim, value, value_bytes, NULL, 0);
+//     }
+//
+// HAYPILE_OK with the value, which the caller frees with haypile_free(); `*claim` is NULL then, as after an error.
+// HAYPILE_MISS if this caller has to compute the value; nobody else of those who share the cache does until
+// haypile_complete() or haypile_release(), or the end of its process. HAYPILE_PENDING if another caller computes it: call
+// again within `out_wait_ms`, which is more than zero, with the same key; haypile_release() gives up. The waits are
+// bounded as those of haypile_get_or_compute() are; a claim that waits for itself, because its holder asks for the same key,
+// waits up to that bound.
+//
+// A child of a fork that inherits a claim can only release it, which changes nothing for its parent.
+haypile_status haypile_try_claim(const struct haypile_cache *cache,
+                                 const void *key,
+                                 size_t key_bytes,
+                                 int64_t ttl_ms,
+                                 struct haypile_claim **claim,
+                                 void **out_value,
+                                 size_t *out_value_bytes,
+                                 int64_t *out_wait_ms);
+
+// Stores a computed value, unless its key has changed since the computation began, hands it to all who wait for it, and
+// frees the claim. It goes into `group_count` groups; NULL and zero for none. HAYPILE_OK also if the cache did not store the value. An
+// error leaves nothing stored, and frees the claim as well.
+haypile_status haypile_complete(struct haypile_claim *claim,
+                                const void *value,
+                                size_t value_bytes,
+                                const struct haypile_group *groups,
+                                size_t group_count);
+
+// Ends a claim without a value: one of those who wait computes instead. NULL is allowed.
+void haypile_release(struct haypile_claim *claim);
+
 // Returns the value of a key; if there is none, calls `compute` with `context` and stores its
 // value for `ttl_ms`. The caller frees the value with haypile_free().
 //
@@ -431,6 +480,13 @@ haypile_status haypile_url(const struct haypile_cache *cache, char **out_text);
 // some stay in it when they are over. It ends with a zero, and the caller frees it with haypile_free().
 haypile_status haypile_warnings(const struct haypile_cache *cache,
                                 char **out_text);
+
+// Returns the levels of a cache whose entries others than this user can have written: a server, or a file that belongs to
+// another user or gives rights to others. A program asks before it runs what it reads, as loading a Storable of Perl
+// or a pickle of Python does. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
+// it with haypile_free().
+haypile_status haypile_writable_by_others(const struct haypile_cache *cache,
+                                          char **out_text);
 
 // Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and
 // the caller frees it with haypile_free().

@@ -3,6 +3,8 @@
 use std::ffi::{CString, c_char};
 use std::ptr;
 
+use engine::Writers;
+
 use crate::cache::Cache;
 use crate::call::{Failure, Status, call};
 use crate::pointer::{Growing, Out, OutStruct, object};
@@ -102,6 +104,41 @@ pub unsafe extern "C" fn haypile_warnings(
 ) -> Status {
     // SAFETY: what the header says of pointers.
     unsafe { describe(cache, out_text, |cache| Ok(cache.warnings().join("\n"))) }
+}
+
+/// Returns the levels of a cache whose entries others than this user can have written: a server, or a file that belongs to
+/// another user or gives rights to others. A program asks before it runs what it reads, as loading a Storable of Perl
+/// or a pickle of Python does. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
+/// it with haypile_free().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haypile_writable_by_others(
+    cache: *const Cache,
+    out_text: *mut *mut c_char,
+) -> Status {
+    let others = |cache: &engine::Cache| {
+        let levels = cache.store().writers();
+        let texts: Vec<_> = levels.into_iter().filter_map(|level| others_of(&level)).collect();
+        Ok(texts.join("\n"))
+    };
+    // SAFETY: what the header says of pointers.
+    unsafe { describe(cache, out_text, others) }
+}
+
+/// The permissions of a file's group, and of all others.
+const OF_OTHERS: u32 = 0o077;
+
+/// Returns what names a level if others than this user can write to it.
+fn others_of(level: &Writers) -> Option<String> {
+    // SAFETY: it only asks.
+    let user = unsafe { libc::geteuid() };
+    match level {
+        Writers::File { owner, mode, .. } if *owner == user && mode & OF_OTHERS == 0 => None,
+        Writers::File { path, owner, mode } => {
+            Some(format!("{} (owner {owner}, mode {mode:o})", path.display()))
+        }
+        Writers::Anyone { store } => Some(store.clone()),
+        other => Some(format!("{other:?}")),
+    }
 }
 
 /// Returns the statistics of each level in the text format of Prometheus. It ends with a zero, and

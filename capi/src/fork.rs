@@ -72,6 +72,11 @@ impl Origin {
         }
     }
 
+    /// Whether this process is a child of the one that it was made in.
+    pub(crate) fn is_inherited(self) -> bool {
+        ForkGate::generation() != self.generation
+    }
+
     fn is_usable(self) -> bool {
         ForkGate::is_usable(self.generation)
     }

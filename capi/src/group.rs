@@ -100,7 +100,10 @@ pub unsafe extern "C" fn haypile_get_or_compute_in_groups(
 /// # Safety
 ///
 /// What the header says of pointers.
-unsafe fn names<'a>(groups: *const Group, count: usize) -> Result<Vec<&'a [u8]>, Failure> {
+pub(crate) unsafe fn names<'a>(
+    groups: *const Group,
+    count: usize,
+) -> Result<Vec<&'a [u8]>, Failure> {
     // SAFETY: the caller's promise.
     let groups = unsafe { array("groups", groups, count)? };
     // SAFETY: as above.

@@ -13,6 +13,7 @@
 
 mod cache;
 mod call;
+mod claim;
 mod compute;
 mod count;
 mod describe;
@@ -36,11 +37,12 @@ pub use cache::{
     Cache, haypile_clear, haypile_close, haypile_flush, haypile_open, haypile_version,
 };
 pub use call::{Status, haypile_last_error};
+pub use claim::{Claim, haypile_complete, haypile_release, haypile_try_claim};
 pub use compute::{Compute, Output, haypile_get_or_compute, haypile_output_append};
 pub use count::{haypile_decr, haypile_incr};
 pub use describe::{
     Limits, haypile_bytes, haypile_get_limits, haypile_len, haypile_prometheus, haypile_resize,
-    haypile_url, haypile_warnings,
+    haypile_url, haypile_warnings, haypile_writable_by_others,
 };
 pub use group::{
     Group, haypile_get_or_compute_in_groups, haypile_invalidate, haypile_set_in_groups,

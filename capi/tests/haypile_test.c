@@ -332,6 +332,7 @@ int main(int argc, char **argv)
     test_statistics(cache);
     test_groups(cache);
     test_leases(cache);
+    test_claims(cache);
     test_versions(cache);
     test_many(cache);
     test_keys(cache, url);

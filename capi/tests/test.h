@@ -41,6 +41,7 @@ static inline int error_says(const char *part)
     return strstr(haypile_last_error(), part) != NULL;
 }
 
+void test_claims(haypile_cache *cache);
 void test_groups(haypile_cache *cache);
 void test_leases(haypile_cache *cache);
 void test_versions(haypile_cache *cache);

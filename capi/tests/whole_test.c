@@ -2,6 +2,7 @@
 
 #include "test.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int text_has(haypile_status (*describe)(const haypile_cache *, char **),
@@ -51,6 +52,7 @@ void test_whole_caches(haypile_cache *cache, const char *url)
     CHECK(haypile_url(NULL, &text) == HAYPILE_ERROR_ARGUMENT && text == NULL);
     CHECK(haypile_warnings(NULL, &text) == HAYPILE_ERROR_ARGUMENT);
     CHECK(haypile_prometheus(NULL, &text) == HAYPILE_ERROR_ARGUMENT);
+    CHECK(haypile_writable_by_others(NULL, &text) == HAYPILE_ERROR_ARGUMENT && text == NULL);
     CHECK(haypile_resize(NULL, 1 << 20) == HAYPILE_ERROR_ARGUMENT);
 
     haypile_cache *sized;
@@ -118,6 +120,11 @@ static void test_warnings(void)
     CHECK(haypile_open(url, &cache) == HAYPILE_OK);
     CHECK(text_has(haypile_warnings, cache, "size=64MiB has no effect"));
     CHECK(text_has(haypile_url, cache, "?size=2MiB"));
+    CHECK(haypile_writable_by_others(cache, &text) == HAYPILE_OK && strlen(text) == 0);
+    haypile_free(text);
+    CHECK(chmod(path, 0660) == 0);
+    CHECK(text_has(haypile_writable_by_others, cache, path));
+    CHECK(text_has(haypile_writable_by_others, cache, "mode 660"));
     CHECK(haypile_close(cache) == HAYPILE_OK);
     CHECK(unlink(path) == 0);
 }
@@ -154,6 +161,7 @@ static void test_a_server(const char *url, bool lists_keys)
     haypile_key many[] = {{"a", 1}, {"b", 1}};
     uint64_t number;
     CHECK(haypile_open(url, &cache) == HAYPILE_OK);
+    CHECK(text_has(haypile_writable_by_others, cache, strrchr(url, '/')));
     CHECK(set(cache, "a", "41") == HAYPILE_OK && has(cache, "a", "41"));
     CHECK(haypile_incr(cache, "a", 1, 1, &number) == HAYPILE_OK && number == 42);
     CHECK(haypile_get_many(cache, many, 2, &values) == HAYPILE_OK);
