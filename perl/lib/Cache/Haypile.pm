@@ -1,0 +1,492 @@
+package Cache::Haypile;
+
+# The documentation is in Cache/Haypile.pod.
+
+use 5.030;
+use strict;
+use warnings;
+
+our $VERSION = '0.001000';
+
+use Carp ();
+use Scalar::Util ();
+use Time::HiRes  ();
+use XSLoader;
+
+use Cache::Haypile::Place;
+use Cache::Haypile::Times qw(ttl_after ttl_until expires_on NOW NEVER OF_CACHE);
+use Cache::Haypile::Values;
+
+XSLoader::load('Cache::Haypile', $VERSION);
+
+# Bits of an open cache; Haypile.xs has them too.
+use constant { IS_CODED => 1, READS_THROUGH => 2, WRITES_THROUGH => 4 };
+
+# Changes that wait for `write_cb` in one process, at most.
+use constant WRITE_BACK_LIMIT => 1000;
+
+# Caches that have something to do at the end of the program.
+our %LiveCaches;
+
+my %OPTIONS = map { $_ => 1 } qw(
+    url share_file init_file permissions cache_size page_size num_pages unlink_on_exit empty_on_exit expire_time
+    serializer raw_values compressor compress enable_stats context read_cb write_cb delete_cb cache_not_found
+    write_action allow_recursive trusts_others key_prefix
+);
+# Options of Cache::FastMmap that have nothing to do here: there are no slots, no locks, and every file is tested.
+my %NEEDLESS = map { $_ => 1 } qw(test_file start_slots catch_deadlocks);
+my %REFUSED  = (
+    tombstone_expire_time => 'a removal needs no tombstone here: take a lease() before you compute, and set with it',
+);
+
+sub new {
+    my $class = shift;
+    $class = ref $class || $class;
+    my %options = @_ == 1 ? (ref $_[0] eq 'HASH' ? %{ $_[0] } : (url => $_[0])) : @_;
+    for my $option (sort keys %options) {
+        next if $OPTIONS{$option} || $NEEDLESS{$option};
+        Carp::croak("Cache::Haypile has no `$option`: $REFUSED{$option}") if $REFUSED{$option};
+        Carp::croak("Cache::Haypile has no option `$option`; it has " . join ', ', sort keys %OPTIONS);
+    }
+    my $action = $options{write_action} || 'write_through';
+    Carp::croak("`write_action` is 'write_through' or 'write_back', and not '$action'")
+        if $action !~ /^write_(?:through|back)$/;
+
+    my $place = Cache::Haypile::Place::of_options(\%options);
+    my $codec = Cache::Haypile::Values::of_options(\%options);
+    my $self  = bless { %$place, %$codec, pid => $$, thread => _thread(), counted => [0, 0] }, $class;
+    @$self{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)}
+        = @options{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)};
+    $self->{write_back}     = $action eq 'write_back' && $options{write_cb} ? 1 : 0;
+    $self->{empty_on_exit}  = $options{empty_on_exit} ? 1 : 0;
+    $self->{unlink_on_exit} = exists $options{unlink_on_exit} ? $options{unlink_on_exit} : $place->{is_new};
+    Carp::croak('`unlink_on_exit` needs `share_file`') if $self->{unlink_on_exit} && !$place->{share_file};
+
+    # In the constructor, unlike in set(), 0 stands for no limit.
+    $self->{ttl} = $options{expire_time} ? ttl_after($options{expire_time}) : OF_CACHE;
+    Carp::croak("`expire_time` is a time such as 90, '10m' or 'never', and not '$options{expire_time}'")
+        if $self->{ttl} == NOW;
+
+    my $flags = 0;
+    $flags |= IS_CODED       if $self->{serialize} || $self->{compress};
+    $flags |= READS_THROUGH  if $self->{read_cb}   || $self->{write_back};
+    $flags |= WRITES_THROUGH if $self->{write_cb};
+    $self->_open($self->{url}, $flags, $self->{ttl}, $options{key_prefix} // '');
+    chmod $options{permissions}, $self->{share_file}
+        or Carp::croak("the permissions of $self->{share_file} cannot be changed: $!")
+        if defined $options{permissions};
+    $self->_check_writers if $self->{runs_code} && !$options{trusts_others};
+    Scalar::Util::weaken($LiveCaches{ Scalar::Util::refaddr($self) } = $self)
+        if $self->{empty_on_exit} || $self->{write_back};
+    return $self;
+}
+
+# Refuses values that run code where others can have written them.
+sub _check_writers {
+    my ($self) = @_;
+    my $others = $self->_text(2);
+    return if $others eq '';
+    $self->_close;
+    Carp::croak("others can write to $others, and values of the serializer '$self->{runs_code}' run code when they are"
+            . " read: use serializer => 'json' or '', or say trusts_others => 1");
+}
+
+sub _thread { return $INC{'threads.pm'} ? threads->tid : 0 }
+
+# Whether this process and thread made the cache.
+sub _is_owner { return $_[0]{pid} == $$ && $_[0]{thread} == _thread() }
+
+# Between a program's values and those of the cache.
+
+sub _encoded {
+    my $self = shift;
+    my $value = $self->{serialize} ? $self->{serialize}->(\$_[0]) : $_[0];
+    return $self->{compress} ? $self->{compress}->($value) : $value;
+}
+
+sub _decoded {
+    my ($self, $value) = @_;
+    return undef if !defined $value;
+    $value = $self->{uncompress}->($value) if $self->{uncompress};
+    return defined $value && $self->{deserialize} ? ${ $self->{deserialize}->($value) } : $value;
+}
+
+# Returns the TTL that options of a write name, in milliseconds.
+sub _ttl {
+    my ($self, $options) = @_;
+    return $self->{ttl} if !defined $options;
+    return ttl_after($options) if !ref $options;
+    Carp::croak('there is no `modseq`: take a lease() before you compute, and set with it') if exists $options->{modseq};
+    return $options->{expire_on} == -1 ? $self->{ttl} : ttl_until($options->{expire_on})
+        if defined $options->{expire_on};
+    return ttl_after($options->{expire_time}) if defined $options->{expire_time};
+    return $self->{ttl};
+}
+
+# Reading and writing. get(), set() and lease() are in Haypile.xs, and go on here where they have more to do.
+
+sub _get {
+    my ($self, $key, $options) = @_;
+    Carp::croak('there is no `modseq`: gets() returns the version of an entry') if $options && exists $options->{modseq};
+    my @found = $self->_read($key);
+    return $self->_decoded($found[0]) if @found;
+    return $self->_read_through($key);
+}
+
+# Returns the value of a key that the cache does not have.
+sub _read_through {
+    my ($self, $key) = @_;
+    if ($self->{write_back} && (my $changed = $self->_dirty->{"$key"})) {
+        my ($value, $expires_on) = @$changed;
+        my $ttl = $expires_on == -1 ? $self->{ttl} : ttl_until($expires_on);
+        return undef if $ttl == NOW;
+        $self->_write($key, $value, $ttl);
+        return $self->_decoded($value);
+    }
+    my $read = $self->{read_cb} or return undef;
+    return $self->_computed($key, $self->{ttl}, sub {
+        my $is_locked = !$self->{allow_recursive};
+        $self->_lock(1) if $is_locked;
+        my $value = eval { $read->($self->{context}, $key) };
+        my $error = $@;
+        $self->_lock(0) if $is_locked;
+        die $error if $error;
+        return defined $value || $self->{cache_not_found} ? ($value) : ();
+    });
+}
+
+# Returns the value of a key; where the cache has none, this is the only process that computes it. Without a value from the
+# sub nothing is stored.
+sub _computed {
+    my ($self, $key, $ttl, $code) = @_;
+    Carp::croak("the computation of '$key' asks for '$key'") if $self->{computing}{"$key"};
+    my ($value, $claim) = $self->_claim($key, $ttl == NOW ? 1 : $ttl);
+    return $self->_decoded($value) if !$claim;
+    local $self->{computing}{"$key"} = 1;
+    my @computed = $code->();
+    return undef if !@computed;
+    $claim->complete($self->_encoded($computed[0])) if $ttl != NOW;
+    return $computed[0];
+}
+
+sub compute {
+    my ($self, $key, $code, $options) = @_;
+    Carp::croak('compute() needs a key and a sub') if !defined $key || ref $code ne 'CODE';
+    return $self->_computed($key, $self->_ttl($options), sub { return scalar $code->($key) });
+}
+
+sub _set {
+    my ($self, $key, undef, $options) = @_;
+    my $ttl    = $self->_ttl($options);
+    my $lease  = ref $options ? $options->{lease} : undef;
+    my $value  = $self->_encoded($_[2]);
+    my $stored = $ttl == NOW ? ($self->_remove($key), 1)[1] : $self->_write($key, $value, $ttl, $lease);
+    # A value under a lease that was refused is older than what others have written.
+    $self->_changed($key, $_[2], $value, $ttl, $stored) if $self->{write_cb} && ($stored || !defined $lease);
+    return $stored ? 1 : 0;
+}
+
+# Tells the store below of a change: at once, or later.
+sub _changed {
+    my ($self, $key, undef, $value, $ttl, $stored) = @_;
+    my $expires_on = expires_on($ttl);
+    if ($self->{write_back} && $stored) {
+        my $dirty = $self->_dirty;
+        $dirty->{"$key"} = [$value, $expires_on];
+        $self->_write_back if keys %$dirty > WRITE_BACK_LIMIT;
+        return;
+    }
+    delete $self->_dirty->{"$key"} if $self->{write_back};
+    my $original = $_[2];
+    eval { $self->{write_cb}->($self->{context}, $key, $original, $expires_on) };
+    return;
+}
+
+# Returns the changes that this process has not written back. A child leaves those of its parent to it.
+sub _dirty {
+    my ($self) = @_;
+    @$self{qw(dirty dirty_pid)} = ({}, $$) if !$self->{dirty} || $self->{dirty_pid} != $$;
+    return $self->{dirty};
+}
+
+# Writes back all changes, or those whose entries have expired.
+sub _write_back {
+    my ($self, $only_expired) = @_;
+    my $dirty = $self->_dirty;
+    for my $key (keys %$dirty) {
+        my ($value, $expires_on) = @{ $dirty->{$key} };
+        next if $only_expired && ($expires_on <= 0 || $expires_on > Time::HiRes::time());
+        delete $dirty->{$key};
+        eval { $self->{write_cb}->($self->{context}, $key, $self->_decoded($value), $expires_on) };
+    }
+    return;
+}
+
+sub add     { my ($self, $key, undef, $options) = @_; return $self->_conditional('_add',     $key, $_[2], $options) }
+sub replace { my ($self, $key, undef, $options) = @_; return $self->_conditional('_replace', $key, $_[2], $options) }
+
+sub _conditional {
+    my ($self, $method, $key, undef, $options) = @_;
+    my ($ttl, $value) = ($self->_ttl($options), $self->_encoded($_[3]));
+    Carp::croak('an entry that expires at once is not added: it needs a time') if $ttl == NOW;
+    my $stored = $self->$method($key, $value, $ttl) > 0;
+    $self->_changed($key, $_[3], $value, $ttl, 1) if $stored && $self->{write_cb};
+    return $stored;
+}
+
+sub gets {
+    my ($self, $key) = @_;
+    my ($value, $version) = $self->_read_versioned($key) or return;
+    return ($self->_decoded($value), $version);
+}
+
+sub cas {
+    my ($self, $key, undef, $version, $options) = @_;
+    my ($ttl, $value) = ($self->_ttl($options), $self->_encoded($_[2]));
+    my $stored = ($ttl == NOW
+        ? $self->_remove_version($key, $version)
+        : $self->_write_version($key, $value, $ttl, $version)) > 0;
+    $self->_changed($key, $_[2], $value, $ttl, 1) if $stored && $self->{write_cb};
+    return $stored;
+}
+
+sub touch {
+    my ($self, $key, $time) = @_;
+    my $ttl = defined $time ? ttl_after($time) : $self->{ttl};
+    return $ttl == NOW ? $self->_remove($key) : $self->_touch($key, $ttl);
+}
+
+sub incr {
+    my ($self, $key, $delta, $options) = @_;
+    $delta //= 1;
+    while (1) {
+        my $number = $self->_count($key, $delta);
+        return $number if defined $number || !$options || !defined $options->{initial};
+        my $initial = $options->{initial} + $delta;
+        $initial = 0 if $initial < 0;
+        my $added = $self->_add($key, "$initial", $self->_ttl($options));
+        return $added > 0 ? $initial : undef if $added;
+    }
+}
+
+sub decr { my ($self, $key, $delta, $options) = @_; return $self->incr($key, -($delta // 1), $options) }
+
+sub get_and_set {
+    my ($self, $key, $code) = @_;
+    while (1) {
+        my ($stored, $version, $ms) = my @found = $self->_read_versioned($key);
+        my $value = $self->_decoded($stored);
+        if (!@found && ($self->{read_cb} || $self->{write_back})) {
+            $value = $self->_read_through($key);
+            ($stored, $version, $ms) = @found = $self->_read_versioned($key);
+            $value = $self->_decoded($stored) if @found;
+        }
+        my %about = @found ? (expire_on => $ms < 0 ? 0 : Time::HiRes::time() + $ms / 1000) : ();
+        my @new = $code->($key, $value, \%about);
+        return wantarray ? ($value, 0) : $value if !@new;
+        my ($new, $options) = @new;
+        die "get_and_set callback options must be a hash reference\n" if defined $options && ref $options ne 'HASH';
+        my ($ttl, $encoded) = ($self->_ttl($options), $self->_encoded($new));
+        my $outcome
+            = $ttl == NOW ? (@found ? $self->_remove_version($key, $version) : 1)
+            : @found      ? $self->_write_version($key, $encoded, $ttl, $version)
+            :               $self->_add($key, $encoded, $ttl);
+        # Another process has changed the entry in the meantime: again, with what it is now.
+        next if $outcome == 0;
+        $self->_changed($key, $new, $encoded, $ttl, $outcome > 0) if $self->{write_cb};
+        my $did_store = $outcome > 0 ? 1 : 0;
+        return wantarray ? ($new, $did_store) : $new;
+    }
+}
+
+sub exists {
+    my ($self, $key) = @_;
+    return $self->_exists($key);
+}
+
+sub remove {
+    my ($self, $key, $options) = @_;
+    Carp::croak('there is no `modseq`: a removal wins over what was computed before it')
+        if $options && exists $options->{modseq};
+    my $removed = $self->_remove($key);
+    $self->_removed($key) if $self->{write_back} || $self->{delete_cb};
+    return $removed;
+}
+
+*delete = \&remove;
+
+sub _removed {
+    my ($self, $key) = @_;
+    delete $self->_dirty->{"$key"} if $self->{write_back};
+    eval { $self->{delete_cb}->($self->{context}, $key) } if $self->{delete_cb};
+    return;
+}
+
+sub get_and_remove {
+    my ($self, $key) = @_;
+    my ($value, $outcome);
+    do {
+        my ($stored, $version) = my @found = $self->_read_versioned($key);
+        ($value, $outcome) = @found ? ($stored, $self->_remove_version($key, $version)) : (undef, -1);
+    } while $outcome == 0;
+    $value = $outcome > 0 ? $self->_decoded($value) : $self->_read_through($key);
+    if ($outcome > 0 || $self->{write_back} || $self->{read_cb}) {
+        $self->_remove($key) if $outcome <= 0;
+        $self->_removed($key);
+    }
+    return wantarray ? ($value, $outcome > 0 ? 1 : 0) : $value;
+}
+
+sub expire {
+    my ($self, $key) = @_;
+    my $removed = $self->_remove($key);
+    if ($self->{write_back} && (my $changed = delete $self->_dirty->{"$key"})) {
+        eval { $self->{write_cb}->($self->{context}, $key, $self->_decoded($changed->[0]), $changed->[1]) };
+    }
+    return $removed;
+}
+
+# Many keys at once.
+
+sub multi_get {
+    my ($self, $page_key, $keys) = @_;
+    my @found = $self->_read_many([map { "$page_key-$_" } @$keys]);
+    my %values;
+    for my $at (0 .. $#$keys) {
+        $values{ $keys->[$at] } = $self->_decoded(${ $found[$at] }) if $found[$at];
+    }
+    return \%values;
+}
+
+sub multi_set {
+    my ($self, $page_key, $values, $options) = @_;
+    my $ttl = $self->_ttl($options);
+    for my $key (keys %$values) {
+        my $value = $self->_encoded($values->{$key});
+        $ttl == NOW ? $self->_remove("$page_key-$key") : $self->_write("$page_key-$key", $value, $ttl);
+    }
+    return 1;
+}
+
+# The whole cache.
+
+# Returns the text that a key was, as far as that is certain: bytes that are the UTF-8 of a character above 255 come from text.
+sub _key_text {
+    my ($key) = @_;
+    if ($key =~ /[\xC4-\xF4]/) {
+        my $text = $key;
+        return $text if utf8::decode($text) && $text =~ /[^\x00-\xFF]/;
+    }
+    return $key;
+}
+
+sub key_iterator {
+    my ($self) = @_;
+    my $keys = $self->_keys;
+    my ($prefix, @waiting) = ($self->_prefix, $self->{write_back} ? keys %{ $self->_dirty } : ());
+    return sub {
+        while (defined(my $key = $keys->next)) {
+            next if index($key, $prefix) != 0;
+            $key = _key_text(substr $key, length $prefix);
+            return $key if $self->_exists($key);
+        }
+        while (defined(my $key = shift @waiting)) {
+            return $key if !$self->_exists($key);
+        }
+        return undef;
+    };
+}
+
+sub get_keys {
+    my ($self, $mode) = @_;
+    my $next = $self->key_iterator;
+    my @listed;
+    while (defined(my $key = $next->())) {
+        push @listed, $mode ? $self->_details($key, $mode) : $key;
+    }
+    return @listed;
+}
+
+sub _details {
+    my ($self, $key, $mode) = @_;
+    my $changed = $self->{write_back} && $self->_dirty->{$key};
+    my ($stored, undef, $ms) = my @found = $self->_read_versioned($key);
+    return if !@found && !$changed;
+    my $expires_on = !@found ? $changed->[1] : $ms < 0 ? 0 : int(Time::HiRes::time() + $ms / 1000 + 0.5);
+    my %details = (key => $key, expire_on => $expires_on, flags => $changed ? 1 : 0, last_access => undef);
+    $details{value} = $self->_decoded(@found ? $stored : $changed->[0]) if $mode > 1;
+    return \%details;
+}
+
+sub get_statistics {
+    my ($self, $clear) = @_;
+    my @counts = $self->_counts;
+    my @since  = map { $counts[$_] - $self->{counted}[$_] } 0, 1;
+    $self->{counted} = \@counts if $clear;
+    return @since;
+}
+
+sub clear {
+    my ($self) = @_;
+    %{ $self->_dirty } = () if $self->{write_back};
+    if ($self->_prefix eq '') {
+        $self->_clear;
+    } else {
+        my $next = $self->key_iterator;
+        while (defined(my $key = $next->())) { $self->_remove($key) }
+    }
+    return;
+}
+
+sub empty {
+    my ($self, $only_expired) = @_;
+    $self->_write_back($only_expired) if $self->{write_back};
+    $self->clear if !$only_expired;
+    return;
+}
+
+# Entries that have expired are not returned, and their room is used again: nothing is left to do.
+sub purge { return }
+
+sub url        { return $_[0]->_text(0) }
+sub warnings   { return split /\n/, $_[0]->_text(1) }
+sub prometheus { return $_[0]->_text(3) }
+
+sub limits {
+    my ($self) = @_;
+    my %limits;
+    @limits{qw(key_bytes value_bytes capacity_bytes)} = $self->_limits;
+    return \%limits;
+}
+
+# The end.
+
+sub close {
+    my ($self) = @_;
+    return if !$self->is_open;
+    my $is_owner = $self->_is_owner;
+    if ($self->{write_back} && ($self->{dirty_pid} // 0) == $$ && $self->{thread} == _thread()) {
+        $self->_write_back;
+    }
+    $self->empty if $is_owner && $self->{empty_on_exit};
+    delete $LiveCaches{ Scalar::Util::refaddr($self) };
+    $self->_close;
+    unlink $self->{share_file} if $is_owner && $self->{unlink_on_exit};
+    return;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    local ($., $@, $!, $^E, $?);
+    eval { $self->close };
+    return;
+}
+
+END {
+    local $?;
+    for my $cache (grep { defined } values %LiveCaches) {
+        eval { $cache->close };
+    }
+}
+
+1;

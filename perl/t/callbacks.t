@@ -1,0 +1,105 @@
+# A store below: read_cb, write_cb, delete_cb, what they may not do, and what happens when they die.
+use strict;
+use warnings;
+use lib 't/lib';
+use Haypile::Test qw(new_file new_cache in_child wait_for dies_with);
+use Test::More;
+
+my %below;
+my @calls;
+my @callbacks = (
+    context   => 'context',
+    read_cb   => sub { push @calls, "read $_[0] $_[1]"; return $below{ $_[1] } },
+    write_cb  => sub { push @calls, "write $_[0] $_[1]"; $below{ $_[1] } = $_[2] },
+    delete_cb => sub { push @calls, "delete $_[0] $_[1]"; delete $below{ $_[1] } },
+);
+sub calls { my @made = @calls; @calls = (); return \@made }
+
+for my $serializer ('', 'storable') {
+    %below = (old => 'value');
+    my $cache = new_cache(@callbacks, serializer => $serializer);
+    is($cache->get('old'), 'value', 'read from below');
+    is($cache->get('old'), 'value', 'once');
+    is_deeply(calls(), ['read context old'], 'by one call');
+    ok(!$cache->exists('none') && !@calls, 'exists asks nobody');
+    is($cache->get('none'), undef, 'it is not below');
+    $cache->get('none');
+    is(scalar @{ calls() }, 2, 'and is asked for again');
+    ok($cache->set('new', 'one'), 'set');
+    is_deeply([calls(), $below{new}], [['write context new'], 'one'], 'writes through');
+    ok($cache->remove('new'), 'remove');
+    is_deeply([calls(), exists $below{new}], [['delete context new'], ''], 'deletes through');
+    $cache->get_and_set('old', sub { return "$_[1]!" });
+    is($below{old}, 'value!', 'get_and_set writes through');
+    %below = (fresh => 'f');
+    is($cache->get_and_set('fresh', sub { return "$_[1]?" }), 'f?', 'get_and_set reads through');
+    $cache->add('added', 'a');
+    my (undef, $version) = $cache->gets('added');
+    $cache->cas('added', 'b', $version);
+    is($below{added}, 'b', 'add and cas write through');
+    is_deeply([$cache->get_and_remove('added')], ['b', 1], 'get_and_remove');
+    ok(!exists $below{added}, 'deletes through');
+    calls();
+}
+
+my $remembers = new_cache(@callbacks, cache_not_found => 1);
+$remembers->get('nothing') for 1 .. 3;
+is_deeply(calls(), ['read context nothing'], 'cache_not_found');
+
+# What a callback may do.
+my $cache;
+my $recursive = sub { return $_[1] eq 'inner' ? 'i' : $_[1] eq 'self' ? $cache->get('self') : $cache->get('inner') . 'o' };
+$cache = new_cache(read_cb => $recursive);
+dies_with(sub { $cache->get('outer') }, qr/already locked.*allow_recursive/, 'a callback that uses the cache');
+is($cache->get('inner'), 'i', 'the cache is not locked after that');
+$cache = new_cache(read_cb => $recursive, allow_recursive => 1);
+is($cache->get('outer'), 'io', 'allow_recursive');
+dies_with(sub { $cache->get('self') }, qr/computation of 'self' asks for 'self'/, 'one that asks for itself');
+$cache = new_cache(read_cb => sub { die "below\n" });
+dies_with(sub { $cache->get('key') }, qr/^below$/, 'a callback that dies') for 1, 2;
+ok($cache->set('key', 1) && $cache->get('key') == 1, 'and the cache goes on');
+$cache = new_cache(write_cb => sub { die 'below' }, delete_cb => sub { die 'below' });
+ok($cache->set('key', 1) && $cache->remove('key'), 'writes below that fail are theirs');
+ok(wait_for(in_child(sub { $cache = new_cache(read_cb => sub { exit 0 }); $cache->get('key') })), 'a callback that exits');
+
+$cache = new_cache();
+dies_with(sub { $cache->get_and_set('key', sub { die "sub\n" }) }, qr/^sub$/, 'get_and_set whose sub dies');
+dies_with(sub { $cache->get_and_set('key', sub { return (1, 'bad') }) }, qr/options must be a hash reference/, 'bad options');
+is_deeply([$cache->get_and_set('key', sub { return })], [undef, 0], 'a sub without a value stores none');
+ok(!$cache->exists('key'), 'nothing was stored');
+my $times = 0;
+$cache->set('key', 0);
+is($cache->get_and_set('key', sub { $cache->set('key', 10) if !$times++; return $_[1] + 1 }), 11, 'again after a change');
+is($times, 2, 'with what it is now');
+is_deeply([$cache->get_and_set('x' x 70_000, sub { return 1 })], [1, 0], 'a key that is too long');
+
+# Writing back.
+sub new_back { return new_cache(@callbacks, write_action => 'write_back', @_) }
+%below = (old => 'below');
+calls();
+$cache = new_back();
+$cache->set("key $_", "value $_") for 1 .. 10;
+is_deeply(calls(), [], 'changes wait');
+$cache->_clear;
+is($cache->get('key 3'), 'value 3', 'a change that the cache has lost is still there');
+is_deeply([sort $cache->get_keys], [sort map { "key $_" } 1 .. 10], 'and listed');
+$cache->remove('key 1');
+ok(!$cache->exists('key 1') && !defined $cache->get('key 1'), 'removed');
+calls();
+ok(wait_for(in_child(sub { $cache->empty; @calls ? die 'a child writes back' : 1 })), 'a child leaves it to its parent');
+$cache->expire('key 2');
+is_deeply(calls(), ['write context key 2'], 'expire writes back');
+$cache->empty;
+is(scalar @{ calls() }, 8, 'empty writes back');
+is_deeply([$cache->get_keys], [], 'and empties');
+is($below{'key 5'}, 'value 5', 'it is below');
+$cache->set('x', 1);
+$cache->clear;
+$cache->empty;
+is_deeply(calls(), [], 'clear drops changes');
+$cache->set("many $_", $_) for 1 .. 1500;
+cmp_ok(scalar @{ calls() }, '>=', 500, 'not too many wait');
+$cache->close;
+is($below{'many 1500'}, 1500, 'the end writes back');
+
+done_testing;
