@@ -95,7 +95,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test features test-c test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
+.PHONY: help run test features test-c test-perl perl dist-perl test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
 
@@ -116,7 +116,7 @@ test: ## all tests of the workspace
 	@echo "Set-up: cargo fetches the crates of Cargo.lock and builds into $(TARGET)/; nothing else is installed."
 	@traces="$${HAYPILE_SHARED:-../shared}/traces"; [ -d "$$traces" ] || \
 		echo "Skipped: tests on shared traces, for there is no $$traces (HAYPILE_SHARED= names the folder above it)."
-	@echo "Not in here: C and Python (make test-c test-python), the runners of other caches (make" \
+	@echo "Not in here: C, Perl and Python (make test-c test-perl test-python), the runners of other caches (make" \
 		"rivals-test), threads in many orders (make interleavings), mutants, Miri, sanitizers and" \
 		"fuzzing (make test-full)."
 	cargo test --workspace --locked
@@ -126,6 +126,24 @@ test: ## all tests of the workspace
 test-c: ## the C interface, from C and C++ programs, installed too (AddressSanitizer and valgrind where they are)
 	$(CAPI_BUILD)
 	capi/tests/run $(TARGET)/debug
+
+# Against the static library, so that nothing has to be found when it runs.
+perl: ## the Perl distribution: Cache::Haypile and a driver of CHI, into target/perl/build/blib
+	@echo "Set-up: cargo builds into $(TARGET)/, and perl into $(TARGET)/perl; nothing is installed."
+	cargo build --release --locked -p haypile-capi
+	perl/build $(TARGET)/release $(TARGET)/perl
+
+# On the library that the tests of C have, which is not optimised. FASTMMAP_T= names sources of Cache::FastMmap, whose tests
+# run as well. What is not installed is skipped, and a line says so; HAYPILE_REQUIRE_RIVALS=1 makes that a failure.
+test-perl: ## the Perl distribution: its tests, CHI's tests of drivers, and its tarball in an empty directory
+	$(CAPI_BUILD)
+	perl/build $(TARGET)/debug $(TARGET)/perl-debug
+	perl/test $(TARGET)/perl-debug
+
+dist-perl: perl ## the tarball of the Perl distribution, target/perl/Cache-Haypile-*.tar.gz
+	cd $(TARGET)/perl/build && rm -f *.tar.gz && $(MAKE) --silent dist
+	cp $(TARGET)/perl/build/*.tar.gz $(TARGET)/perl/
+	@echo "Made $$(ls $(TARGET)/perl/*.tar.gz); it builds where pkg-config finds haypile, or with HAYPILE_DIR=."
 
 # Installs the package each time, which cargo makes cheap where nothing has changed; not optimised, with the
 # checks that tests want.
@@ -247,7 +265,7 @@ scripts:
 	scripts/check-hars --self-test
 	scripts/startup-overhead --help >/dev/null
 	traces/record-build --self-test
-	bash -n .ci/run capi/install capi/static-library capi/tests/run scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report scripts/stress \
+	bash -n .ci/run capi/install capi/static-library capi/tests/run perl/build perl/test scripts/bench-lab scripts/install-rivals scripts/nightly scripts/sample-report scripts/stress \
 		scripts/test-full
 
 # Needs valgrind on Linux on x86-64, and counts of the toolchain; elsewhere it is skipped, and a line says why;

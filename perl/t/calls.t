@@ -118,6 +118,16 @@ for my $kind (sort keys %kinds) {
     $cache->flush;
 }
 
+for my $options ([], [compress => 1], [serializer => 'json']) {
+    my $cache = Cache::Haypile->new(share_file => new_file(), @$options);
+    is($cache->incr('n', 2, { initial => 3 }), 5, "a counter with @$options");
+    is($cache->get('n'), 5, 'is read as any value');
+    is(($cache->get_keys(2))[0]{value}, 5, 'and listed');
+    my $plain = Cache::Haypile->new(share_file => $cache->{share_file}, serializer => '');
+    $plain->set('foreign', "foreign\x04\x0b");
+    dies_with(sub { $cache->get('foreign') }, qr/another program has written it|expected|Storable/, 'bytes of another program');
+}
+
 {
     my $file = new_file();
     my ($one, $two) = map { Cache::Haypile->new(share_file => $file, serializer => '', key_prefix => $_) } 'one:', 'two:';

@@ -54,7 +54,7 @@ sub new {
 
     my $place = Cache::Haypile::Place::of_options(\%options);
     my $codec = Cache::Haypile::Values::of_options(\%options);
-    my $self  = bless { %$place, %$codec, pid => $$, thread => _thread(), counted => [0, 0] }, $class;
+    my $self  = bless { %$place, %$codec, serializer => $options{serializer} // 'storable', pid => $$, thread => _thread(), counted => [0, 0] }, $class;
     @$self{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)}
         = @options{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)};
     $self->{write_back}     = $action eq 'write_back' && $options{write_cb} ? 1 : 0;
@@ -107,8 +107,16 @@ sub _encoded {
 sub _decoded {
     my ($self, $value) = @_;
     return undef if !defined $value;
-    $value = $self->{uncompress}->($value) if $self->{uncompress};
-    return defined $value && $self->{deserialize} ? ${ $self->{deserialize}->($value) } : $value;
+    # A counter is digits, which none of our own forms are.
+    return $value if $self->{has_own_forms} && $value =~ /\A[0-9]{1,20}\z/;
+    if ($self->{uncompress}) {
+        $value = $self->{uncompress}->($value);
+        Carp::croak('this value was not compressed as this cache does it: another program has written it') if !defined $value;
+    }
+    return $value if !$self->{deserialize};
+    my $reference = $self->{deserialize}->($value);
+    Carp::croak("this value is not of the serializer '$self->{serializer}': another program has written it") if !ref $reference;
+    return $$reference;
 }
 
 # Returns the TTL that options of a write name, in milliseconds.

@@ -42,8 +42,8 @@ my %SERIALIZERS = (
 # Those whose values can name classes, of which perl then runs code.
 my %RUNS_CODE = (storable => 1, sereal => 1);
 
-# Returns what the options ask for: hash entries serialize, deserialize, compress and uncompress, as far as they are needed, and
-# runs_code, the name of a serialiser that does.
+# Returns what the options ask for: hash entries serialize, deserialize, compress and uncompress, as far as they are needed;
+# runs_code, the name of a serialiser that does; and has_own_forms, unless a function of the program makes the bytes.
 sub of_options {
     my ($options) = @_;
     my %codec;
@@ -56,6 +56,7 @@ sub of_options {
     my $compressor = $options->{compressor};
     $compressor = $options->{compress} ? 'zlib' : '' if !defined $compressor;
     @codec{qw(compress uncompress)} = _pair('compressor', $compressor, \%COMPRESSORS) if $compressor;
+    $codec{has_own_forms} = !ref $serializer && !ref $compressor;
     return \%codec;
 }
 
