@@ -49,6 +49,7 @@ STDLIB := $(TARGET)/rivals/stdlib/ready
 PYPI_RIVALS := $(RELSTORAGE) $(DISKCACHE) $(DISKCACHE_COMMUNITY) $(DISKCACHE_RS) $(DOGPILE) $(CACHETOOLS) \
 	$(PYMEMCACHE) $(REDIS_PY) $(STDLIB)
 HAYPILE_PYTHON := $(TARGET)/rivals/haypile-python/ready
+HAYPILE_PERL := $(TARGET)/rivals/haypile-perl/ready
 WORKERS := $(TARGET)/workers/ready
 WORKERS_PACKAGE := $(TARGET)/workers/haypile-installed
 KSHAREDDATACACHE := $(TARGET)/rivals/kshareddatacache/kshareddatacache
@@ -59,6 +60,8 @@ RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # it twice; .ci/run has all steps use the build of the tests.
 PROGRAM_BUILD ?= cargo build --locked -p haypile-cli
 CAPI_BUILD ?= cargo build --locked -p haypile-capi
+# What the runner of our Perl distribution is built against; .ci/run has it use the build of the tests too.
+PERL_PROFILE ?= release
 # A workspace of its own, with a target directory of its own.
 RIVALS_CARGO := --manifest-path rivals/rust/Cargo.toml --target-dir $(TARGET)/rivals/rust --locked
 
@@ -299,11 +302,11 @@ rivals-rust: # those in Rust alone
 	@echo "Runners: $(RIVALS)"
 
 rivals-foreign: ## install the caches in other languages (Debian's packages if root), build their runners
-	@+MAKE="$(MAKE)" scripts/install-rivals $(PYPI_RIVALS) $(KSHAREDDATACACHE) $(HAYPILE_PYTHON)
+	@+MAKE="$(MAKE)" scripts/install-rivals $(PYPI_RIVALS) $(KSHAREDDATACACHE) $(HAYPILE_PYTHON) $(HAYPILE_PERL)
 
 # Runners that are not there are skipped, and a line says how to get them; HAYPILE_REQUIRE_RIVALS=1
 # makes that a failure.
-rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
+rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(KSHAREDDATACACHE_HEADER)),$(KSHAREDDATACACHE)) ## tests of the runners of other caches: tiny jobs, verified
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/python/test_measure.py --quiet
@@ -445,6 +448,13 @@ $(HAYPILE_PYTHON):
 	python3 -m venv $(dir $@)
 	CARGO_TARGET_DIR=$(abspath $(TARGET)/python-build) $(dir $@)bin/pip install --quiet \
 		--disable-pip-version-check --force-reinstall ./python --constraint $(PYTHON_PEERS) msgpack
+	touch $@
+
+# Against a library of its own, as its users have it.
+$(HAYPILE_PERL): $(shell find perl capi/src crates/haypile/src crates/haypile-remote/src -type f) Cargo.lock
+	@echo "Set-up: building Haypile's Perl distribution into $(TARGET)/rivals/haypile-perl."
+	$(if $(filter debug,$(PERL_PROFILE)),$(CAPI_BUILD),cargo build --release --locked -p haypile-capi)
+	perl/build $(TARGET)/$(PERL_PROFILE) $(dir $@)
 	touch $@
 
 # The versions are those of both files; an environment of earlier ones is brought up to date.
