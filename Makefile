@@ -60,6 +60,7 @@ RIVALS := $(TARGET)/rivals/rust/release/haypile-rivals
 # it twice; .ci/run has all steps use the build of the tests.
 PROGRAM_BUILD ?= cargo build --locked -p haypile-cli
 CAPI_BUILD ?= cargo build --locked -p haypile-capi
+STRESS_BUILD ?= cargo build --locked -p haypile-stress --bins
 # What the runner of our Perl distribution is built against; .ci/run has it use the build of the tests too.
 PERL_PROFILE ?= release
 # A workspace of its own, with a target directory of its own.
@@ -98,7 +99,7 @@ LIBDIR ?= $(PREFIX)/lib
 .DEFAULT_GOAL := help
 # A tool whose installation failed half way must not look installed.
 .DELETE_ON_ERROR:
-.PHONY: help run test features test-c test-perl perl dist-perl test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
+.PHONY: help run test features test-c test-perl perl dist-perl test-languages languages test-python test-suites wheel test-full interleavings crash-points stress mutants lint fmt clippy docs deny \
 	instructions instructions-renew instructions-lint semver semver-renew layers scripts tables docs-check options sample-report header header-check python-lint bench verdicts rivals rivals-foreign \
 	rivals-rust rivals-test rivals-lint report-test pages-browser-test http-conformance http-crowds http-speed workers-bench install install-capi clean build
 
@@ -142,6 +143,18 @@ test-perl: ## the Perl distribution: its tests, CHI's tests of drivers, and its 
 	$(CAPI_BUILD)
 	perl/build $(TARGET)/debug $(TARGET)/perl-debug
 	perl/test $(TARGET)/perl-debug
+
+# After `make test-perl test-python`, whose builds it uses.
+test-languages: test-perl test-python ## processes in Rust, C, Python and Perl share one file, under load and kills
+	$(MAKE) --no-print-directory languages
+
+languages: # the same, with what was built before
+	$(STRESS_BUILD)
+	mkdir -p $(TARGET)/languages
+	cc -std=c11 -Wall -Wextra -Werror -O1 -D_POSIX_C_SOURCE=200809L -I capi/include tests/languages/workers/worker.c \
+		$(TARGET)/perl-debug/haypile/lib/libhaypile.a -lpthread -ldl -lm -o $(TARGET)/languages/worker-c
+	tests/languages/run --require --rust $(TARGET)/debug/language-worker --c $(TARGET)/languages/worker-c \
+		--python $(abspath $(dir $(PYTHON)))/bin/python --perl $(TARGET)/perl-debug/build
 
 dist-perl: perl ## the tarball of the Perl distribution, target/perl/Cache-Haypile-*.tar.gz
 	cd $(TARGET)/perl/build && rm -f *.tar.gz && $(MAKE) --silent dist
