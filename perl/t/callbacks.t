@@ -80,8 +80,11 @@ calls();
 $cache = new_back();
 $cache->set("key $_", "value $_") for 1 .. 10;
 is_deeply(calls(), [], 'changes wait');
-$cache->_clear;
+my $plain = Cache::Haypile->new(share_file => $cache->{share_file}, serializer => '');
+my $filler = 0;
+$plain->set('filler ' . $filler++, 'f' x 1000) while $plain->exists('key 3') && $filler < 1_000_000;
 is($cache->get('key 3'), 'value 3', 'a change that the cache has lost is still there');
+$plain->remove("filler $_") for 0 .. $filler;
 is_deeply([sort $cache->get_keys], [sort map { "key $_" } 1 .. 10], 'and listed');
 $cache->remove('key 1');
 ok(!$cache->exists('key 1') && !defined $cache->get('key 1'), 'removed');
@@ -101,5 +104,86 @@ $cache->set("many $_", $_) for 1 .. 1500;
 cmp_ok(scalar @{ calls() }, '>=', 500, 'not too many wait');
 $cache->close;
 is($below{'many 1500'}, 1500, 'the end writes back');
+
+# Others change what waits.
+%below = ();
+$cache = new_back();
+my $second = Cache::Haypile->new(@callbacks, write_action => 'write_back', share_file => $cache->{share_file}, serializer => '');
+$cache->set($_, 'mine') for qw(removed written kept);
+$second->remove('removed');
+$plain = Cache::Haypile->new(share_file => $cache->{share_file}, serializer => '');
+$plain->set('written', 'theirs');
+is($cache->get('removed'), undef, 'what another process has removed does not come back');
+is_deeply([sort $cache->get_keys], [qw(kept written)], 'its note is no entry');
+$cache->set('removed again', 1);
+$second->clear;
+$cache->set('kept', 'mine');
+$cache->set('written', 'mine');
+$plain->set('written', 'theirs');
+$cache->empty;
+is_deeply(\%below, { kept => 'mine' }, 'nor below, nor all that it has cleared, nor over what was written since');
+$cache->set('n', 1);
+$cache->incr('n', 41);
+$cache->touch('n', '1h');
+$cache->empty;
+is($below{n}, 42, 'a counter is a change');
+$cache = new_cache(@callbacks);
+$cache->incr('through', 5, { initial => 0 });
+is($below{through}, 5, 'and writes through');
+
+# A callback that uses the cache, or leaves.
+my @written;
+$cache = new_cache(write_action => 'write_back', write_cb => sub { push @written, $_[1]; $cache->remove($_) for 'a' .. 'c' });
+$cache->set($_, 1) for 'a' .. 'c';
+$cache->empty;
+is(scalar @written, 1, 'a callback that removes others');
+@written = ();
+$cache = new_cache(write_action => 'write_back', write_cb => sub { push @written, $_[1]; no warnings; last });
+$cache->set($_, 1) for 'a' .. 'e';
+$cache->empty;
+is_deeply([sort @written], ['a' .. 'e'], 'one that leaves by last');
+$cache = new_cache(write_action => 'write_back', write_cb => sub { $cache->set("again $_[1]", 1) if $_[1] !~ /again/ });
+$cache->set($_, 1) for 1 .. 1100;
+ok($cache->exists('again 7'), 'one that writes more');
+
+{
+    no warnings 'exiting';
+    my ($rounds, $runs) = (0, 0);
+    $cache = new_cache(read_cb => sub { last }, allow_recursive => 1);
+    for (1 .. 3) { $rounds++; $cache->get('key') }
+    is($rounds, 3, 'a read_cb that leaves by last leaves nothing else');
+    $cache = new_cache();
+    for (1 .. 3) { $runs++; $cache->get_and_set('key', sub { next }) }
+    is($runs, 3, 'a sub of get_and_set that leaves');
+    $cache->set('key', 1);
+    my $tries = 0;
+    dies_with(sub { $cache->get_and_set('key', sub { $cache->set('key', ++$tries); return 1 }) }, qr/has changed 1000 times/, 'one that changes its key');
+    $cache = new_cache(serializer => [sub { last }, sub { \$_[0] }]);
+    for (1) { eval { $cache->set('key', 1) }; like($@, qr/outside a loop block/, 'a serializer that leaves'); }
+}
+
+{
+    package False;
+    use overload bool => sub { return 0 }, '""' => sub { return 'false' };
+}
+$cache = new_cache(read_cb => sub { die bless [], 'False' }, cache_not_found => 1);
+ok(!defined eval { $cache->get('key'); 1 }, 'an exception that is false');
+ok(!$cache->exists('key'), 'stores nothing');
+dies_with(sub { new_cache(read_cb => 'name') }, qr/`read_cb` is a sub/, 'a callback that is none');
+
+# However a callback is left, the cache can be used.
+my $left = 0;
+$cache = new_cache(read_cb => sub { kill ALRM => $$; return undef });
+for (1 .. 300) {
+    local $SIG{ALRM} = sub { die "alarm\n" };
+    eval { $cache->get('key'); 1 } or $left++;
+}
+is($left, 300, 'left by a signal');
+ok($cache->set('key', 1), 'it is not locked');
+$cache = new_cache(read_cb => sub { my $child = fork // die; return $child if $child; POSIX::_exit($cache->set('child', 1) ? 0 : 1) });
+my $child = $cache->get('key');
+ok(wait_for($child), 'a child of a callback uses the cache');
+$cache = new_cache(read_cb => sub { $cache->close; return 'closed' });
+is($cache->get('key'), 'closed', 'a callback that closes the cache');
 
 done_testing;

@@ -102,6 +102,12 @@ for my $kind (sort keys %kinds) {
     $cache->get('text');
     $cache->get('absent');
     is_deeply([$cache->get_statistics], [2, 1], 'counted again');
+    $cache->set('huge', 5);
+    is($cache->incr('huge', '9223372036854775808'), '9223372036854775813', 'beyond 63 bits');
+    is($cache->incr('n', -3), 0, 'by less than nothing, and not below zero');
+    dies_with(sub { $cache->incr('n', $_->[0], $_->[1]) }, $_->[2], "counting by $_->[0]")
+        for ['0.5', undef, qr/whole numbers/], ['abc', undef, qr/whole numbers/], [1, { initial => 1.5 }, qr/begins with a whole number/],
+        [1, { initial => 1, expire_time => 'now' }, qr/expires at once/];
     my $lease = $cache->lease('leased');
     ok($cache->set('leased', 'one', { lease => $lease }), 'a lease that holds');
     ok(!$cache->set('leased', 'two', { lease => $lease }), 'and one that does not any more');
@@ -111,7 +117,7 @@ for my $kind (sort keys %kinds) {
     my $next = $cache->key_iterator;
     my %seen;
     while (defined(my $key = $next->())) { $seen{$key}++ }
-    is_deeply(\%seen, { n => 1, text => 1, leased => 1 }, 'one key after another');
+    is_deeply(\%seen, { n => 1, text => 1, leased => 1, huge => 1 }, 'one key after another');
     like($cache->prometheus, qr/^haypile_/m, 'Prometheus');
     is_deeply([$cache->warnings], [], 'no warnings');
     cmp_ok($cache->limits->{value_bytes}, '>', 1 << 16, 'limits');
@@ -128,6 +134,12 @@ for my $options ([], [compress => 1], [serializer => 'json']) {
     dies_with(sub { $cache->get('foreign') }, qr/another program has written it|expected|Storable/, 'bytes of another program');
 }
 
+{
+    my $json = new_cache(serializer => 'json');
+    $json->set('n', 5);
+    $json->get_and_set('n', sub { return $_[1] });
+    is($json->incr('n'), 6, 'a number of JSON stays one');
+}
 {
     my $file = new_file();
     my ($one, $two) = map { Cache::Haypile->new(share_file => $file, serializer => '', key_prefix => $_) } 'one:', 'two:';

@@ -91,4 +91,94 @@ ok(wait_for(in_child(sub { my $began = time; defined $cache->get('busy', busy_lo
 $cache->set('busy', 2);
 is($cache->get('busy', busy_lock => '5m'), 2, 'until it is there');
 
+ok(wait_for(in_child(sub { $cache->get('busy', busy_lock => '5m') == 2 or die; $cache->remove('busy') })), 'another process removes it');
+$begin = time;
+is($cache->get('busy', busy_lock => 1), undef, 'and it is to be made again');
+cmp_ok(time - $begin, '<', 0.9, 'at once');
+$cache->remove('busy');
+
+# Whoever does not make it holds nobody up for longer than the lock.
+ok(wait_for(in_child(sub { $cache->get('late', busy_lock => 1) and die })), 'one that makes nothing');
+is($cache->get('late', busy_lock => '5m'), undef, 'is waited for at most so long');
+$begin = time;
+ok(wait_for(in_child(sub { $cache->compute('late', undef, sub { return 'l' }) eq 'l' or die })), 'compute does not wait for that');
+cmp_ok(time - $begin, '<', 5, 'at all');
+is($cache->get('late', busy_lock => '5m'), 'l', 'there it is');
+$begin = time;
+is($cache->compute('both', { busy_lock => '30s', expires_in => '1h' }, sub { return 'b' }), 'b', 'compute with busy_lock');
+my $twin = new_chi();
+is($cache->compute('twin', undef, sub { return $twin->compute('twin', undef, sub { return 't' }) }), 't', 'two objects of one file');
+is($cache->get('mine', busy_lock => '30s'), undef, 'to be made here');
+is($twin->compute('mine', undef, sub { return 'm' }), 'm', 'and made by another object');
+cmp_ok(time - $begin, '<', 5, 'nothing of that waits for itself');
+$cache->get("absent $_", busy_lock => 1) for 1 .. 3000;
+ok(!(grep { /absent/ } $cache->get_keys) && !(grep { !/^(?:Default|odd % name|backend)/ } $cache->get_namespaces), 'locks are no entries');
+
+# As CHI is otherwise.
+is($cache->max_key_length, 60_000, 'the longest key');
+my $digested = new_chi(namespace => 'digested', max_key_length => 10);
+$digested->set('k' x 50, 'v');
+is($digested->get('k' x 50), 'v', 'a digested key');
+$digested->remove('k' x 50);
+is($digested->get('k' x 50), undef, 'is removed');
+$cache->set('k' x 70_000, 'long');
+is($cache->get('k' x 70_000), 'long', 'a key that is too long is digested');
+is($cache->compute('c' x 70_000, undef, sub { return 'c' }), 'c', 'and computed');
+my $strict = new_chi(max_key_length => 1 << 20, on_get_error => 'ignore', on_set_error => 'ignore', namespace => 'long');
+is_deeply($strict->get_multi_arrayref(['a', 'k' x 70_000]), [undef, undef], 'or is in no entry');
+is($strict->compute('c' x 70_000, undef, sub { return 'c' }), 'c', 'and computed');
+
+my ($narrow, $wide) = ("caf\xE9") x 2;
+utf8::upgrade($wide);
+new_chi(namespace => $narrow)->set('a', 1);
+is(new_chi(namespace => $wide)->get('a'), 1, 'one text is one namespace');
+new_chi(namespace => "n\x{263A}")->set('a', 1);
+new_chi(namespace => '')->set('a', 1);
+is(scalar(grep { $_ eq "n\x{263A}" || $_ eq '' } $cache->get_namespaces), 2, 'names of characters, and none');
+
+my @errors;
+my $closed = new_chi(namespace => 'closed', on_get_error => sub { push @errors, $_[2] }, on_set_error => 'ignore');
+$closed->haypile->close;
+is($closed->get('a'), undef, 'a cache that fails');
+is($closed->get('a', busy_lock => 1), undef, 'and with busy_lock');
+is($closed->compute('a', undef, sub { return 'own' }), 'own', 'and computed');
+$closed->get_multi_arrayref(['a', 'b']);
+is(scalar @errors, 4, 'tells on_get_error, each time');
+dies_with(
+    sub {
+        local $SIG{ALRM} = sub { die "alarm\n" };
+        my $child = in_child(sub { $cache->compute('slow', undef, sub { sleep 600 }) });
+        sleep 0.1;
+        Time::HiRes::alarm(0.1);
+        my $is_well = eval { $cache->compute('slow', undef, sub { return 'not this one' }); 1 };
+        my $error   = $@;
+        kill KILL => $child;
+        waitpid $child, 0;
+        die $error if !$is_well;
+    },
+    qr/^alarm$/, 'an alarm ends a wait'
+);
+{
+    package Lower;
+    use Moo::Role;
+    around transform_key => sub { my ($next, $self, $key) = @_; return $self->$next(lc $key) };
+}
+my $lower = CHI->new(driver => 'Haypile', root_dir => $root, namespace => 'lower', roles => ['+Lower']);
+$lower->set('KEY', 1);
+is($lower->get('Key'), 1, 'a role that changes keys');
+CHI->stats->enable;
+my $counted = new_chi(namespace => 'counted');
+$counted->compute('a', undef, sub { return 1 });
+$counted->compute('a', undef, sub { return 1 });
+is_deeply([@{ $counted->{ns_stats} }{qw(absent_misses hits computes)}], [1, 1, 1], 'statistics count as CHI does');
+CHI->stats->disable;
+SKIP: {
+    eval { require Data::Serializer; 1 } or skip 'Data::Serializer is not installed', 1;
+    my $open = new_file();
+    Cache::Haypile->new(share_file => $open, serializer => '', permissions => 0666, unlink_on_exit => 0);
+    my $url = "file:$open,allow_shared=yes";
+    dies_with(sub { CHI->new(driver => 'Haypile', url => $url, serializer => $_) }, qr/others can write to/, 'serializers that run code')
+        for 'Storable', 'Data::Dumper', { serializer => 'Storable' };
+}
+
 done_testing;

@@ -61,7 +61,7 @@ is(program("$begin our \$c = Cache::Haypile->new(" . $in->() . '); $c->set(1, 2)
     '0: 20', 'a child that ends in the usual way');
 
 SKIP: {
-    skip 'this perl has no threads', 3 if !$Config{useithreads};
+    skip 'this perl has no threads', 5 if !$Config{useithreads};
     my $thread = $begin . ' use threads; our $c = Cache::Haypile->new(' . $in->() . ', serializer => ""); $c->set("a", 1);';
     is(program("$thread my \@t = map { my \$n = \$_; threads->create(sub { \$c->set(\"t\$n\", \$n); \$c->incr('a') for 1 .. 500; return \$c->get(\"t\$n\") }) } 1 .. 4;"
                 . ' print join(",", map { $_->join } @t), " ", $c->get("a"), -f $c->{share_file} ? "" : " no file"'),
@@ -69,6 +69,13 @@ SKIP: {
     is(program("$thread my \@t = map { threads->create(sub { \$c->compute('once', sub { select undef, undef, undef, .1; return threads->tid }) }) } 1 .. 4;"
                 . ' my %seen = map { $_->join => 1 } @t; print scalar keys %seen'),
         '0: 1', 'of threads, one computes');
+    is(program("$begin use threads; my \@w; our \$c = Cache::Haypile->new(" . $in->()
+                . ', write_action => "write_back", write_cb => sub { print "$_[1] " }); $c->set("parent", 1);'
+                . ' threads->create(sub { $c->set("thread", 1); return })->join; print "joined "; $c->empty;'),
+        '0: thread joined parent ', 'each thread writes back what it has changed');
+    is(program("$begin use threads; our \$c; \$c = Cache::Haypile->new(" . $in->()
+                . ', read_cb => sub { return threads->create(sub { return $c->set("other", 1) ? "set" : "not" })->join }); print $c->get("k"), $c->get("other");'),
+        '0: set1', 'a callback of one thread locks no other');
     is(program("$thread my \$k = \$c->_keys; print threads->create(sub { eval { \$k->next }; return \$@ =~ /of another thread/ ? 'mine' : 'no' })->join"),
         '0: mine', 'an iteration stays in its thread');
 }

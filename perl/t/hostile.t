@@ -71,6 +71,28 @@ my $copy = $cache->get('w');
 $copy .= '!';
 is($cache->get('w'), $wide, 'what is changed is a copy');
 
+# Reading one argument changes the other.
+{
+    package Changes;
+    use overload '""' => sub { $_[0][0]->(); return 'changed' };
+}
+my $key = 'K' x 300;
+$cache->set($key, bless [sub { undef $key; my @others = map { 'J' x 300 } 1 .. 10 }], 'Changes');
+is($cache->get('K' x 300), 'changed', 'a value that changes its key');
+my $value = 'V' x 300;
+$cache->set(bless([sub { undef $value; my @others = map { 'J' x 300 } 1 .. 10 }], 'Changes'), $value);
+ok(!defined $value, 'a key that changes its value');
+ok($cache->exists('changed'), 'is a key');
+my @keys;
+@keys = ('K' x 300, bless [sub { undef $keys[0]; my @others = map { 'J' x 300 } 1 .. 10 }], 'Changes');
+is(ref(($cache->_read_many(\@keys))[0]), 'SCALAR', 'one of many keys that changes another');
+$cache->set('regexp', qr/x/);
+like($cache->get('regexp'), qr/\(\?\^:x\)/, 'a regular expression is its text');
+for my $none (\1, \undef, \"abc", \my $x, sub { }, \*STDOUT, [], qr/x/) {
+    dies_with(sub { Cache::Haypile::get($none, 'x') }, qr/closed, or not a Cache::Haypile/, 'a reference to something else');
+}
+dies_with(sub { $cache->set(1 .. 20) }, qr/too many arguments/, 'too many arguments') for 1;
+
 # Long ones.
 my $longest = 'k' x 65_535;
 ok($cache->set($longest, 'v') && $cache->get($longest) eq 'v', 'the longest key');
@@ -92,6 +114,11 @@ for my $large (Cache::Haypile->new(url => 'memory:size=400MiB', serializer => ''
 dies_with(sub { Cache::Haypile::get('Cache::Haypile', 'x') }, qr/closed, or not a Cache::Haypile/, 'a class');
 dies_with(sub { Cache::Haypile::get({}, 'x') }, qr/closed, or not a Cache::Haypile/, 'a hash');
 dies_with(sub { Cache::Haypile::get(bless({}, 'Cache::Haypile'), 'x') }, qr/closed/, 'an empty object');
+is($cache->compute('x' x 70_000, sub { return 'own' }), 'own', 'a key that is too long is computed');
+is_deeply($cache->multi_get('x' x 70_000, ['a']), {}, 'and found by none');
+is(new_cache(read_cb => sub { return 'below' })->get('x' x 70_000), 'below', 'but by who reads through');
+ok(new_cache(key_prefix => "\x{263A}:")->set('a', 1), 'a prefix of characters');
+dies_with(sub { Cache::Haypile->new("memory:\0x") }, qr/no NUL/, 'a URL with a NUL');
 dies_with(sub { $cache->get }, qr/Usage/, 'no key');
 dies_with(sub { $cache->set('k') }, qr/Usage/, 'no value');
 dies_with(sub { $cache->compute('k') }, qr/needs a key and a sub/, 'no sub');

@@ -51,6 +51,11 @@ sub new {
     my $action = $options{write_action} || 'write_through';
     Carp::croak("`write_action` is 'write_through' or 'write_back', and not '$action'")
         if $action !~ /^write_(?:through|back)$/;
+    for my $callback (qw(read_cb write_cb delete_cb)) {
+        Carp::croak("`$callback` is a sub") if defined $options{$callback} && ref $options{$callback} ne 'CODE';
+    }
+    my $prefix = $options{key_prefix} // '';
+    utf8::downgrade($prefix, 1) or utf8::encode($prefix);
 
     my $place = Cache::Haypile::Place::of_options(\%options);
     my $codec = Cache::Haypile::Values::of_options(\%options);
@@ -71,7 +76,7 @@ sub new {
     $flags |= IS_CODED       if $self->{serialize} || $self->{compress};
     $flags |= READS_THROUGH  if $self->{read_cb}   || $self->{write_back};
     $flags |= WRITES_THROUGH if $self->{write_cb};
-    $self->_open($self->{url}, $flags, $self->{ttl}, $options{key_prefix} // '');
+    $self->_open($self->{url}, $flags, $self->{ttl}, $prefix);
     chmod $options{permissions}, $self->{share_file}
         or Carp::croak("the permissions of $self->{share_file} cannot be changed: $!")
         if defined $options{permissions};
@@ -79,6 +84,14 @@ sub new {
     Scalar::Util::weaken($LiveCaches{ Scalar::Util::refaddr($self) } = $self)
         if $self->{empty_on_exit} || $self->{write_back};
     return $self;
+}
+
+# Returns an object for the same cache with other keys, for plain strings.
+sub _with_prefix {
+    my ($self, $prefix) = @_;
+    my $other = bless { serializer => '', pid => $$, thread => _thread(), counted => [0, 0], ttl => $self->{ttl} }, __PACKAGE__;
+    $other->_share($self, $prefix);
+    return $other;
 }
 
 # Refuses values that run code where others can have written them.
@@ -107,8 +120,10 @@ sub _encoded {
 sub _decoded {
     my ($self, $value) = @_;
     return undef if !defined $value;
-    # A counter is digits, which none of our own forms are.
-    return $value if $self->{has_own_forms} && $value =~ /\A[0-9]{1,20}\z/;
+    # A counter is digits, which none of our own forms are but a number of JSON.
+    if ($self->{has_own_forms} && $value =~ /\A[0-9]{1,20}\z/) {
+        return $self->{serialize} ? 0 + $value : $value;
+    }
     if ($self->{uncompress}) {
         $value = $self->{uncompress}->($value);
         Carp::croak('this value was not compressed as this cache does it: another program has written it') if !defined $value;
@@ -144,21 +159,23 @@ sub _get {
 # Returns the value of a key that the cache does not have.
 sub _read_through {
     my ($self, $key) = @_;
-    if ($self->{write_back} && (my $changed = $self->_dirty->{"$key"})) {
-        my ($value, $expires_on) = @$changed;
-        my $ttl = $expires_on == -1 ? $self->{ttl} : ttl_until($expires_on);
-        return undef if $ttl == NOW;
-        $self->_write($key, $value, $ttl);
-        return $self->_decoded($value);
+    if ($self->{write_back} && (my $changed = $self->_dirty->{ _name($key) })) {
+        # Evicted, or removed by another process.
+        my $lease = $self->lease($key);
+        if (!$self->_was_removed($changed)) {
+            my $ttl = $changed->{expires_on} == -1 ? $self->{ttl} : ttl_until($changed->{expires_on});
+            return undef if $ttl == NOW;
+            $self->_write($key, $changed->{value}, $ttl, $lease);
+            return $self->_decoded($changed->{value});
+        }
+        delete $self->_dirty->{ _name($key) };
     }
     my $read = $self->{read_cb} or return undef;
     return $self->_computed($key, $self->{ttl}, sub {
-        my $is_locked = !$self->{allow_recursive};
-        $self->_lock(1) if $is_locked;
-        my $value = eval { $read->($self->{context}, $key) };
-        my $error = $@;
-        $self->_lock(0) if $is_locked;
-        die $error if $error;
+        my $lock = $self->{allow_recursive} ? undef : $self->_locked;
+        my $value;
+        # A block is a loop of one round: `next` and `last` of the callback leave that, and nothing of ours.
+        { $value = $read->($self->{context}, $key) }
         return defined $value || $self->{cache_not_found} ? ($value) : ();
     });
 }
@@ -167,13 +184,15 @@ sub _read_through {
 # sub nothing is stored.
 sub _computed {
     my ($self, $key, $ttl, $code) = @_;
-    Carp::croak("the computation of '$key' asks for '$key'") if $self->{computing}{"$key"};
-    my ($value, $claim) = $self->_claim($key, $ttl == NOW ? 1 : $ttl);
-    return $self->_decoded($value) if !$claim;
-    local $self->{computing}{"$key"} = 1;
+    my $name = _name($key);
+    Carp::croak("the computation of '$key' asks for '$key'") if ($self->{computing}{$name} // 0) == $$;
+    my ($value, $claim) = my @claimed = $self->_claim($key, $ttl == NOW ? 1 : $ttl);
+    return $self->_decoded($value) if @claimed && !$claim;
+    local $self->{computing}{$name} = $$;
     my @computed = $code->();
     return undef if !@computed;
-    $claim->complete($self->_encoded($computed[0])) if $ttl != NOW;
+    # Without a claim, the key is too long, and the value is of this caller alone.
+    $claim->complete($self->_encoded($computed[0])) if $claim && $ttl != NOW;
     return $computed[0];
 }
 
@@ -200,33 +219,77 @@ sub _changed {
     my $expires_on = expires_on($ttl);
     if ($self->{write_back} && $stored) {
         my $dirty = $self->_dirty;
-        $dirty->{"$key"} = [$value, $expires_on];
+        $dirty->{ _name($key) } = { key => "$key", value => $value, expires_on => $expires_on, at => Time::HiRes::time() };
         $self->_write_back if keys %$dirty > WRITE_BACK_LIMIT;
         return;
     }
-    delete $self->_dirty->{"$key"} if $self->{write_back};
+    delete $self->_dirty->{ _name($key) } if $self->{write_back};
     my $original = $_[2];
-    eval { $self->{write_cb}->($self->{context}, $key, $original, $expires_on) };
+    eval {{ $self->{write_cb}->($self->{context}, $key, $original, $expires_on) }};
     return;
 }
 
-# Returns the changes that this process has not written back. A child leaves those of its parent to it.
+# The bytes of a key, by which hashes know it.
+sub _name {
+    my $name = "$_[0]";
+    utf8::downgrade($name, 1) or utf8::encode($name);
+    return $name;
+}
+
+# Returns the changes that this process and thread have not written back. Others leave them to it.
 sub _dirty {
     my ($self) = @_;
-    @$self{qw(dirty dirty_pid)} = ({}, $$) if !$self->{dirty} || $self->{dirty_pid} != $$;
+    my $owner = $$ . '-' . _thread();
+    @$self{qw(dirty dirty_owner)} = ({}, $owner) if !$self->{dirty} || $self->{dirty_owner} ne $owner;
     return $self->{dirty};
 }
 
-# Writes back all changes, or those whose entries have expired.
+# Before the name of an entry, the key of the note that it was removed; alone, of the note that all were. Without it, a change that waits in
+# another process would come back.
+use constant { REMOVED => "\0removed\0", NOTES_LAST_MS => 86_400_000 };
+
+sub _note_removal {
+    my ($self, $name) = @_;
+    $self->_write(REMOVED . $name, Time::HiRes::time(), NOTES_LAST_MS);
+    return;
+}
+
+sub _was_removed {
+    my ($self, $changed) = @_;
+    for my $note (REMOVED, REMOVED . _name($changed->{key})) {
+        my ($at) = $self->_read($note);
+        return 1 if defined $at && $at >= $changed->{at};
+    }
+    return 0;
+}
+
+# Whether a change is what the entry still is, or would be if it had not been evicted.
+sub _is_latest {
+    my ($self, $changed) = @_;
+    my @found = $self->_read($changed->{key}) or return !$self->_was_removed($changed);
+    return ($found[0] // "\0undef") eq ($changed->{value} // "\0undef");
+}
+
+# Writes back all changes, or those whose entries have expired; not those that others have overwritten or removed.
 sub _write_back {
     my ($self, $only_expired) = @_;
+    return if $self->{is_writing_back};
+    local $self->{is_writing_back} = 1;
     my $dirty = $self->_dirty;
-    for my $key (keys %$dirty) {
-        my ($value, $expires_on) = @{ $dirty->{$key} };
+    for my $name (keys %$dirty) {
+        # A callback may have changed others.
+        my $changed = $dirty->{$name} or next;
+        my $expires_on = $changed->{expires_on};
         next if $only_expired && ($expires_on <= 0 || $expires_on > Time::HiRes::time());
-        delete $dirty->{$key};
-        eval { $self->{write_cb}->($self->{context}, $key, $self->_decoded($value), $expires_on) };
+        delete $dirty->{$name};
+        $self->_tell_below($changed) if $self->_is_latest($changed);
     }
+    return;
+}
+
+sub _tell_below {
+    my ($self, $changed) = @_;
+    eval {{ $self->{write_cb}->($self->{context}, $changed->{key}, $self->_decoded($changed->{value}), $changed->{expires_on}) }};
     return;
 }
 
@@ -261,50 +324,73 @@ sub cas {
 sub touch {
     my ($self, $key, $time) = @_;
     my $ttl = defined $time ? ttl_after($time) : $self->{ttl};
-    return $ttl == NOW ? $self->_remove($key) : $self->_touch($key, $ttl);
+    return $self->_remove($key) if $ttl == NOW;
+    my $is_there = $self->_touch($key, $ttl);
+    if ($is_there && $self->{write_back} && (my $changed = $self->_dirty->{ _name($key) })) {
+        $changed->{expires_on} = expires_on($ttl);
+    }
+    return $is_there;
 }
 
-sub incr {
-    my ($self, $key, $delta, $options) = @_;
-    $delta //= 1;
+sub incr { my ($self, $key, $delta, $options) = @_; return $self->_counted($key, $delta // 1, 0, $options) }
+sub decr { my ($self, $key, $delta, $options) = @_; return $self->_counted($key, $delta // 1, 1, $options) }
+
+sub _counted {
+    my ($self, $key, $delta, $is_down, $options) = @_;
+    Carp::croak("a counter counts by whole numbers, and not by '$delta'") if $delta !~ /\A-?[0-9]{1,20}\z/;
+    $is_down = !$is_down if $delta =~ s/^-//;
+    my $initial = $options ? $options->{initial} : undef;
+    my $ttl     = $self->_ttl($options);
+    Carp::croak("a counter begins with a whole number, and not with '$initial'") if ($initial // 0) !~ /\A[0-9]{1,20}\z/;
+    Carp::croak('a counter that expires at once is none: it needs a time') if $ttl == NOW;
     while (1) {
-        my $number = $self->_count($key, $delta);
-        return $number if defined $number || !$options || !defined $options->{initial};
-        my $initial = $options->{initial} + $delta;
-        $initial = 0 if $initial < 0;
-        my $added = $self->_add($key, "$initial", $self->_ttl($options));
-        return $added > 0 ? $initial : undef if $added;
+        my $number = $self->_count($key, $delta, $is_down);
+        if (!defined $number && defined $initial) {
+            my $first = $is_down ? ($initial > $delta ? $initial - $delta : 0) : $initial + $delta;
+            my $added = $self->_add($key, "$first", $ttl);
+            # Somebody else was faster.
+            next if $added == 0;
+            $number = $first if $added > 0;
+        }
+        $self->_changed($key, $number, "$number", $ttl, 1) if defined $number && $self->{write_cb};
+        return $number;
     }
 }
 
-sub decr { my ($self, $key, $delta, $options) = @_; return $self->incr($key, -($delta // 1), $options) }
+# Tries before get_and_set has others wait for it, and before it gives up.
+use constant { TRIES_ALONE => 10, MOST_TRIES => 1000 };
 
 sub get_and_set {
-    my ($self, $key, $code) = @_;
-    while (1) {
-        my ($stored, $version, $ms) = my @found = $self->_read_versioned($key);
-        my $value = $self->_decoded($stored);
-        if (!@found && ($self->{read_cb} || $self->{write_back})) {
-            $value = $self->_read_through($key);
-            ($stored, $version, $ms) = @found = $self->_read_versioned($key);
-            $value = $self->_decoded($stored) if @found;
-        }
-        my %about = @found ? (expire_on => $ms < 0 ? 0 : Time::HiRes::time() + $ms / 1000) : ();
-        my @new = $code->($key, $value, \%about);
-        return wantarray ? ($value, 0) : $value if !@new;
-        my ($new, $options) = @new;
-        die "get_and_set callback options must be a hash reference\n" if defined $options && ref $options ne 'HASH';
-        my ($ttl, $encoded) = ($self->_ttl($options), $self->_encoded($new));
-        my $outcome
-            = $ttl == NOW ? (@found ? $self->_remove_version($key, $version) : 1)
-            : @found      ? $self->_write_version($key, $encoded, $ttl, $version)
-            :               $self->_add($key, $encoded, $ttl);
-        # Another process has changed the entry in the meantime: again, with what it is now.
-        next if $outcome == 0;
-        $self->_changed($key, $new, $encoded, $ttl, $outcome > 0) if $self->{write_cb};
-        my $did_store = $outcome > 0 ? 1 : 0;
-        return wantarray ? ($new, $did_store) : $new;
+    my ($self, $key, $code, $tries, $claim) = @_;
+    $tries //= 0;
+    Carp::croak("'$key' has changed $tries times while the sub ran: the sub must not change it itself") if $tries >= MOST_TRIES;
+    # Of those who do the same, one at a time.
+    (undef, $claim) = $self->_claim("$key\0get_and_set", OF_CACHE) if $tries == TRIES_ALONE;
+    my ($stored, $version, $ms) = my @found = $self->_read_versioned($key);
+    my $value = $self->_decoded($stored);
+    if (!@found && ($self->{read_cb} || $self->{write_back})) {
+        $value = $self->_read_through($key);
+        ($stored, $version, $ms) = @found = $self->_read_versioned($key);
+        $value = $self->_decoded($stored) if @found;
     }
+    my %about = @found ? (expire_on => $ms < 0 ? 0 : Time::HiRes::time() + $ms / 1000) : ();
+    my @new = $code->($key, $value, \%about);
+    return wantarray ? ($value, 0) : $value if !@new;
+    my ($new, $options) = @new;
+    die "get_and_set callback options must be a hash reference\n" if defined $options && ref $options ne 'HASH';
+    my ($ttl, $encoded) = ($self->_ttl($options), $self->_encoded($new));
+    my $outcome
+        = $ttl == NOW ? (@found ? $self->_remove_version($key, $version) : 1)
+        : @found      ? $self->_write_version($key, $encoded, $ttl, $version)
+        :               $self->_add($key, $encoded, $ttl);
+    if ($outcome == 0) {
+        # Another process has changed the entry in the meantime: again, with what it is now. No loop, for the sub may leave one.
+        @_ = ($self, $key, $code, $tries + 1, $claim);
+        goto &get_and_set;
+    }
+    $self->_changed($key, $new, $encoded, $ttl, $outcome > 0) if $self->{write_cb};
+    my $did_store = $outcome > 0 ? 1 : 0;
+    return wantarray ? ($new, $did_store) : $new;
 }
 
 sub exists {
@@ -325,32 +411,36 @@ sub remove {
 
 sub _removed {
     my ($self, $key) = @_;
-    delete $self->_dirty->{"$key"} if $self->{write_back};
-    eval { $self->{delete_cb}->($self->{context}, $key) } if $self->{delete_cb};
+    if ($self->{write_back}) {
+        delete $self->_dirty->{ _name($key) };
+        $self->_note_removal(_name($key));
+    }
+    eval {{ $self->{delete_cb}->($self->{context}, $key) }} if $self->{delete_cb};
     return;
 }
 
 sub get_and_remove {
     my ($self, $key) = @_;
-    my ($value, $outcome);
-    do {
-        my ($stored, $version) = my @found = $self->_read_versioned($key);
-        ($value, $outcome) = @found ? ($stored, $self->_remove_version($key, $version)) : (undef, -1);
-    } while $outcome == 0;
-    $value = $outcome > 0 ? $self->_decoded($value) : $self->_read_through($key);
-    if ($outcome > 0 || $self->{write_back} || $self->{read_cb}) {
-        $self->_remove($key) if $outcome <= 0;
-        $self->_removed($key);
+    my ($value, $removed) = (undef, 0);
+    while (my ($stored, $version) = $self->_read_versioned($key)) {
+        next if $self->_remove_version($key, $version) == 0;
+        ($value, $removed) = ($self->_decoded($stored), 1);
+        last;
     }
-    return wantarray ? ($value, $outcome > 0 ? 1 : 0) : $value;
+    if (!$removed && ($self->{read_cb} || $self->{write_back})) {
+        $value = $self->_read_through($key);
+        $removed = $self->_remove($key) ? 1 : 0;
+    }
+    $self->_removed($key) if $self->{write_back} || $self->{delete_cb};
+    return wantarray ? ($value, $removed) : $value;
 }
 
 sub expire {
     my ($self, $key) = @_;
+    my $changed = $self->{write_back} ? delete $self->_dirty->{ _name($key) } : undef;
+    my $is_latest = $changed && $self->_is_latest($changed);
     my $removed = $self->_remove($key);
-    if ($self->{write_back} && (my $changed = delete $self->_dirty->{"$key"})) {
-        eval { $self->{write_cb}->($self->{context}, $key, $self->_decoded($changed->[0]), $changed->[1]) };
-    }
+    $self->_tell_below($changed) if $is_latest;
     return $removed;
 }
 
@@ -391,12 +481,12 @@ sub _key_text {
 sub key_iterator {
     my ($self) = @_;
     my $keys = $self->_keys;
-    my ($prefix, @waiting) = ($self->_prefix, $self->{write_back} ? keys %{ $self->_dirty } : ());
+    my ($prefix, @waiting) = ($self->_prefix, $self->{write_back} ? map { $_->{key} } values %{ $self->_dirty } : ());
     return sub {
         while (defined(my $key = $keys->next)) {
             next if index($key, $prefix) != 0;
             $key = _key_text(substr $key, length $prefix);
-            return $key if $self->_exists($key);
+            return $key if $self->_exists($key) && !($self->{write_back} && index($key, REMOVED) == 0);
         }
         while (defined(my $key = shift @waiting)) {
             return $key if !$self->_exists($key);
@@ -417,12 +507,12 @@ sub get_keys {
 
 sub _details {
     my ($self, $key, $mode) = @_;
-    my $changed = $self->{write_back} && $self->_dirty->{$key};
+    my $changed = $self->{write_back} && $self->_dirty->{ _name($key) };
     my ($stored, undef, $ms) = my @found = $self->_read_versioned($key);
     return if !@found && !$changed;
-    my $expires_on = !@found ? $changed->[1] : $ms < 0 ? 0 : int(Time::HiRes::time() + $ms / 1000 + 0.5);
+    my $expires_on = !@found ? $changed->{expires_on} : $ms < 0 ? 0 : int(Time::HiRes::time() + $ms / 1000 + 0.5);
     my %details = (key => $key, expire_on => $expires_on, flags => $changed ? 1 : 0, last_access => undef);
-    $details{value} = $self->_decoded(@found ? $stored : $changed->[0]) if $mode > 1;
+    $details{value} = $self->_decoded(@found ? $stored : $changed->{value}) if $mode > 1;
     return \%details;
 }
 
@@ -437,6 +527,14 @@ sub get_statistics {
 sub clear {
     my ($self) = @_;
     %{ $self->_dirty } = () if $self->{write_back};
+    $self->_clear_own;
+    $self->_note_removal('') if $self->{write_back};
+    return;
+}
+
+# Removes all entries of this object.
+sub _clear_own {
+    my ($self) = @_;
     if ($self->_prefix eq '') {
         $self->_clear;
     } else {
@@ -449,7 +547,8 @@ sub clear {
 sub empty {
     my ($self, $only_expired) = @_;
     $self->_write_back($only_expired) if $self->{write_back};
-    $self->clear if !$only_expired;
+    # What others have changed is theirs to write back.
+    $self->_clear_own if !$only_expired;
     return;
 }
 
@@ -473,13 +572,11 @@ sub close {
     my ($self) = @_;
     return if !$self->is_open;
     my $is_owner = $self->_is_owner;
-    if ($self->{write_back} && ($self->{dirty_pid} // 0) == $$ && $self->{thread} == _thread()) {
-        $self->_write_back;
-    }
-    $self->empty if $is_owner && $self->{empty_on_exit};
+    eval { $self->_write_back if $self->{write_back}; $self->empty if $is_owner && $self->{empty_on_exit}; 1 } or Carp::carp($@);
     delete $LiveCaches{ Scalar::Util::refaddr($self) };
     $self->_close;
-    unlink $self->{share_file} if $is_owner && $self->{unlink_on_exit};
+    # Not in taint mode, where the path may be anybody's.
+    eval { unlink $self->{share_file} } if $is_owner && $self->{unlink_on_exit};
     return;
 }
 

@@ -16,7 +16,8 @@ use Cache::Haypile;
 use CHI::CacheObject;
 use CHI::Constants qw(CHI_Max_Time);
 use CHI::Util qw(parse_duration);
-use Log::Any qw($log);
+use Log::Any ();
+use Time::HiRes ();
 
 extends 'CHI::Driver';
 
@@ -26,21 +27,32 @@ has cache_size      => (is => 'ro', default => sub { '64m' });
 has trusts_others   => (is => 'ro');
 has haypile         => (is => 'lazy', init_arg => undef);
 has _key_prefix     => (is => 'lazy', init_arg => undef);
+has _locks          => (is => 'lazy', init_arg => undef);
 
 # The bytes before a value: when it was made and expires, and what was done to it (CHI::CacheObject).
 my ($METADATA, $METADATA_BYTES) = ('LLLCC', 14);
 my $IS_SERIALIZED = CHI::CacheObject::T_SERIALIZED;
 
+# The logger of all drivers, as CHI documents it.
+my $log = Log::Any->get_logger(category => 'CHI::Driver');
+
+# Between a namespace and a key. No name of a namespace has it, for they are escaped, and none is empty.
+my $SEPARATOR = "\0";
+# Before the names of the rights to compute and to make an entry. No namespace begins so.
+my $LOCKS = "\0lock\0";
+
+# What this process computes, and what it is to make (busy_lock): by cache and key, for all objects of a cache.
+my (%computing, %making);
+
+# A longer key is digested, as CHI does for every driver that says so.
+has '+max_key_length' => (default => sub { 60_000 });
+
 sub BUILD {
     my ($self) = @_;
-    $self->haypile;
+    # Among all caches of this process.
+    $self->{cache_name} = join $SEPARATOR, $self->haypile->url, $self->_key_prefix;
     return;
 }
-
-# Between a namespace and a key. No name of a namespace has it, for they are escaped.
-my $SEPARATOR = "\0";
-# Behind a key, the name of the right to compute it, which is never an entry.
-my $LOCK = "\0lock";
 
 sub _build__key_prefix {
     my ($self) = @_;
@@ -51,7 +63,7 @@ sub _build_haypile {
     my ($self) = @_;
     my %where = (url => $self->url);
     if (!defined $where{url}) {
-        # Values are Storables, which run code: nobody else may put some there.
+        # Nobody else may put values there.
         File::Path::mkpath($self->root_dir, 0, 0700) if !-d $self->root_dir;
         %where = (
             share_file => File::Spec->catfile($self->root_dir, 'cache.haypile'),
@@ -65,24 +77,42 @@ sub _build_haypile {
         key_prefix     => $self->_key_prefix,
         trusts_others  => $self->trusts_others,
     );
-    return $cache if $self->trusts_others || ref($self->serializer) ne 'CHI::Serializer::Storable';
+    return $cache if $self->trusts_others || _is_safe($self->serializer);
     my $others = $cache->_text(2);
     return $cache if $others eq '';
-    Carp::croak("others can write to $others, and values of the serializer Storable run code when they are read:"
+    Carp::croak("others can write to $others, and values of this serializer may run code when they are read:"
             . " use serializer => 'JSON', or say trusts_others => 1");
 }
 
+# Whether reading a value runs nothing. CHI makes a Data::Serializer of most names.
+sub _is_safe {
+    my ($serializer) = @_;
+    my $name = ref $serializer eq 'CHI::Serializer::JSON' ? 'JSON'
+        : ref $serializer eq 'Data::Serializer'           ? $serializer->serializer
+        :                                                   '';
+    return $name =~ /\AJSON(?:::\w+)*\z/;
+}
+
+sub _build__locks {
+    my ($self) = @_;
+    return $self->{haypile}->_with_prefix($LOCKS . $self->_key_prefix);
+}
+
+# Names of namespaces as parts of keys.
+
 sub _escaped {
     my ($name) = @_;
-    utf8::encode($name) if utf8::is_utf8($name);
+    utf8::downgrade($name, 1) or utf8::encode($name);
+    return '%' if $name eq '';
     $name =~ s/([%\0])/sprintf '%%%02X', ord $1/ge;
     return $name;
 }
 
 sub _unescaped {
     my ($name) = @_;
+    return '' if $name eq '%';
     $name =~ s/%([0-9A-F]{2})/chr hex $1/ge;
-    return $name;
+    return Cache::Haypile::_key_text($name);
 }
 
 # What every driver has.
@@ -95,6 +125,7 @@ sub fetch {
 
 sub store {
     my ($self, $key, $data, $expires_in) = @_;
+    $self->_has_made($key);
     my $ttl = -1;
     if (defined $expires_in) {
         return $self->{haypile}->_remove($key) if $expires_in <= 0;
@@ -103,13 +134,14 @@ sub store {
     $self->{haypile}->_write($key, $data, $ttl)
         or die sprintf "haypile does not take a key of %d bytes with a value of %d bytes: the limits are %d and %d\n",
         length $key, length $data, @{ $self->{haypile}->limits }{qw(key_bytes value_bytes)};
-    delete $self->{busy}{$key} if $self->{busy};
     return;
 }
 
+# CHI has transformed the key.
 sub remove {
     my ($self, $key) = @_;
-    $self->{haypile}->_remove($self->transform_key($key));
+    $self->_has_made($key);
+    $self->{haypile}->_remove($key);
     return;
 }
 
@@ -145,15 +177,29 @@ sub get_namespaces {
     my ($keys, %names) = $self->{haypile}->_keys;
     while (defined(my $key = $keys->next)) {
         my $end = index $key, $SEPARATOR;
-        $names{ substr $key, 0, $end } = 1 if $end >= 0;
+        $names{ substr $key, 0, $end } = 1 if $end > 0;
     }
     return sort map { _unescaped($_) } keys %names;
 }
 
 sub fetch_multi_hashref {
     my ($self, $keys) = @_;
-    my @found = $self->{haypile}->_read_many($keys);
+    my @found;
+    if (!eval { @found = $self->{haypile}->_read_many($keys); 1 }) {
+        $self->_handle_get_error($@, join ', ', @$keys);
+        return { map { $_ => undef } @$keys };
+    }
     return { map { ($keys->[$_] => $found[$_] ? ${ $found[$_] } : undef) } 0 .. $#$keys };
+}
+
+# Whether this object's class is the driver's own where get() depends on it: roles and subclasses may change it.
+sub _is_plain {
+    my ($self) = @_;
+    for my $method (qw(fetch get_object unpack_from_data transform_key cache_object_class)) {
+        my $own = __PACKAGE__->can($method);
+        return 0 if $self->can($method) != $own;
+    }
+    return 1;
 }
 
 # The common case of get(), without the objects of CHI: a plain key, no parameters, no subcaches, no statistics and no log.
@@ -166,6 +212,7 @@ sub get {
         || utf8::is_utf8($key)
         || length $key > $self->{max_key_length}
         || $self->{ns_stats}
+        || !($self->{is_plain} //= $self->_is_plain)
         || $log->is_debug;
     my $data = eval { ($self->{haypile}->_read($key))[0] };
     if (!defined $data) {
@@ -175,28 +222,63 @@ sub get {
     my (undef, $early, $end, $form) = unpack $METADATA, $data;
     return shift->SUPER::get(@_) if $end != CHI_Max_Time && ($CHI::Driver::Test_Time || time) >= $early;
     return substr $data, $METADATA_BYTES if $form == 0;
-    return $self->{serializer}->deserialize(substr $data, $METADATA_BYTES) if $form == $IS_SERIALIZED;
+    return scalar $self->{serializer}->deserialize(substr $data, $METADATA_BYTES) if $form == $IS_SERIALIZED;
     return shift->SUPER::get(@_);
+}
+
+# The name of a key among all caches of this process.
+sub _name {
+    my ($self, $key) = @_;
+    return join $SEPARATOR, $$, $self->{cache_name}, $key;
 }
 
 # A get() with any parameters. With `busy_lock`, CHI has one caller renew an entry that has expired; here one caller also
 # makes an entry that is absent, and the others wait for it, for as long as the lock holds.
 sub _get_with_all {
     my ($self, $key, %parameters) = @_;
-    my $own = defined $key && defined $parameters{busy_lock} ? $self->transform_key($key) : undef;
-    return $self->SUPER::get($key, %parameters)
-        if !defined $own || $parameters{obj} || $self->{haypile}->_exists($own);
-    my $seconds = parse_duration($parameters{busy_lock});
-    # In a child of a fork, they are those of its parent.
-    @$self{qw(busy busy_pid)} = ({}, $$) if !$self->{busy} || $self->{busy_pid} != $$;
-    if (my $held = $self->{busy}{$own}) {
-        # This process is the one that makes it.
-        return $self->SUPER::get($key, %parameters) if $held->[1] > time;
-        delete $self->{busy}{$own};
+    if (defined $key && defined $parameters{busy_lock} && !$parameters{obj}) {
+        my $own = $self->transform_key($key);
+        _try(sub { $self->_wait_for_maker($own, parse_duration($parameters{busy_lock})) });
     }
-    my (undef, $claim) = $self->{haypile}->_claim($own . $LOCK, -1, $seconds * 1000);
-    $self->{busy}{$own} = [$claim, time + $seconds] if $claim && !$self->{haypile}->_exists($own);
     return $self->SUPER::get($key, %parameters);
+}
+
+# Does something that can fail because the cache does. CHI reports that when it reads, as for every driver; all else that dies, such as a
+# signal's handler, goes on.
+sub _try {
+    my ($code) = @_;
+    return if eval { $code->(); 1 };
+    die $@ if ref $@ || $@ !~ /\Athis cache is closed/ && index($@, Cache::Haypile::_last_error()) != 0;
+    return;
+}
+
+# Waits until an entry is there, or this process is to make it.
+sub _wait_for_maker {
+    my ($self, $own, $seconds) = @_;
+    my $name = $self->_name($own);
+    return if $computing{$name} || ($making{$name} // 0) > time || $seconds <= 0;
+    my ($end, $nap) = (Time::HiRes::time() + $seconds, 0.001);
+    while (!$self->{haypile}->_exists($own)) {
+        my $outcome = $self->_locks->_add($own, $$, int($seconds * 1000) + 1);
+        if ($outcome > 0) {
+            # Forgotten when their locks have ended.
+            if (keys %making > 1000) { delete @making{ grep { $making{$_} <= time } keys %making } }
+            $making{$name} = time + $seconds;
+        }
+        my $left = $end - Time::HiRes::time();
+        return if $outcome != 0 || $left <= 0;
+        Time::HiRes::sleep($nap < $left ? $nap : $left);
+        $nap *= 2 if $nap < 0.05;
+    }
+    return;
+}
+
+# Ends the lock of an entry that this process was to make.
+sub _has_made {
+    my ($self, $own) = @_;
+    return if !%making;
+    $self->_locks->_remove($own) if delete $making{ $self->_name($own) };
+    return;
 }
 
 # One caller of all processes computes, and the others get its value.
@@ -205,19 +287,22 @@ sub compute {
     my ($key, @rest) = @_;
     my ($code, $options) = ref $rest[0] eq 'CODE' ? @rest[0, 1] : @rest[1, 0];
     Carp::croak('must specify key and code') if !defined $key || !defined $code;
-    my $own = $self->transform_key($key);
-    # Within a computation of the same key, nobody would end a wait.
-    return $self->SUPER::compute(@_) if $self->{computing}{$own};
-    my %reading = ref $options eq 'HASH' && $options->{expire_if} ? (expire_if => $options->{expire_if}) : ();
-    my $value = $self->get($key, %reading);
+    my $own  = $self->transform_key($key);
+    my $name = $self->_name($own);
+    # Within a computation of the same key, nobody would end a wait. A value that is there needs none.
+    my $is_needed = !$computing{$name} && !(!(ref $options eq 'HASH' && $options->{expire_if}) && $self->_has_valid($own));
     my $claim;
-    if (!defined $value) {
-        (undef, $claim) = $self->{haypile}->_claim($own . $LOCK, -1);
-        local $self->{computing}{$own} = 1;
-        # It looks again: the one before may have computed it.
-        return $self->SUPER::compute(@_);
-    }
-    return wantarray ? (ref $value eq 'ARRAY' ? @$value : $value) : $value;
+    _try(sub { (undef, $claim) = $self->_locks->_claim($own, -1) }) if $is_needed;
+    local $computing{$name} = 1 if $is_needed;
+    # It looks again: the one before may have computed it.
+    return $self->SUPER::compute(@_);
+}
+
+# Whether there is an entry that has not expired. No statistics count it.
+sub _has_valid {
+    my ($self, $own) = @_;
+    my $object = eval { $self->get_object($own) };
+    return $object && !$object->is_expired;
 }
 
 1;

@@ -56,7 +56,7 @@ sub of_options {
     my $compressor = $options->{compressor};
     $compressor = $options->{compress} ? 'zlib' : '' if !defined $compressor;
     @codec{qw(compress uncompress)} = _pair('compressor', $compressor, \%COMPRESSORS) if $compressor;
-    $codec{has_own_forms} = !ref $serializer && !ref $compressor;
+    $codec{has_own_forms} = !ref $serializer && !ref $compressor && ($serializer ne 'json' || $compressor ne '');
     return \%codec;
 }
 
