@@ -210,7 +210,7 @@ mutants: ## named defects of the engine, one at a time: do the tests notice each
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
 	scripts/mutants --strict $(MUTANTS)
 
-test-full: test test-c test-python test-suites interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
+test-full: test test-c test-languages test-suites interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full
 
@@ -358,7 +358,7 @@ rivals-lint:
 tables: # are the tables of the documents, and the sample report, those of the raw results?
 	$(PROGRAM_BUILD) --quiet
 	$(TARGET)/debug/haypile lab splice --check README.md docs/figures.md \
-		docs/file-store.md docs/torture.md
+		docs/file-store.md docs/torture.md docs/perl.md
 	scripts/sample-report $(TARGET)/debug/haypile --check
 	scripts/instructions agree
 

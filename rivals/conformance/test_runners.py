@@ -874,6 +874,25 @@ class FastMmapTest(Jobs, unittest.TestCase):
     runner = Runner("fastmmap", "perl", computes_once=True, can_compute=True)
 
 
+class CacheHaypileTest(Jobs, unittest.TestCase):
+    """Our own file, from Perl."""
+
+    runner = Runner("cache-haypile", "perl", directory="haypile-perl", computes_once=True, can_compute=True,
+                    stands_kills=True)
+
+
+class CacheHaypileTortureTest(Tortures, unittest.TestCase):
+    """Our own file, from Perl."""
+
+    runner = CacheHaypileTest.runner
+
+
+class ChiHaypileTest(Jobs, unittest.TestCase):
+    """CHI over our own file."""
+
+    runner = Runner("chi-haypile", "perl", directory="haypile-perl", computes_once=True)
+
+
 class FastMmapTortureTest(Tortures, unittest.TestCase):
     """Cache::FastMmap."""
 

@@ -87,6 +87,12 @@ sub why_not_set {
         length($key) + length($value), $limits->{value_bytes};
 }
 
+# Whether another process holds what an operation needs: nothing has changed then.
+sub is_busy {
+    my ($self, $error) = @_;
+    return $error =~ /nothing has changed.* try again/s;
+}
+
 # How many entries there are.
 sub counts {
     my ($self) = @_;

@@ -6,8 +6,9 @@ package Rival::Torture;
 #
 # `torture` of a subject makes its client of a hash with `capacity_bytes`, `largest_bytes` (of a key and
 # its value) and `options`. That has `cache`, and the functions `get`, `set` (whether it was stored) and
-# `delete` to call on it; the methods `why_not_set` and `clear`; and possibly `compute`, as in Rival::Subject, during
-# which no other process computes.
+# `delete` to call on it; the methods `why_not_set` and `clear`; possibly `is_busy`, which says whether an error means that
+# nothing has changed because another process is stopped; and possibly `compute`, as in Rival::Subject, during which no
+# other process computes.
 
 use strict;
 use warnings;
@@ -64,12 +65,12 @@ sub write_keys {
         my $name = Rival::Value::key($key);
         my $what = Rival::Value::below($draw, 100);
         if ($what < $deletes) {
-            $said = perform("${said}delete $key\n", sub { $cache->$delete($name); return });
+            $said = perform($client, "${said}delete $key\n", sub { $cache->$delete($name); return });
             next;
         }
         if ($what < $deletes + $fetches) {
             my $value;
-            $said = perform("${said}get $key\n", sub { $value = $cache->$get($name); return });
+            $said = perform($client, "${said}get $key\n", sub { $value = $cache->$get($name); return });
             my ($time) = $said =~ /\Adone ([0-9]+)/ or next;
             if (defined $value) {
                 my ($found, $wrong) = $values->judge($key, $value);
@@ -79,7 +80,7 @@ sub write_keys {
             $said = "miss $time\n";
         }
         my $value = $values->make($key, $sequence);
-        $said = perform("${said}set $key $sequence\n", sub {
+        $said = perform($client, "${said}set $key $sequence\n", sub {
             return $cache->$set($name, $value) ? undef : $client->why_not_set($name, $value);
         });
         ++$sequence;
@@ -114,12 +115,13 @@ sub audit {
 # Says what comes now, does it, and gives what is to be said of it. The operation gives why it was not
 # done.
 sub perform {
-    my ($said, $operation) = @_;
+    my ($client, $said, $operation) = @_;
     say_lines($said);
     my $begun = now();
     my $failed = eval { $operation->() } // $@;
     my $time = now() - $begun;
-    return $failed eq '' ? "done $time\n" : "failed $time ${\one_line($failed)}\n";
+    return "done $time\n" if $failed eq '';
+    return is_busy($client, $failed) ? "busy $time\n" : "failed $time ${\one_line($failed)}\n";
 }
 
 # Reads a mix of keys; values have to be whole, and time must not run backwards.
@@ -131,7 +133,7 @@ sub read_keys {
     say_lines("ready\n");
     while (defined(my $order = readline STDIN)) {
         my ($reads) = $order =~ /\Aread ([0-9]+)$/ or die "'$order' is no order\n";
-        my ($hits, $failed, $longest, $said) = (0, 0, 0, '');
+        my ($hits, $busy, $failed, $longest, $said) = (0, 0, 0, 0, '');
         for (1 .. $reads) {
             my $key = Rival::Value::skewed($draw, $keys);
             my $name = Rival::Value::key($key);
@@ -139,7 +141,10 @@ sub read_keys {
             my $value = eval { $cache->$get($name) };
             my $time = now() - $begun;
             $longest = $time if $time > $longest;
-            if ($@) {
+            if ($@ && is_busy($client, $@)) {
+                ++$busy;
+            }
+            elsif ($@) {
                 ++$failed;
                 $said .= "failed ${\one_line($@)}\n";
             }
@@ -151,7 +156,7 @@ sub read_keys {
             $newest{$key} = $found if !defined $wrong;
             $said .= "wrong $key $wrong\n" if defined $wrong;
         }
-        say_lines("${said}round $reads $hits 0 $failed $longest\n");
+        say_lines("${said}round $reads $hits $busy $failed $longest\n");
     }
     say_lines("end\n");
     return;
@@ -235,11 +240,18 @@ sub do_orders {
         my $begun = now();
         my $said = eval { $operation->(($number // 0) + 0, Rival::Value::key($number // 0)) };
         my $time = now() - $begun;
-        $said = defined $said ? $said =~ /\Awrong / ? $said : "$said $time" : "failed $time ${\one_line($@)}";
+        $said = !defined $said ? (is_busy($client, $@) ? "busy $time" : "failed $time ${\one_line($@)}")
+            : $said =~ /\Awrong / ? $said
+            :                       "$said $time";
         say_lines("$said\n");
     }
     say_lines("end\n");
     return;
+}
+
+sub is_busy {
+    my ($client, $error) = @_;
+    return $client->can('is_busy') && $client->is_busy($error);
 }
 
 # Whether standard input has ended; nothing comes there.

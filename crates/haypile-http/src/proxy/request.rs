@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{
@@ -11,7 +12,7 @@ use http::header::{
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Response, StatusCode, Uri, Version, request};
 
-use crate::semantics::{remove_hop_by_hop, remove_those};
+use crate::semantics::{HopByHop, remove_those};
 
 /// Fields by which a client could make the origin answer for another address, host, path or method
 /// than the one under which the response is stored; and all that begin with [`FORWARDING`].
@@ -26,6 +27,8 @@ const OVERRIDES: [&str; 8] = [
     "x-real-ip",
 ];
 const FORWARDING: &str = "x-forwarded-";
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// Whether a field is one of those. Origins behind CGI and WSGI take `_` for `-`.
 fn is_override(name: &str) -> bool {
@@ -41,8 +44,9 @@ fn is_override(name: &str) -> bool {
 /// Whether a field means to origins behind CGI and WSGI what no client may say: the proxy that they
 /// use themselves (`HTTP_PROXY`), or the length or coding of the body.
 fn is_disguised(name: &str) -> bool {
-    let is_other = |other: &&str| name.contains('_') && name.replace('_', "-") == **other;
-    name == "proxy" || ["content-length", "transfer-encoding"].iter().any(is_other)
+    let is_other = |other: &&str| name.replace('_', "-") == **other;
+    name == "proxy"
+        || (name.contains('_') && ["content-length", "transfer-encoding"].iter().any(is_other))
 }
 
 /// The other side of a connection.
@@ -53,12 +57,14 @@ pub(super) struct Client {
     field: HeaderValue,
     /// Whether the proxy ends, and the next response is the last one.
     is_ending: AtomicBool,
+    /// The first `Host` of the connection, and what it means: most connections have one.
+    host: OnceLock<(Box<[u8]>, Authority)>,
 }
 
 impl Client {
     pub(super) fn new(address: IpAddr) -> Self {
         let field = HeaderValue::try_from(address.to_string()).expect("an address is text");
-        Self { address, field, is_ending: AtomicBool::new(false) }
+        Self { address, field, is_ending: AtomicBool::new(false), host: OnceLock::new() }
     }
 
     /// Makes the next response the last one.
@@ -156,7 +162,7 @@ pub(super) fn prepare(
     let host = if may_have_none && !headers.contains_key(HOST) {
         only_host().ok_or(Refused(BAD, "there is no Host, and more than one origin"))?
     } else {
-        host(headers, &parts.uri)?
+        host(headers, &parts.uri, client)?
     };
     // RFC 9112, section 3.2.4. It would be stored as the path "/*".
     if parts.uri.path() == "*" && parts.method != Method::OPTIONS {
@@ -173,20 +179,23 @@ pub(super) fn prepare(
     absolute.path_and_query = uri.path_and_query;
     parts.uri = Uri::from_parts(absolute).map_err(|_| Refused(BAD, "the target is not a path"))?;
     let headers = &mut parts.headers;
-    remove_hop_by_hop(headers);
+    // Nearly every request has this one; others are looked for in one round.
+    headers.remove(HOST);
+    let hop_by_hop = HopByHop::of(headers);
     let is_trusted = |name: &HeaderName| trusted.iter().any(|TrustedField(other)| other == name);
     remove_those(headers, |name| {
         (is_override(name.as_str()) && !is_trusted(name))
             || is_disguised(name.as_str())
-            || [HOST, EXPECT, MAX_FORWARDS].contains(name)
+            || hop_by_hop.contains(name)
+            || *name == EXPECT
+            || *name == MAX_FORWARDS
     });
     if let Some(forwards) = forwards {
         headers.insert(MAX_FORWARDS, HeaderValue::from(forwards - 1));
     }
     // A trusted one names those before this client.
-    headers.append(HeaderName::from_static("x-forwarded-for"), client.field.clone());
-    let proto = HeaderName::from_static("x-forwarded-proto");
-    headers.entry(proto).or_insert(HeaderValue::from_static("http"));
+    headers.append(FORWARDED_FOR, client.field.clone());
+    headers.entry(FORWARDED_PROTO).or_insert(HeaderValue::from_static("http"));
     own.append_to(headers, parts.version);
     Ok(host.as_str().to_owned())
 }
@@ -202,14 +211,21 @@ fn is_coded(headers: &HeaderMap) -> bool {
 
 /// Returns the host that a request is for, in the only form in which the origin and the cache know
 /// it. One that names two could mean one to this proxy and another to the origin.
-fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Refused> {
+fn host(headers: &HeaderMap, uri: &Uri, client: &Client) -> Result<Authority, Refused> {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     let mut lines = headers.get_all(HOST).iter();
     let (Some(line), None) = (lines.next(), lines.next()) else {
         return Err(Refused(BAD, "there has to be one Host"));
     };
-    let host: Option<Authority> = line.to_str().ok().and_then(|host| host.parse().ok());
-    let host = host.and_then(canonical).ok_or(Refused(BAD, "Host is not a host"))?;
+    let known = client.host.get().filter(|(text, _)| **text == *line.as_bytes());
+    let host = if let Some((_, host)) = known {
+        host.clone()
+    } else {
+        let host: Option<Authority> = line.to_str().ok().and_then(|host| host.parse().ok());
+        let host = host.and_then(canonical).ok_or(Refused(BAD, "Host is not a host"))?;
+        let _ = client.host.set((line.as_bytes().into(), host.clone()));
+        host
+    };
     if let Some(authority) = uri.authority()
         && canonical(authority.clone()).as_ref() != Some(&host)
     {

@@ -12,7 +12,7 @@ use super::list::members;
 use super::rules::Rules;
 
 /// RFC 9110, section 7.6.1, and what was customary before it.
-const HOP_BY_HOP: [HeaderName; 9] = [
+static HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     PROXY_AUTHENTICATE,
@@ -28,7 +28,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// 7.6.1). Without one in a request, a client would make the cache ask for another response than the
 /// one that it believes to get; without one in a response, the cache would store what it must not, or
 /// for longer.
-const END_TO_END: [HeaderName; 23] = [
+static END_TO_END: [HeaderName; 23] = [
     AGE,
     AUTHORIZATION,
     CACHE_CONTROL,
@@ -57,11 +57,27 @@ const END_TO_END: [HeaderName; 23] = [
 /// Removes the fields that are for one connection only: those that are known, and those that
 /// `Connection` names and may name.
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = members(headers, &CONNECTION)
-        .filter_map(|name| HeaderName::from_bytes(name).ok())
-        .filter(|name| !END_TO_END.contains(name))
-        .collect();
-    remove_those(headers, |name| HOP_BY_HOP.contains(name) || named.contains(name));
+    let hop_by_hop = HopByHop::of(headers);
+    remove_those(headers, |name| hop_by_hop.contains(name));
+}
+
+/// The fields of a message that are for one connection only.
+pub(crate) struct HopByHop {
+    /// Those that `Connection` names and may name.
+    named: Vec<HeaderName>,
+}
+
+impl HopByHop {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let named = members(headers, &CONNECTION)
+            .filter_map(|name| HeaderName::from_bytes(name).ok())
+            .filter(|name| !END_TO_END.contains(name));
+        Self { named: named.collect() }
+    }
+
+    pub(crate) fn contains(&self, name: &HeaderName) -> bool {
+        HOP_BY_HOP.contains(name) || self.named.contains(name)
+    }
 }
 
 /// Removes fields by their names. Few messages have one: looking for them takes less than removing

@@ -52,7 +52,7 @@ mod vary;
 
 pub use directives::{RequestDirectives, ResponseDirectives, Scope};
 #[cfg(feature = "proxy")]
-pub(crate) use fields::remove_those;
+pub(crate) use fields::{HopByHop, remove_those};
 pub use fields::{remove_hop_by_hop, storable_fields};
 pub use freshness::Lifetime;
 pub use groups::invalidated_groups;

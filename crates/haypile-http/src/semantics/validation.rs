@@ -14,7 +14,7 @@ use super::time::date;
 
 /// The fields that say of which length and coding a body is, and its digest. That of a response
 /// without one says nothing of the stored one.
-const OF_THE_BODY: [http::HeaderName; 6] = [
+static OF_THE_BODY: [http::HeaderName; 6] = [
     CONTENT_LENGTH,
     CONTENT_ENCODING,
     CONTENT_RANGE,
@@ -24,7 +24,7 @@ const OF_THE_BODY: [http::HeaderName; 6] = [
 ];
 
 /// The fields by which a request asks under a condition.
-pub(super) const CONDITIONS: [http::HeaderName; 5] =
+pub(super) static CONDITIONS: [http::HeaderName; 5] =
     [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE];
 
 /// An entity tag: RFC 9110, section 8.8.3.

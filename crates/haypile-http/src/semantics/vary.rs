@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName};
 use super::list::{is_token, members};
 
 /// The fields whose values are lists of tokens with weights: RFC 9110, section 12.5.
-const WEIGHTED: [HeaderName; 2] = [ACCEPT_CHARSET, ACCEPT_LANGUAGE];
+static WEIGHTED: [HeaderName; 2] = [ACCEPT_CHARSET, ACCEPT_LANGUAGE];
 /// The content codings that are registered (IANA), but for `identity`; `x-gzip` and `x-compress` are the
 /// same as those without `x-`. No origin sends another.
 const CODINGS: [&[u8]; 10] = [

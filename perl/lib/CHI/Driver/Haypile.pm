@@ -336,7 +336,8 @@ All namespaces are in one file, which all processes share. C<get_namespaces> lis
 
 =item *
 
-C<get> of a plain key makes none of CHI's objects; with parameters, subcaches, statistics or a log that is on, it does what CHI does.
+C<get> of a plain key makes none of CHI's objects; with parameters, subcaches, statistics, a log that is on, or a role or subclass that changes how values are fetched, it does
+what CHI does.
 
 =item *
 
@@ -355,6 +356,10 @@ says.
 =item *
 
 C<expires_on_backend> makes entries expire in the cache, to the millisecond.
+
+=item *
+
+A key of more than 60,000 bytes is digested (C<max_key_length>).
 
 =back
 
@@ -383,8 +388,8 @@ Any cache of Haypile in the place of the file, as for L<Cache::Haypile>.
 
 =item trusts_others
 
-CHI's values are Storables, which run code when they are read. So a cache that other users can write, such as a server, is refused unless
-the serializer is another one, or this option says that those users are trusted.
+CHI's values are Storables, which run code when they are read, and so do most other serializers. So a cache that other users can write, such as a server,
+is refused unless the serializer is C<JSON>, or this option says that those users are trusted.
 
     my $cache = CHI->new(driver => 'Haypile', url => 'memcached://127.0.0.1:11211', trusts_others => 1);
 
