@@ -329,6 +329,27 @@ mod tests {
         }
     }
 
+    /// The first host of a connection is not taken for a later one.
+    #[test]
+    fn several_hosts_of_one_connection() {
+        let (client, own) = (Client::new(CLIENT), OwnName::new("me".into()));
+        for (uri, text, expected) in [
+            ("/", "A:80", Ok("a")),
+            ("/", "b", Ok("b")),
+            ("/", "A:80", Ok("a")),
+            ("/", "a", Ok("a")),
+            ("http://b/", "A:80", Err(400)),
+            ("/", "A:80, b", Err(400)),
+            ("/", "A:8", Ok("a:8")),
+        ] {
+            let request = Request::get(uri).header("host", text).body(()).expect("a request");
+            let (mut parts, ()) = request.into_parts();
+            let found = prepare(&mut parts, &client, &own, &[], || None);
+            let found = found.map_err(|refused| refused.0.as_u16());
+            assert_eq!(found, expected.map(str::to_owned), "{uri} {text}");
+        }
+    }
+
     #[test]
     fn what_is_not_passed_on() {
         let host = ("host", "a");

@@ -19,7 +19,7 @@ use constant { NOW => 0, OF_CACHE => -1, NEVER => -2 };
 
 my %MS = ('' => 1000, ms => 1, s => 1000, m => 60_000, h => 3_600_000, d => 86_400_000, w => 604_800_000);
 
-# Returns the TTL of "10m", in milliseconds. Text that is no time is, as in Cache::FastMmap, a time that is over.
+# Returns the TTL of "10m", in milliseconds. Other text is, as in Cache::FastMmap, a time that is over.
 sub ttl_after {
     my ($time) = @_;
     $time = '' if !defined $time;
