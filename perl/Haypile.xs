@@ -14,8 +14,18 @@
 
 /* The most arguments of get() and set(). */
 #define MOST_ARGUMENTS 8
+/* The most of its calls within each other. */
+#define MOST_DEPTH 1000
+#ifdef USE_ITHREADS
+#define OF_EACH_THREAD __thread
+#else
+#define OF_EACH_THREAD
+#endif
 /* The longest pause between two looks at what another process computes, in milliseconds. */
 #define LONGEST_PAUSE_MS 50
+
+/* Calls of this module that are within each other; of each thread. */
+static OF_EACH_THREAD I32 depth;
 
 /* Returns what a method returns for the arguments of the XS function that calls it. It runs on a stack of its own, so that
    `next` and `last` in a callback do not leave this function behind. */
@@ -26,9 +36,14 @@ static SV *go_on_in_perl(pTHX_ const char *method, I32 ax, I32 items)
     dSP;
     if (items > MOST_ARGUMENTS)
         croak("too many arguments");
+    /* Each is a recursion of C too. */
+    if (depth >= MOST_DEPTH)
+        croak("callbacks of caches are nested more than %d deep", MOST_DEPTH);
     for (at = 0; at < items; at++)
         arguments[at] = PL_stack_base[ax + at];
     ENTER;
+    SAVEI32(depth);
+    depth++;
     PUSHSTACKi(PERLSI_MAGIC);
     PUSHMARK(SP);
     EXTEND(SP, MOST_ARGUMENTS);
@@ -136,6 +151,16 @@ is_open(SV *self)
   OUTPUT:
     RETVAL
 
+bool
+_is_locked(SV *self)
+  PREINIT:
+    handle *of;
+  CODE:
+    of = opened(aTHX_ self);
+    RETVAL = (of->flags & IS_LOCKED) && of->locked_by == getpid();
+  OUTPUT:
+    RETVAL
+
 SV *
 _locked(SV *self)
   PREINIT:
@@ -156,6 +181,8 @@ get(SV *self, SV *key, ...)
     handle *of;
     SV *value;
   PPCODE:
+    /* Read once, whoever goes on with it. */
+    key = ST(1) = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     if ((of->flags & IS_CODED) || items > 2) {
         PUTBACK;
@@ -181,6 +208,7 @@ _read(SV *self, SV *key)
   PREINIT:
     SV *value;
   PPCODE:
+    key = settled_key(aTHX_ key);
     value = read_value(aTHX_ unlocked(aTHX_ self), key);
     if (value == NULL)
         XSRETURN_EMPTY;
@@ -194,6 +222,9 @@ set(SV *self, SV *key, SV *value, ...)
     const char *bytes, *stored;
     STRLEN key_bytes, stored_bytes;
   PPCODE:
+    if (SvGMAGICAL(value))
+        value = ST(2) = sv_mortalcopy(value);
+    key = ST(1) = settled_key(aTHX_ is_special(value) && !is_special(key) ? sv_mortalcopy(key) : key);
     of = unlocked(aTHX_ self);
     if ((of->flags & (IS_CODED | WRITES_THROUGH)) || items > 3) {
         PUTBACK;
@@ -203,6 +234,7 @@ set(SV *self, SV *key, SV *value, ...)
         XSRETURN(1);
     }
     settle(aTHX_ &key, &value);
+    of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     stored = stored_of(aTHX_ value, &stored_bytes);
     mPUSHi(happened(aTHX_ haypile_set(of->of->cache, bytes, key_bytes, stored, stored_bytes, of->ttl_ms)) ? 1 : 0);
@@ -217,11 +249,11 @@ _write(SV *self, SV *key, SV *value, IV ttl_ms, SV *lease = NULL)
     haypile_lease given;
     bool is_leased;
   CODE:
-    of = unlocked(aTHX_ self);
     is_leased = lease != NULL && SvOK(lease);
     if (is_leased)
         copy_exactly(aTHX_ lease, given.bytes, sizeof given.bytes, "this is not a lease: lease() returns one");
     settle(aTHX_ &key, &value);
+    of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     stored = stored_of(aTHX_ value, &stored_bytes);
     RETVAL = happened(
@@ -240,6 +272,7 @@ lease(SV *self, SV *key)
     STRLEN key_bytes;
     haypile_lease granted;
   CODE:
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     if (haypile_get_lease(of->of->cache, bytes, key_bytes, &granted) != HAYPILE_OK)
@@ -258,8 +291,8 @@ _add(SV *self, SV *key, SV *value, IV ttl_ms)
     const char *bytes, *stored;
     STRLEN key_bytes, stored_bytes;
   CODE:
-    of = unlocked(aTHX_ self);
     settle(aTHX_ &key, &value);
+    of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     stored = stored_of(aTHX_ value, &stored_bytes);
     RETVAL = outcome(
@@ -282,6 +315,7 @@ _read_versioned(SV *self, SV *key)
     haypile_hit hit;
   PPCODE:
     /* The value, its version, and the milliseconds that it still has: -1 if it never expires. */
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     if (!happened(aTHX_ haypile_get_pinned(of->of->cache, bytes, key_bytes, &pinned, &value, &value_bytes)))
@@ -310,9 +344,9 @@ _write_version(SV *self, SV *key, SV *value, IV ttl_ms, SV *version)
     STRLEN key_bytes, stored_bytes;
     uint64_t number;
   CODE:
-    of = unlocked(aTHX_ self);
     copy_exactly(aTHX_ version, &number, sizeof number, NO_VERSION);
     settle(aTHX_ &key, &value);
+    of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     stored = stored_of(aTHX_ value, &stored_bytes);
     RETVAL = outcome(
@@ -329,8 +363,9 @@ _remove_version(SV *self, SV *key, SV *version)
     STRLEN key_bytes;
     uint64_t number;
   CODE:
-    of = unlocked(aTHX_ self);
     copy_exactly(aTHX_ version, &number, sizeof number, NO_VERSION);
+    key = settled_key(aTHX_ key);
+    of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     RETVAL = outcome(aTHX_ haypile_delete_version(of->of->cache, bytes, key_bytes, number));
   OUTPUT:
@@ -346,6 +381,7 @@ _exists(SV *self, SV *key)
     const char *bytes;
     STRLEN key_bytes;
   CODE:
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     RETVAL = happened(aTHX_ ix == 0 ? haypile_contains(of->of->cache, bytes, key_bytes)
@@ -361,6 +397,7 @@ _touch(SV *self, SV *key, IV ttl_ms)
     const char *bytes;
     STRLEN key_bytes;
   CODE:
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     RETVAL = happened(aTHX_ haypile_touch(of->of->cache, bytes, key_bytes, ttl_ms));
@@ -377,6 +414,7 @@ _count(SV *self, SV *key, UV delta, bool is_down)
     uint64_t number;
     haypile_status status;
   CODE:
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
     status = is_down ? haypile_decr(of->of->cache, bytes, key_bytes, (uint64_t)delta, &number)
@@ -397,7 +435,6 @@ _read_many(SV *self, AV *keys)
     SSize_t number, at;
     haypile_status status;
   PPCODE:
-    of = unlocked(aTHX_ self);
     number = av_len(keys) + 1;
     if (number == 0)
         XSRETURN_EMPTY;
@@ -411,6 +448,7 @@ _read_many(SV *self, AV *keys)
         if (key != NULL)
             sv_copypv(copy, *key);
     }
+    of = unlocked(aTHX_ self);
     for (at = 0; at < number; at++) {
         char *room = of->prefix_bytes == 0 ? NULL : temporary(aTHX_ SHORT_KEY);
         STRLEN key_bytes;
@@ -453,9 +491,10 @@ _claim(SV *self, SV *key, IV ttl_ms, IV most_ms = IV_MAX)
   PPCODE:
     /* The value; or undef and a claim on it; or nothing if another caller has computed for `most_ms`, or the key is too
        long. */
+    key = settled_key(aTHX_ key);
     of = unlocked(aTHX_ self);
     bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    /* A signal's handler can change the variable that has the key. */
+    /* A signal's handler can change the variable that has the key, and close the cache: the claim keeps both. */
     bytes = SvPVX(sv_2mortal(newSVpvn(bytes, key_bytes)));
     if (key_bytes > LONGEST_KEY)
         XSRETURN_EMPTY;
@@ -466,7 +505,7 @@ _claim(SV *self, SV *key, IV ttl_ms, IV most_ms = IV_MAX)
     object = sv_2mortal(sv_bless(newRV_noinc(newSV(0)), gv_stashpvs("Cache::Haypile::Claim", GV_ADD)));
     attach(aTHX_ object, &claim_table, made);
     for (;;) {
-        status = haypile_try_claim(of->of->cache, bytes, key_bytes, ttl_ms, &made->claim, &value, &value_bytes,
+        status = haypile_try_claim(made->of->cache, bytes, key_bytes, ttl_ms, &made->claim, &value, &value_bytes,
                                    &wait_ms);
         if (status != HAYPILE_PENDING)
             break;

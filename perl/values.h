@@ -60,15 +60,20 @@ static SV *settled(pTHX_ SV *scalar)
     return copy;
 }
 
+/* Returns the text of a key, also of a reference, which code of the program no longer changes. */
+static SV *settled_key(pTHX_ SV *key)
+{
+    if (SvROK(key) && !SvAMAGIC(key))
+        return sv_2mortal(newSVpvf("%" SVf, SVfARG(key)));
+    return settled(aTHX_ key);
+}
+
 /* The same of a key and a value: reading one must not change the other. */
 static void settle(pTHX_ SV **key, SV **value)
 {
     if (is_special(*value) && !is_special(*key))
         *key = sv_mortalcopy(*key);
-    /* As text, also a reference that is none otherwise. */
-    if (SvROK(*key) && !SvAMAGIC(*key))
-        *key = sv_2mortal(newSVpvf("%" SVf, SVfARG(*key)));
-    *key = settled(aTHX_ *key);
+    *key = settled_key(aTHX_ *key);
     *value = settled(aTHX_ *value);
 }
 

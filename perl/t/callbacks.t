@@ -119,7 +119,7 @@ $cache->set('removed again', 1);
 $second->clear;
 $cache->set('kept', 'mine');
 $cache->set('written', 'mine');
-$plain->set('written', 'theirs');
+$second->set('written', 'theirs');
 $cache->empty;
 is_deeply(\%below, { kept => 'mine' }, 'nor below, nor all that it has cleared, nor over what was written since');
 $cache->set('n', 1);
@@ -183,7 +183,49 @@ ok($cache->set('key', 1), 'it is not locked');
 $cache = new_cache(read_cb => sub { my $child = fork // die; return $child if $child; POSIX::_exit($cache->set('child', 1) ? 0 : 1) });
 my $child = $cache->get('key');
 ok(wait_for($child), 'a child of a callback uses the cache');
-$cache = new_cache(read_cb => sub { $cache->close; return 'closed' });
-is($cache->get('key'), 'closed', 'a callback that closes the cache');
+$cache = new_cache(read_cb => sub { $cache->close });
+dies_with(sub { $cache->get('key') }, qr/a callback cannot close its cache/, 'a callback that closes the cache');
+{
+    no warnings 'recursion';
+    $cache = new_cache(read_cb => sub { $_[1] > 2000 ? 1 : $cache->get($_[1] + 1) }, allow_recursive => 1);
+    dies_with(sub { $cache->get(0) }, qr/nested more than 1000 deep/, 'callbacks that are nested without end');
+}
+
+# Two processes' caches with write_back on one store, as two objects.
+for my $case (
+    ['a newer value of another', sub { $_[1]->set('k', 'new'); $_[1]->empty }, 'new'],
+    ['one that has expired since', sub { $_[1]->set('k', 'new', '20ms'); select undef, undef, undef, 0.05; $_[1]->empty(1) }, 'new'],
+    ['one that was expired', sub { $_[1]->set('k', 'new'); $_[1]->expire('k') }, 'new'],
+    ['a removal, and all emptied', sub { $_[1]->remove('k'); $_[1]->empty }, undef],
+    ['what another has read instead', sub { $plain->remove('k'); $_[1]->get('k') }, 'old'],
+    ['its own, evicted and counted', sub { $_[0]->set('k', 41); $plain->remove('k'); $_[0]->incr('k', 1, { initial => 0 }) }, 42],
+    ['its own, evicted and added', sub { $plain->remove('k'); $_[0]->add('k', 'no') }, 'old'],
+    ['an object that changes', sub { my $o = bless ['x'], 'Text'; $_[0]->set('k', $o); $o->[0] = 'y' }, 'x'],
+) {
+    my ($name, $code, $expected) = @$case;
+    %below = (k => 'below');
+    my $file = new_file();
+    my @pair = map { Cache::Haypile->new(@callbacks, write_action => 'write_back', share_file => $file, serializer => '') } 1, 2;
+    $plain = Cache::Haypile->new(share_file => $file, serializer => '');
+    $pair[0]->set('k', 'old');
+    $code->(@pair);
+    $_->empty for @pair;
+    is($below{k}, $expected, "below is $name");
+    is_deeply([$plain->get_keys], [], 'notes are no keys');
+}
+{
+    package Text;
+    use overload '""' => sub { return $_[0][0] };
+}
+%below = (k => 'below');
+calls();
+$cache = new_back();
+$cache->set('k', 'short', '20ms');
+select undef, undef, undef, 0.05;
+is($cache->get('k'), 'short', 'what has expired was written back, and is read again');
+is_deeply(calls(), ['write context k', 'read context k'], 'from below');
+$cache->set('n', 1, { expire_time => '1h' });
+$cache->incr('n');
+ok(abs(($cache->_dirty->{n}{expires_on}) - time - 3600) < 30, 'a counter keeps its time');
 
 done_testing;

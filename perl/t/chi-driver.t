@@ -114,6 +114,21 @@ cmp_ok(time - $begin, '<', 5, 'nothing of that waits for itself');
 $cache->get("absent $_", busy_lock => 1) for 1 .. 3000;
 ok(!(grep { /absent/ } $cache->get_keys) && !(grep { !/^(?:Default|odd % name|backend)/ } $cache->get_namespaces), 'locks are no entries');
 
+$cache->remove('x');
+$cache->get('x', busy_lock => '5m');
+unlink $log;
+@children = map { in_child(sub { $cache->compute('x', '1h', sub { slow(0.2) }) =~ /^by/ or die }) } 1 .. 4;
+is(scalar(grep { !wait_for($_) } @children), 0, 'compute while somebody is to make the entry');
+is(runs(), 1, 'is of one');
+$cache->remove('z');
+$cache->get('z', busy_lock => 1);
+sleep 1.1;
+ok(wait_for(in_child(sub { defined $cache->get('z', busy_lock => '5m') and die; $cache->_locks->_exists('z') or die; POSIX::_exit(0) })), 'another takes over');
+$cache->remove('z');
+ok($cache->_locks->_exists('z'), 'and keeps its lock');
+my $long = new_chi(namespace => 'n' x 20_000);
+ok($long->set('k' x 60_000, 'v') && $long->get('k' x 60_000) eq 'v', 'a long namespace');
+
 # As CHI is otherwise.
 is($cache->max_key_length, 60_000, 'the longest key');
 my $digested = new_chi(namespace => 'digested', max_key_length => 10);

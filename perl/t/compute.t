@@ -104,4 +104,18 @@ sub lines {
     is($cache->get('count'), 2000, 'incr of four processes');
 }
 
+{
+    # A handler that closes the cache, during a wait.
+    my $log    = new_file();
+    my $closed = new_cache();
+    my $first  = in_child(sub { $closed->compute('waited', slow_sub($log, 0.4)) });
+    sleep 0.005 until lines($log);
+    local $SIG{ALRM} = sub { $closed->close };
+    Time::HiRes::alarm(0.1);
+    my $value = eval { $closed->compute('waited', sub { return 'own' }) };
+    ok(defined $value || $@ =~ /closed/, 'a handler that closes the cache');
+    wait_for($first);
+}
+is($cache->compute('counted', sub { return $cache->get_and_set('counted', sub { return 1 }) }), 1, 'get_and_set within');
+
 done_testing;

@@ -93,6 +93,14 @@ for my $none (\1, \undef, \"abc", \my $x, sub { }, \*STDOUT, [], qr/x/) {
 }
 dies_with(sub { $cache->set(1 .. 20) }, qr/too many arguments/, 'too many arguments') for 1;
 
+my $closing = new_cache();
+my $closes  = bless [sub { $closing->close }], 'Changes';
+for my $call (sub { $closing->get($closes) }, sub { $closing->set($closes, 1) }, sub { $closing->exists($closes) }, sub { $closing->set('k', $closes) },
+    sub { $closing->multi_get('p', [$closes]) }) {
+    $closing = new_cache();
+    dies_with($call, qr/closed/, 'a key or a value that closes the cache');
+}
+
 # Long ones.
 my $longest = 'k' x 65_535;
 ok($cache->set($longest, 'v') && $cache->get($longest) eq 'v', 'the longest key');

@@ -5,6 +5,8 @@ package Cache::Haypile;
 use 5.030;
 use strict;
 use warnings;
+# Callbacks may ask for further keys.
+no warnings 'recursion';
 
 our $VERSION = '0.001000';
 
@@ -159,17 +161,7 @@ sub _get {
 # Returns the value of a key that the cache does not have.
 sub _read_through {
     my ($self, $key) = @_;
-    if ($self->{write_back} && (my $changed = $self->_dirty->{ _name($key) })) {
-        # Evicted, or removed by another process.
-        my $lease = $self->lease($key);
-        if (!$self->_was_removed($changed)) {
-            my $ttl = $changed->{expires_on} == -1 ? $self->{ttl} : ttl_until($changed->{expires_on});
-            return undef if $ttl == NOW;
-            $self->_write($key, $changed->{value}, $ttl, $lease);
-            return $self->_decoded($changed->{value});
-        }
-        delete $self->_dirty->{ _name($key) };
-    }
+    if (my $changed = $self->_restored($key)) { return $self->_decoded($changed->{value}) }
     my $read = $self->{read_cb} or return undef;
     return $self->_computed($key, $self->{ttl}, sub {
         my $lock = $self->{allow_recursive} ? undef : $self->_locked;
@@ -185,10 +177,11 @@ sub _read_through {
 sub _computed {
     my ($self, $key, $ttl, $code) = @_;
     my $name = _name($key);
-    Carp::croak("the computation of '$key' asks for '$key'") if ($self->{computing}{$name} // 0) == $$;
+    my $self_name = $$ . '-' . _thread();
+    Carp::croak("the computation of '$key' asks for '$key'") if ($self->{computing}{$name} // '') eq $self_name;
     my ($value, $claim) = my @claimed = $self->_claim($key, $ttl == NOW ? 1 : $ttl);
     return $self->_decoded($value) if @claimed && !$claim;
-    local $self->{computing}{$name} = $$;
+    local $self->{computing}{$name} = $self_name;
     my @computed = $code->();
     return undef if !@computed;
     # Without a claim, the key is too long, and the value is of this caller alone.
@@ -199,6 +192,7 @@ sub _computed {
 sub compute {
     my ($self, $key, $code, $options) = @_;
     Carp::croak('compute() needs a key and a sub') if !defined $key || ref $code ne 'CODE';
+    $self->_restored($key);
     return $self->_computed($key, $self->_ttl($options), sub { return scalar $code->($key) });
 }
 
@@ -207,27 +201,37 @@ sub _set {
     my $ttl    = $self->_ttl($options);
     my $lease  = ref $options ? $options->{lease} : undef;
     my $value  = $self->_encoded($_[2]);
+    my $at     = _moment();
     my $stored = $ttl == NOW ? ($self->_remove($key), 1)[1] : $self->_write($key, $value, $ttl, $lease);
     # A value under a lease that was refused is older than what others have written.
-    $self->_changed($key, $_[2], $value, $ttl, $stored) if $self->{write_cb} && ($stored || !defined $lease);
+    $self->_changed($key, $_[2], $value, $ttl, $stored, $at) if $self->{write_cb} && ($stored || !defined $lease);
     return $stored ? 1 : 0;
 }
 
-# Tells the store below of a change: at once, or later.
+# Tells the store below of a change, which was made at a moment: at once, or later.
 sub _changed {
-    my ($self, $key, undef, $value, $ttl, $stored) = @_;
+    my ($self, $key, undef, $value, $ttl, $stored, $at) = @_;
     my $expires_on = expires_on($ttl);
-    if ($self->{write_back} && $stored) {
-        my $dirty = $self->_dirty;
-        $dirty->{ _name($key) } = { key => "$key", value => $value, expires_on => $expires_on, at => Time::HiRes::time() };
-        $self->_write_back if keys %$dirty > WRITE_BACK_LIMIT;
-        return;
+    if ($self->{write_back}) {
+        my $name = _name($key);
+        $self->_note($name, $at);
+        if ($stored && $ttl != NOW) {
+            my $dirty = $self->_dirty;
+            # The text of an object that may change.
+            $value = "$value" if defined $value;
+            $dirty->{$name} = { key => "$key", value => $value, expires_on => $expires_on, at => $at };
+            $self->_write_back if keys %$dirty > WRITE_BACK_LIMIT;
+            return;
+        }
+        delete $self->_dirty->{$name};
     }
-    delete $self->_dirty->{ _name($key) } if $self->{write_back};
     my $original = $_[2];
     eval {{ $self->{write_cb}->($self->{context}, $key, $original, $expires_on) }};
     return;
 }
+
+# Now, as texts of one length that compare as numbers do.
+sub _moment { return sprintf '%018.6f', Time::HiRes::time() }
 
 # The bytes of a key, by which hashes know it.
 sub _name {
@@ -244,33 +248,49 @@ sub _dirty {
     return $self->{dirty};
 }
 
-# Before the name of an entry, the key of the note that it was removed; alone, of the note that all were. Without it, a change that waits in
-# another process would come back.
-use constant { REMOVED => "\0removed\0", NOTES_LAST_MS => 86_400_000 };
+# Before the name of an entry, the key of a note: the moment of its latest change or removal by a cache with write_back, in whatever process.
+# Alone, of the last clear(). Without it, an older change that waits elsewhere would overwrite a newer one, or come back.
+use constant { NOTE => "\0haypile:write_back\0", NOTES_LAST_MS => 86_400_000 };
 
-sub _note_removal {
-    my ($self, $name) = @_;
-    $self->_write(REMOVED . $name, Time::HiRes::time(), NOTES_LAST_MS);
+sub _note {
+    my ($self, $name, $at) = @_;
+    $self->_write(NOTE . $name, $at, NOTES_LAST_MS);
     return;
 }
 
-sub _was_removed {
-    my ($self, $changed) = @_;
-    for my $note (REMOVED, REMOVED . _name($changed->{key})) {
-        my ($at) = $self->_read($note);
-        return 1 if defined $at && $at >= $changed->{at};
-    }
-    return 0;
-}
-
-# Whether a change is what the entry still is, or would be if it had not been evicted.
+# Whether nobody has changed the entry since.
 sub _is_latest {
     my ($self, $changed) = @_;
-    my @found = $self->_read($changed->{key}) or return !$self->_was_removed($changed);
-    return ($found[0] // "\0undef") eq ($changed->{value} // "\0undef");
+    for my $note (NOTE, NOTE . _name($changed->{key})) {
+        my ($at) = $self->_read($note);
+        return 0 if defined $at && $at gt $changed->{at};
+    }
+    return 1;
 }
 
-# Writes back all changes, or those whose entries have expired; not those that others have overwritten or removed.
+# Puts a change that waits back into the cache, which has evicted it, and returns it; nothing if there is none, or it is not the latest. One
+# that has expired is written back.
+sub _restored {
+    my ($self, $key) = @_;
+    return if !$self->{write_back};
+    my ($dirty, $name) = ($self->_dirty, _name($key));
+    my $changed = $dirty->{$name} or return;
+    return if $self->_exists($key);
+    if (!$self->_is_latest($changed)) {
+        delete $dirty->{$name};
+        return;
+    }
+    my $ttl = $changed->{expires_on} == -1 ? $self->{ttl} : ttl_until($changed->{expires_on});
+    if ($ttl == NOW) {
+        delete $dirty->{$name};
+        $self->_tell_below($changed);
+        return;
+    }
+    $self->_add($key, $changed->{value}, $ttl);
+    return $changed;
+}
+
+# Writes back all changes, or those whose entries have expired; not those that others have changed since.
 sub _write_back {
     my ($self, $only_expired) = @_;
     return if $self->{is_writing_back};
@@ -281,8 +301,9 @@ sub _write_back {
         my $changed = $dirty->{$name} or next;
         my $expires_on = $changed->{expires_on};
         next if $only_expired && ($expires_on <= 0 || $expires_on > Time::HiRes::time());
+        my $is_latest = $self->_is_latest($changed);
         delete $dirty->{$name};
-        $self->_tell_below($changed) if $self->_is_latest($changed);
+        $self->_tell_below($changed) if $is_latest;
     }
     return;
 }
@@ -300,30 +321,34 @@ sub _conditional {
     my ($self, $method, $key, undef, $options) = @_;
     my ($ttl, $value) = ($self->_ttl($options), $self->_encoded($_[3]));
     Carp::croak('an entry that expires at once is not added: it needs a time') if $ttl == NOW;
+    $self->_restored($key);
+    my $at     = _moment();
     my $stored = $self->$method($key, $value, $ttl) > 0;
-    $self->_changed($key, $_[3], $value, $ttl, 1) if $stored && $self->{write_cb};
+    $self->_changed($key, $_[3], $value, $ttl, 1, $at) if $stored && $self->{write_cb};
     return $stored;
 }
 
 sub gets {
     my ($self, $key) = @_;
+    $self->_restored($key);
     my ($value, $version) = $self->_read_versioned($key) or return;
     return ($self->_decoded($value), $version);
 }
 
 sub cas {
     my ($self, $key, undef, $version, $options) = @_;
-    my ($ttl, $value) = ($self->_ttl($options), $self->_encoded($_[2]));
+    my ($ttl, $value, $at) = ($self->_ttl($options), $self->_encoded($_[2]), _moment());
     my $stored = ($ttl == NOW
         ? $self->_remove_version($key, $version)
         : $self->_write_version($key, $value, $ttl, $version)) > 0;
-    $self->_changed($key, $_[2], $value, $ttl, 1) if $stored && $self->{write_cb};
+    $self->_changed($key, $_[2], $value, $ttl, 1, $at) if $stored && $self->{write_cb};
     return $stored;
 }
 
 sub touch {
     my ($self, $key, $time) = @_;
     my $ttl = defined $time ? ttl_after($time) : $self->{ttl};
+    $self->_restored($key);
     return $self->_remove($key) if $ttl == NOW;
     my $is_there = $self->_touch($key, $ttl);
     if ($is_there && $self->{write_back} && (my $changed = $self->_dirty->{ _name($key) })) {
@@ -343,7 +368,9 @@ sub _counted {
     my $ttl     = $self->_ttl($options);
     Carp::croak("a counter begins with a whole number, and not with '$initial'") if ($initial // 0) !~ /\A[0-9]{1,20}\z/;
     Carp::croak('a counter that expires at once is none: it needs a time') if $ttl == NOW;
+    $self->_restored($key);
     while (1) {
+        my $at = _moment();
         my $number = $self->_count($key, $delta, $is_down);
         if (!defined $number && defined $initial) {
             my $first = $is_down ? ($initial > $delta ? $initial - $delta : 0) : $initial + $delta;
@@ -352,7 +379,12 @@ sub _counted {
             next if $added == 0;
             $number = $first if $added > 0;
         }
-        $self->_changed($key, $number, "$number", $ttl, 1) if defined $number && $self->{write_cb};
+        if (defined $number && $self->{write_cb}) {
+            # Its time stays, unless it is new.
+            my (undef, undef, $ms) = $self->_read_versioned($key);
+            my $left = !defined $ms ? $ttl : $ms < 0 ? NEVER : $ms || 1;
+            $self->_changed($key, $number, "$number", $left, 1, $at);
+        }
         return $number;
     }
 }
@@ -365,7 +397,8 @@ sub get_and_set {
     $tries //= 0;
     Carp::croak("'$key' has changed $tries times while the sub ran: the sub must not change it itself") if $tries >= MOST_TRIES;
     # Of those who do the same, one at a time.
-    (undef, $claim) = $self->_claim("$key\0get_and_set", OF_CACHE) if $tries == TRIES_ALONE;
+    (undef, $claim) = $self->_claim("$key\0get_and_set", OF_CACHE, 1000) if $tries == TRIES_ALONE;
+    $self->_restored($key);
     my ($stored, $version, $ms) = my @found = $self->_read_versioned($key);
     my $value = $self->_decoded($stored);
     if (!@found && ($self->{read_cb} || $self->{write_back})) {
@@ -378,7 +411,7 @@ sub get_and_set {
     return wantarray ? ($value, 0) : $value if !@new;
     my ($new, $options) = @new;
     die "get_and_set callback options must be a hash reference\n" if defined $options && ref $options ne 'HASH';
-    my ($ttl, $encoded) = ($self->_ttl($options), $self->_encoded($new));
+    my ($ttl, $encoded, $at) = ($self->_ttl($options), $self->_encoded($new), _moment());
     my $outcome
         = $ttl == NOW ? (@found ? $self->_remove_version($key, $version) : 1)
         : @found      ? $self->_write_version($key, $encoded, $ttl, $version)
@@ -388,13 +421,14 @@ sub get_and_set {
         @_ = ($self, $key, $code, $tries + 1, $claim);
         goto &get_and_set;
     }
-    $self->_changed($key, $new, $encoded, $ttl, $outcome > 0) if $self->{write_cb};
+    $self->_changed($key, $new, $encoded, $ttl, $outcome > 0, $at) if $self->{write_cb};
     my $did_store = $outcome > 0 ? 1 : 0;
     return wantarray ? ($new, $did_store) : $new;
 }
 
 sub exists {
     my ($self, $key) = @_;
+    $self->_restored($key);
     return $self->_exists($key);
 }
 
@@ -402,9 +436,10 @@ sub remove {
     my ($self, $key, $options) = @_;
     Carp::croak('there is no `modseq`: a removal wins over what was computed before it')
         if $options && exists $options->{modseq};
-    my $removed = $self->_remove($key);
+    my $is_waiting = $self->_restored($key) ? 1 : 0;
+    my $removed    = $self->_remove($key);
     $self->_removed($key) if $self->{write_back} || $self->{delete_cb};
-    return $removed;
+    return $removed || $is_waiting;
 }
 
 *delete = \&remove;
@@ -413,7 +448,7 @@ sub _removed {
     my ($self, $key) = @_;
     if ($self->{write_back}) {
         delete $self->_dirty->{ _name($key) };
-        $self->_note_removal(_name($key));
+        $self->_note(_name($key), _moment());
     }
     eval {{ $self->{delete_cb}->($self->{context}, $key) }} if $self->{delete_cb};
     return;
@@ -437,9 +472,9 @@ sub get_and_remove {
 
 sub expire {
     my ($self, $key) = @_;
-    my $changed = $self->{write_back} ? delete $self->_dirty->{ _name($key) } : undef;
+    my $changed   = $self->{write_back} ? delete $self->_dirty->{ _name($key) } : undef;
     my $is_latest = $changed && $self->_is_latest($changed);
-    my $removed = $self->_remove($key);
+    my $removed   = $self->_remove($key);
     $self->_tell_below($changed) if $is_latest;
     return $removed;
 }
@@ -448,6 +483,7 @@ sub expire {
 
 sub multi_get {
     my ($self, $page_key, $keys) = @_;
+    if ($self->{write_back}) { $self->_restored("$page_key-$_") for @$keys }
     my @found = $self->_read_many([map { "$page_key-$_" } @$keys]);
     my %values;
     for my $at (0 .. $#$keys) {
@@ -486,7 +522,7 @@ sub key_iterator {
         while (defined(my $key = $keys->next)) {
             next if index($key, $prefix) != 0;
             $key = _key_text(substr $key, length $prefix);
-            return $key if $self->_exists($key) && !($self->{write_back} && index($key, REMOVED) == 0);
+            return $key if index($key, NOTE) != 0 && $self->_exists($key);
         }
         while (defined(my $key = shift @waiting)) {
             return $key if !$self->_exists($key);
@@ -528,14 +564,15 @@ sub clear {
     my ($self) = @_;
     %{ $self->_dirty } = () if $self->{write_back};
     $self->_clear_own;
-    $self->_note_removal('') if $self->{write_back};
+    $self->_note('', _moment()) if $self->{write_back};
     return;
 }
 
 # Removes all entries of this object.
 sub _clear_own {
     my ($self) = @_;
-    if ($self->_prefix eq '') {
+    # The notes of changes stay.
+    if ($self->_prefix eq '' && !$self->{write_back}) {
         $self->_clear;
     } else {
         my $next = $self->key_iterator;
@@ -571,6 +608,7 @@ sub limits {
 sub close {
     my ($self) = @_;
     return if !$self->is_open;
+    Carp::croak('a callback cannot close its cache') if $self->{is_writing_back} || $self->_is_locked;
     my $is_owner = $self->_is_owner;
     eval { $self->_write_back if $self->{write_back}; $self->empty if $is_owner && $self->{empty_on_exit}; 1 } or Carp::carp($@);
     delete $LiveCaches{ Scalar::Util::refaddr($self) };

@@ -46,11 +46,15 @@ my (%computing, %making);
 
 # A longer key is digested, as CHI does for every driver that says so.
 has '+max_key_length' => (default => sub { 60_000 });
+# The longest with its namespace, and room for the names of its locks.
+my $LONGEST = 65_000;
 
 sub BUILD {
-    my ($self) = @_;
+    my ($self, $parameters) = @_;
     # Among all caches of this process.
     $self->{cache_name} = join $SEPARATOR, $self->haypile->url, $self->_key_prefix;
+    my $most = $LONGEST - length $self->_key_prefix;
+    $self->{max_key_length} = $most if $self->{max_key_length} > $most && !exists $parameters->{max_key_length};
     return;
 }
 
@@ -212,7 +216,7 @@ sub get {
         || utf8::is_utf8($key)
         || length $key > $self->{max_key_length}
         || $self->{ns_stats}
-        || !($self->{is_plain} //= $self->_is_plain)
+        || !($self->{is_plain}{ ref $self } //= $self->_is_plain)
         || $log->is_debug;
     my $data = eval { ($self->{haypile}->_read($key))[0] };
     if (!defined $data) {
@@ -229,7 +233,7 @@ sub get {
 # The name of a key among all caches of this process.
 sub _name {
     my ($self, $key) = @_;
-    return join $SEPARATOR, $$, $self->{cache_name}, $key;
+    return join $SEPARATOR, $$, Cache::Haypile::_thread(), $self->{cache_name}, $key;
 }
 
 # A get() with any parameters. With `busy_lock`, CHI has one caller renew an entry that has expired; here one caller also
@@ -256,14 +260,15 @@ sub _try {
 sub _wait_for_maker {
     my ($self, $own, $seconds) = @_;
     my $name = $self->_name($own);
-    return if $computing{$name} || ($making{$name} // 0) > time || $seconds <= 0;
+    return if $computing{$name} || ($making{$name} // 0) > Time::HiRes::time() || $seconds <= 0;
     my ($end, $nap) = (Time::HiRes::time() + $seconds, 0.001);
     while (!$self->{haypile}->_exists($own)) {
         my $outcome = $self->_locks->_add($own, $$, int($seconds * 1000) + 1);
         if ($outcome > 0) {
             # Forgotten when their locks have ended.
-            if (keys %making > 1000) { delete @making{ grep { $making{$_} <= time } keys %making } }
-            $making{$name} = time + $seconds;
+            my $now = Time::HiRes::time();
+            if (keys %making > 1000) { delete @making{ grep { $making{$_} <= $now } keys %making } }
+            $making{$name} = $now + $seconds;
         }
         my $left = $end - Time::HiRes::time();
         return if $outcome != 0 || $left <= 0;
@@ -277,7 +282,9 @@ sub _wait_for_maker {
 sub _has_made {
     my ($self, $own) = @_;
     return if !%making;
-    $self->_locks->_remove($own) if delete $making{ $self->_name($own) };
+    # One that has ended may be another process's by now.
+    my $end = delete $making{ $self->_name($own) } or return;
+    $self->_locks->_remove($own) if $end > Time::HiRes::time();
     return;
 }
 
@@ -290,9 +297,10 @@ sub compute {
     my $own  = $self->transform_key($key);
     my $name = $self->_name($own);
     # Within a computation of the same key, nobody would end a wait. A value that is there needs none.
-    my $is_needed = !$computing{$name} && !(!(ref $options eq 'HASH' && $options->{expire_if}) && $self->_has_valid($own));
+    my $is_needed = !$computing{$name} && !$self->_has_valid($own);
     my $claim;
-    _try(sub { (undef, $claim) = $self->_locks->_claim($own, -1) }) if $is_needed;
+    # Not the name of a lock, which is an entry.
+    _try(sub { (undef, $claim) = $self->_locks->_claim("$own\0compute", -1) }) if $is_needed;
     local $computing{$name} = 1 if $is_needed;
     # It looks again: the one before may have computed it.
     return $self->SUPER::compute(@_);
@@ -301,6 +309,8 @@ sub compute {
 # Whether there is an entry that has not expired. No statistics count it.
 sub _has_valid {
     my ($self, $own) = @_;
+    my ($above) = $self->has_subcaches ? $self->l1_cache : ();
+    return 1 if $above && eval { $above->is_valid($own) };
     my $object = eval { $self->get_object($own) };
     return $object && !$object->is_expired;
 }
@@ -346,7 +356,8 @@ C<get_multi_arrayref> and C<get_multi_hashref> are one call of the cache.
 =item *
 
 C<compute>: one caller of all processes computes a value, whether the entry is absent or has expired, and the others wait for it. A
-caller that has waited for 30 seconds computes itself. A process that dies holds nothing.
+caller that has waited for 30 seconds computes itself. A process that dies holds nothing. Where the code returns undef, which CHI does not
+store, the others compute one after another. An entry that C<expire_if> finds expired is computed without waiting.
 
 =item *
 
@@ -359,7 +370,11 @@ C<expires_on_backend> makes entries expire in the cache, to the millisecond.
 
 =item *
 
-A key of more than 60,000 bytes is digested (C<max_key_length>).
+A key of more than 60,000 bytes is digested (C<max_key_length>); less where the name of the namespace is long.
+
+=item *
+
+On memcached, which cannot list its keys, C<get_keys>, C<clear>, C<purge> and C<get_namespaces> die with that.
 
 =back
 
