@@ -366,7 +366,7 @@ haypile_status haypile_clear(const struct haypile_cache *cache);
 // there was none. It is never NULL, and valid until the next error in this thread.
 const char *haypile_last_error(void);
 
-// Does the same as haypile_get_or_compute(), but calls nothing of the program: a caller that has to compute the value does
+// Does the same as haypile_get_or_compute(), but calls no function of the program: a caller that has to compute the value does
 // so between two calls. It is for interpreters, whose code may leave by longjmp(), and for event loops.
 //
 // Begin with `*claim` NULL, and go on with what the last call has left there:
@@ -481,9 +481,9 @@ haypile_status haypile_url(const struct haypile_cache *cache, char **out_text);
 haypile_status haypile_warnings(const struct haypile_cache *cache,
                                 char **out_text);
 
-// Returns the levels of a cache whose entries others than this user can have written: a server, or a file that belongs to
-// another user or gives rights to others. A program asks before it runs what it reads, as loading a Storable of Perl
-// or a pickle of Python does. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
+// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a server, or a
+// file that belongs to another user, or that others may write or read. A program asks before it loads what runs code, such as
+// a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
 // it with haypile_free().
 haypile_status haypile_writable_by_others(const struct haypile_cache *cache,
                                           char **out_text);

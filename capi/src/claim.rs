@@ -76,7 +76,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Does the same as haypile_get_or_compute(), but calls nothing of the program: a caller that has to compute the value does
+/// Does the same as haypile_get_or_compute(), but calls no function of the program: a caller that has to compute the value does
 /// so between two calls. It is for interpreters, whose code may leave by longjmp(), and for event loops.
 ///
 /// Begin with `*claim` NULL, and go on with what the last call has left there:
@@ -183,10 +183,12 @@ pub unsafe extern "C" fn haypile_complete(
             }
         };
         let origin = claim.origin;
-        match claim.into_stage()? {
+        let stage = claim.into_stage()?;
+        // Until what it was has ended, whatever that was.
+        let _inside = origin.enter()?;
+        match stage {
             Stage::Waiting(_) => Err(Failure::Argument("claim waits for another caller".into())),
             Stage::Computing(computation) => {
-                let _inside = origin.enter()?;
                 if groups.is_empty() {
                     computation.store(value);
                 } else {

@@ -106,9 +106,9 @@ pub unsafe extern "C" fn haypile_warnings(
     unsafe { describe(cache, out_text, |cache| Ok(cache.warnings().join("\n"))) }
 }
 
-/// Returns the levels of a cache whose entries others than this user can have written: a server, or a file that belongs to
-/// another user or gives rights to others. A program asks before it runs what it reads, as loading a Storable of Perl
-/// or a pickle of Python does. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
+/// Returns the levels of a cache that this user does not have alone, so that others may have written their entries: a server, or a
+/// file that belongs to another user, or that others may write or read. A program asks before it loads what runs code, such as
+/// a Storable of Perl or a pickle of Python. Text for people, one a line, empty if there are none. It ends with a zero, and the caller frees
 /// it with haypile_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haypile_writable_by_others(
