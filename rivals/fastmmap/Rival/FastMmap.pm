@@ -5,6 +5,8 @@ package Rival::FastMmap;
 use strict;
 use warnings;
 
+use parent 'Rival::InFile';
+
 use Fcntl qw(LOCK_EX);
 use IO::Handle;
 
@@ -80,25 +82,13 @@ sub compute {
     return @found;
 }
 
+# Its name.
+sub file { return SHARE_FILE }
+
 # Opens the file; with new and empty pages where `is_new`.
 sub open {
     my ($self, $is_new) = @_;
     $self->{cache} = Cache::FastMmap->new(%{ $self->{arguments} }, init_file => $is_new);
-    return;
-}
-
-# Replaces the cache by a new, empty one.
-sub fresh {
-    my ($self) = @_;
-    $self->{cache} = undef;
-    $self->open(1);
-    return;
-}
-
-# Removes all entries.
-sub clear {
-    my ($self) = @_;
-    $self->{cache}->clear;
     return;
 }
 
@@ -121,14 +111,6 @@ sub counts {
     my ($self) = @_;
     my @keys = $self->{cache}->get_keys(0);
     return (entries => scalar @keys, pages => $self->{arguments}{num_pages});
-}
-
-# Leaves the file only if it `keeps` what is in it.
-sub close {
-    my ($self, $keeps) = @_;
-    $self->{cache} = undef;
-    unlink SHARE_FILE if !$keeps;
-    return;
 }
 
 # Its default, or the power of two that the largest entry needs.

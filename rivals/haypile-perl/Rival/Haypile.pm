@@ -5,6 +5,8 @@ package Rival::Haypile;
 use strict;
 use warnings;
 
+use parent 'Rival::InFile';
+
 # In the working directory, so that the processes of a job share it.
 use constant SHARE_FILE => 'cache.haypile';
 
@@ -35,6 +37,9 @@ sub where {
     return (share_file => SHARE_FILE, cache_size => $bytes, unlink_on_exit => 0);
 }
 
+# Its name.
+sub file { return SHARE_FILE }
+
 # Opens the file; an empty one where `is_new`.
 sub open {
     my ($self, $is_new) = @_;
@@ -55,21 +60,6 @@ sub get_many {
 sub compute {
     my ($self, $key, $compute) = @_;
     return ($self->{cache}->compute($key, $compute), 1);
-}
-
-# Replaces the cache by a new, empty one.
-sub fresh {
-    my ($self) = @_;
-    $self->{cache} = undef;
-    $self->open(1);
-    return;
-}
-
-# Removes all entries.
-sub clear {
-    my ($self) = @_;
-    $self->{cache}->clear;
-    return;
 }
 
 # Has the system write the file.
@@ -99,14 +89,6 @@ sub counts {
     my ($next, $entries) = ($self->{cache}->key_iterator, 0);
     $entries++ while defined $next->();
     return (entries => $entries);
-}
-
-# Leaves the file only if it `keeps` what is in it.
-sub close {
-    my ($self, $keeps) = @_;
-    $self->{cache} = undef;
-    unlink SHARE_FILE if !$keeps;
-    return;
 }
 
 1;
