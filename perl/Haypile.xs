@@ -137,12 +137,9 @@ _share(SV *self, SV *other, SV *prefix)
 
 void
 _close(SV *self)
-  PREINIT:
-    MAGIC *magic;
   CODE:
-    magic = attached(aTHX_ self, &handle_table) ? mg_findext(SvRV(self), PERL_MAGIC_ext, &handle_table) : NULL;
-    if (magic != NULL)
-        free_handle(aTHX_ SvRV(self), magic);
+    if (attached(aTHX_ self, &handle_table) != NULL)
+        sv_unmagicext(SvRV(self), PERL_MAGIC_ext, &handle_table);
 
 bool
 is_open(SV *self)
@@ -178,25 +175,19 @@ _locked(SV *self)
 void
 get(SV *self, SV *key, ...)
   PREINIT:
-    handle *of;
+    request asked;
     SV *value;
   PPCODE:
     /* Read once, whoever goes on with it. */
     key = ST(1) = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    if ((of->flags & IS_CODED) || items > 2) {
-        PUTBACK;
-        value = go_on_in_perl(aTHX_ "_get", ax, items);
-        SPAGAIN;
-        PUSHs(value);
+    begin(aTHX_ &asked, self, key);
+    if ((asked.of->flags & IS_CODED) || items > 2) {
+        ST(0) = go_on_in_perl(aTHX_ "_get", ax, items);
         XSRETURN(1);
     }
-    value = read_value(aTHX_ of, key);
-    if (value == NULL && (of->flags & READS_THROUGH)) {
-        PUTBACK;
-        value = go_on_in_perl(aTHX_ "_read_through", ax, items);
-        SPAGAIN;
-        PUSHs(value);
+    value = read_value(aTHX_ &asked);
+    if (value == NULL && (asked.of->flags & READS_THROUGH)) {
+        ST(0) = go_on_in_perl(aTHX_ "_read_through", ax, items);
         XSRETURN(1);
     }
     if (value == NULL)
@@ -206,10 +197,11 @@ get(SV *self, SV *key, ...)
 void
 _read(SV *self, SV *key)
   PREINIT:
+    request asked;
     SV *value;
   PPCODE:
-    key = settled_key(aTHX_ key);
-    value = read_value(aTHX_ unlocked(aTHX_ self), key);
+    begin(aTHX_ &asked, self, key);
+    value = read_value(aTHX_ &asked);
     if (value == NULL)
         XSRETURN_EMPTY;
     mPUSHs(value);
@@ -217,65 +209,47 @@ _read(SV *self, SV *key)
 void
 set(SV *self, SV *key, SV *value, ...)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes, *stored;
-    STRLEN key_bytes, stored_bytes;
+    request asked;
   PPCODE:
     if (SvGMAGICAL(value))
         value = ST(2) = sv_mortalcopy(value);
     key = ST(1) = settled_key(aTHX_ is_special(value) && !is_special(key) ? sv_mortalcopy(key) : key);
-    of = unlocked(aTHX_ self);
-    if ((of->flags & (IS_CODED | WRITES_THROUGH)) || items > 3) {
-        PUTBACK;
-        value = go_on_in_perl(aTHX_ "_set", ax, items);
-        SPAGAIN;
-        PUSHs(value);
+    if ((unlocked(aTHX_ self)->flags & (IS_CODED | WRITES_THROUGH)) || items > 3) {
+        ST(0) = go_on_in_perl(aTHX_ "_set", ax, items);
         XSRETURN(1);
     }
-    settle(aTHX_ &key, &value);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    stored = stored_of(aTHX_ value, &stored_bytes);
-    mPUSHi(happened(aTHX_ haypile_set(of->of->cache, bytes, key_bytes, stored, stored_bytes, of->ttl_ms)) ? 1 : 0);
+    begin_write(aTHX_ &asked, self, key, value);
+    mPUSHi(happened(aTHX_ haypile_set(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes,
+                                      asked.of->ttl_ms))
+               ? 1
+               : 0);
 
 bool
 _write(SV *self, SV *key, SV *value, IV ttl_ms, SV *lease = NULL)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes, *stored;
-    STRLEN key_bytes, stored_bytes;
+    request asked;
     haypile_lease given;
     bool is_leased;
   CODE:
     is_leased = lease != NULL && SvOK(lease);
     if (is_leased)
         copy_exactly(aTHX_ lease, given.bytes, sizeof given.bytes, "this is not a lease: lease() returns one");
-    settle(aTHX_ &key, &value);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    stored = stored_of(aTHX_ value, &stored_bytes);
+    begin_write(aTHX_ &asked, self, key, value);
     RETVAL = happened(
         aTHX_ is_leased
-            ? haypile_set_leased(of->of->cache, bytes, key_bytes, stored, stored_bytes, ttl_ms, &given)
-            : haypile_set(of->of->cache, bytes, key_bytes, stored, stored_bytes, ttl_ms));
+            ? haypile_set_leased(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes, ttl_ms, &given)
+            : haypile_set(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes, ttl_ms));
   OUTPUT:
     RETVAL
 
 SV *
 lease(SV *self, SV *key)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
     haypile_lease granted;
   CODE:
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    if (haypile_get_lease(of->of->cache, bytes, key_bytes, &granted) != HAYPILE_OK)
+    begin(aTHX_ &asked, self, key);
+    if (haypile_get_lease(asked.cache, asked.key, asked.key_bytes, &granted) != HAYPILE_OK)
         throw_error(aTHX);
     RETVAL = newSVpvn((char *)granted.bytes, sizeof granted.bytes);
   OUTPUT:
@@ -286,28 +260,19 @@ _add(SV *self, SV *key, SV *value, IV ttl_ms)
   ALIAS:
     _replace = 1
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes, *stored;
-    STRLEN key_bytes, stored_bytes;
+    request asked;
   CODE:
-    settle(aTHX_ &key, &value);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    stored = stored_of(aTHX_ value, &stored_bytes);
+    begin_write(aTHX_ &asked, self, key, value);
     RETVAL = outcome(
-        aTHX_ ix == 0 ? haypile_add(of->of->cache, bytes, key_bytes, stored, stored_bytes, ttl_ms)
-                      : haypile_replace(of->of->cache, bytes, key_bytes, stored, stored_bytes, ttl_ms));
+        aTHX_ ix == 0 ? haypile_add(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes, ttl_ms)
+                      : haypile_replace(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes, ttl_ms));
   OUTPUT:
     RETVAL
 
 void
 _read_versioned(SV *self, SV *key)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
     haypile_pinned *pinned;
     const void *value;
     void *copy;
@@ -315,10 +280,8 @@ _read_versioned(SV *self, SV *key)
     haypile_hit hit;
   PPCODE:
     /* The value, its version, and the milliseconds that it still has: -1 if it never expires. */
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    if (!happened(aTHX_ haypile_get_pinned(of->of->cache, bytes, key_bytes, &pinned, &value, &value_bytes)))
+    begin(aTHX_ &asked, self, key);
+    if (!happened(aTHX_ haypile_get_pinned(asked.cache, asked.key, asked.key_bytes, &pinned, &value, &value_bytes)))
         XSRETURN_EMPTY;
     haypile_pinned_hit(pinned, &hit, sizeof hit);
     EXTEND(SP, 3);
@@ -326,7 +289,7 @@ _read_versioned(SV *self, SV *key)
     haypile_unpin(pinned);
     if (!hit.has_version) {
         SP--;
-        if (!happened(aTHX_ haypile_get_versioned(of->of->cache, bytes, key_bytes, &copy, &value_bytes,
+        if (!happened(aTHX_ haypile_get_versioned(asked.cache, asked.key, asked.key_bytes, &copy, &value_bytes,
                                                   &hit.version)))
             XSRETURN_EMPTY;
         mPUSHs(new_value(aTHX_ copy, value_bytes));
@@ -338,36 +301,25 @@ _read_versioned(SV *self, SV *key)
 IV
 _write_version(SV *self, SV *key, SV *value, IV ttl_ms, SV *version)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes, *stored;
-    STRLEN key_bytes, stored_bytes;
+    request asked;
     uint64_t number;
   CODE:
     copy_exactly(aTHX_ version, &number, sizeof number, NO_VERSION);
-    settle(aTHX_ &key, &value);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    stored = stored_of(aTHX_ value, &stored_bytes);
+    begin_write(aTHX_ &asked, self, key, value);
     RETVAL = outcome(
-        aTHX_ haypile_cas(of->of->cache, bytes, key_bytes, stored, stored_bytes, ttl_ms, number));
+        aTHX_ haypile_cas(asked.cache, asked.key, asked.key_bytes, asked.value, asked.value_bytes, ttl_ms, number));
   OUTPUT:
     RETVAL
 
 IV
 _remove_version(SV *self, SV *key, SV *version)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
     uint64_t number;
   CODE:
     copy_exactly(aTHX_ version, &number, sizeof number, NO_VERSION);
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    RETVAL = outcome(aTHX_ haypile_delete_version(of->of->cache, bytes, key_bytes, number));
+    begin(aTHX_ &asked, self, key);
+    RETVAL = outcome(aTHX_ haypile_delete_version(asked.cache, asked.key, asked.key_bytes, number));
   OUTPUT:
     RETVAL
 
@@ -376,49 +328,34 @@ _exists(SV *self, SV *key)
   ALIAS:
     _remove = 1
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
   CODE:
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    RETVAL = happened(aTHX_ ix == 0 ? haypile_contains(of->of->cache, bytes, key_bytes)
-                                    : haypile_delete(of->of->cache, bytes, key_bytes));
+    begin(aTHX_ &asked, self, key);
+    RETVAL = happened(aTHX_ ix == 0 ? haypile_contains(asked.cache, asked.key, asked.key_bytes)
+                                    : haypile_delete(asked.cache, asked.key, asked.key_bytes));
   OUTPUT:
     RETVAL
 
 bool
 _touch(SV *self, SV *key, IV ttl_ms)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
   CODE:
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    RETVAL = happened(aTHX_ haypile_touch(of->of->cache, bytes, key_bytes, ttl_ms));
+    begin(aTHX_ &asked, self, key);
+    RETVAL = happened(aTHX_ haypile_touch(asked.cache, asked.key, asked.key_bytes, ttl_ms));
   OUTPUT:
     RETVAL
 
 SV *
 _count(SV *self, SV *key, UV delta, bool is_down)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
     uint64_t number;
     haypile_status status;
   CODE:
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    status = is_down ? haypile_decr(of->of->cache, bytes, key_bytes, (uint64_t)delta, &number)
-                     : haypile_incr(of->of->cache, bytes, key_bytes, (uint64_t)delta, &number);
+    begin(aTHX_ &asked, self, key);
+    status = is_down ? haypile_decr(asked.cache, asked.key, asked.key_bytes, (uint64_t)delta, &number)
+                     : haypile_incr(asked.cache, asked.key, asked.key_bytes, (uint64_t)delta, &number);
     if (!happened(aTHX_ status))
         XSRETURN_UNDEF;
     RETVAL = newSVuv((UV)number);
@@ -477,10 +414,7 @@ _read_many(SV *self, AV *keys)
 void
 _claim(SV *self, SV *key, IV ttl_ms, IV most_ms = IV_MAX)
   PREINIT:
-    handle *of;
-    char room[SHORT_KEY];
-    const char *bytes;
-    STRLEN key_bytes;
+    request asked;
     claim *made;
     SV *object;
     void *value;
@@ -491,21 +425,19 @@ _claim(SV *self, SV *key, IV ttl_ms, IV most_ms = IV_MAX)
   PPCODE:
     /* The value; or undef and a claim on it; or nothing if another caller has computed for `most_ms`, or the key is too
        long. */
-    key = settled_key(aTHX_ key);
-    of = unlocked(aTHX_ self);
-    bytes = key_of(aTHX_ of, key, room, &key_bytes);
-    /* A signal's handler can change the variable that has the key, and close the cache: the claim keeps both. */
-    bytes = SvPVX(sv_2mortal(newSVpvn(bytes, key_bytes)));
-    if (key_bytes > LONGEST_KEY)
+    begin(aTHX_ &asked, self, key);
+    if (asked.key_bytes > LONGEST_KEY)
         XSRETURN_EMPTY;
+    /* A signal's handler can change the variable that has the key, and close the cache: the claim keeps both. */
+    asked.key = SvPVX(sv_2mortal(newSVpvn(asked.key, asked.key_bytes)));
     made = (claim *)calloc(1, sizeof *made);
-    made->of = of->of;
-    keep(of->of);
+    made->of = asked.of->of;
+    keep(made->of);
     /* Whatever ends this function, a signal's handler that dies among it, the claim ends with its scalar. */
     object = sv_2mortal(sv_bless(newRV_noinc(newSV(0)), gv_stashpvs("Cache::Haypile::Claim", GV_ADD)));
     attach(aTHX_ object, &claim_table, made);
     for (;;) {
-        status = haypile_try_claim(made->of->cache, bytes, key_bytes, ttl_ms, &made->claim, &value, &value_bytes,
+        status = haypile_try_claim(made->of->cache, asked.key, asked.key_bytes, ttl_ms, &made->claim, &value, &value_bytes,
                                    &wait_ms);
         if (status != HAYPILE_PENDING)
             break;
@@ -577,17 +509,21 @@ _counts(SV *self)
     mPUSHu((UV)stats.hits);
 
 SV *
-_text(SV *self, int which)
+url(SV *self)
+  ALIAS:
+    prometheus = 1
+    _warnings = 2
+    _writable_by_others = 3
   PREINIT:
     haypile_cache *cache;
     char *text;
     haypile_status status;
   CODE:
     cache = opened(aTHX_ self)->of->cache;
-    status = which == 0   ? haypile_url(cache, &text)
-             : which == 1 ? haypile_warnings(cache, &text)
-             : which == 2 ? haypile_writable_by_others(cache, &text)
-                          : haypile_prometheus(cache, &text);
+    status = ix == 0   ? haypile_url(cache, &text)
+             : ix == 1 ? haypile_prometheus(cache, &text)
+             : ix == 2 ? haypile_warnings(cache, &text)
+                       : haypile_writable_by_others(cache, &text);
     if (status != HAYPILE_OK)
         throw_error(aTHX);
     RETVAL = newSVpv(text, 0);

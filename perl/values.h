@@ -68,15 +68,6 @@ static SV *settled_key(pTHX_ SV *key)
     return settled(aTHX_ key);
 }
 
-/* The same of a key and a value: reading one must not change the other. */
-static void settle(pTHX_ SV **key, SV **value)
-{
-    if (is_special(*value) && !is_special(*key))
-        *key = sv_mortalcopy(*key);
-    *key = settled_key(aTHX_ *key);
-    *value = settled(aTHX_ *value);
-}
-
 /* Returns the bytes of a key: those of its characters if none is above 255, and otherwise their UTF-8. So one text is one
    key, whatever perl's form of it is. They stay until the statement ends. */
 static const char *key_of(pTHX_ const handle *of, SV *key, char *room, STRLEN *bytes)
@@ -157,22 +148,51 @@ static SV *untagged(pTHX_ SV *value)
     return value;
 }
 
+/* A call that is about one key: its arguments, as the library takes them. */
+typedef struct {
+    handle *of;
+    haypile_cache *cache;
+    const char *key;
+    STRLEN key_bytes;
+    const char *value;
+    STRLEN value_bytes;
+    char room[SHORT_KEY];
+} request;
+
+/* Begins a call. Reading an argument may run code of the program, which may close the cache: so that is looked up last. */
+static void begin(pTHX_ request *made, SV *self, SV *key)
+{
+    key = settled_key(aTHX_ key);
+    made->of = unlocked(aTHX_ self);
+    made->cache = made->of->of->cache;
+    made->key = key_of(aTHX_ made->of, key, made->room, &made->key_bytes);
+}
+
+/* Begins a call that writes. Reading one argument must not change the other. */
+static void begin_write(pTHX_ request *made, SV *self, SV *key, SV *value)
+{
+    if (is_special(value) && !is_special(key))
+        key = sv_mortalcopy(key);
+    key = settled_key(aTHX_ key);
+    value = settled(aTHX_ value);
+    begin(aTHX_ made, self, key);
+    made->value = stored_of(aTHX_ value, &made->value_bytes);
+}
+
 static SV *new_value(pTHX_ const void *bytes, STRLEN length)
 {
     return untagged(aTHX_ newSVpvn((const char *)bytes, length));
 }
 
 /* Returns the value of a key as a new scalar; NULL if there is none. */
-static SV *read_value(pTHX_ handle *of, SV *key)
+static SV *read_value(pTHX_ const request *asked)
 {
-    char room[SHORT_KEY];
-    STRLEN key_bytes;
-    const char *bytes = key_of(aTHX_ of, key, room, &key_bytes);
+    handle *of = asked->of;
     size_t length;
     STRLEN size = of->guess;
     SV *value = newSV(size);
     haypile_status status;
-    while ((status = haypile_get_into(of->of->cache, bytes, key_bytes, SvPVX(value), size, &length)) ==
+    while ((status = haypile_get_into(asked->cache, asked->key, asked->key_bytes, SvPVX(value), size, &length)) ==
            HAYPILE_TOO_SMALL) {
         size = length;
         SvGROW(value, size + 1);

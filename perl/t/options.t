@@ -82,6 +82,8 @@ for my $serializer (qw(storable sereal)) {
     ok(Cache::Haypile->new(@options, serializer => 'json'), 'or the serializer runs nothing');
     is((stat $file)[2] & 07777, 0660, 'permissions');
     unlink $file;
+    dies_with(sub { Cache::Haypile->new(share_file => $file, serializer => $serializer, permissions => 0660) }, qr/others can write/, 'a new one');
+    ok(!-e $file, 'does not stay');
 }
 
 done_testing;

@@ -21,7 +21,7 @@ use Cache::Haypile::Values;
 
 XSLoader::load('Cache::Haypile', $VERSION);
 
-# Bits of an open cache; Haypile.xs has them too.
+# Bits of an open cache; objects.h has them too.
 use constant { IS_CODED => 1, READS_THROUGH => 2, WRITES_THROUGH => 4 };
 
 # Changes that wait for `write_cb` in one process, at most.
@@ -32,11 +32,11 @@ our %LiveCaches;
 
 my %OPTIONS = map { $_ => 1 } qw(
     url share_file init_file permissions cache_size page_size num_pages unlink_on_exit empty_on_exit expire_time
-    serializer raw_values compressor compress enable_stats context read_cb write_cb delete_cb cache_not_found
+    serializer raw_values compressor compress context read_cb write_cb delete_cb cache_not_found
     write_action allow_recursive trusts_others key_prefix
 );
-# Options of Cache::FastMmap that have nothing to do here: there are no slots, no locks, and every file is tested.
-my %NEEDLESS = map { $_ => 1 } qw(test_file start_slots catch_deadlocks);
+# Options of Cache::FastMmap that have nothing to do here: reads are counted, every file is tested, and there are no slots and no locks.
+my %NEEDLESS = map { $_ => 1 } qw(enable_stats test_file start_slots catch_deadlocks);
 my %REFUSED  = (
     tombstone_expire_time => 'a removal needs no tombstone here: take a lease() before you compute, and set with it',
 );
@@ -56,12 +56,10 @@ sub new {
     for my $callback (qw(read_cb write_cb delete_cb)) {
         Carp::croak("`$callback` is a sub") if defined $options{$callback} && ref $options{$callback} ne 'CODE';
     }
-    my $prefix = $options{key_prefix} // '';
-    utf8::downgrade($prefix, 1) or utf8::encode($prefix);
 
     my $place = Cache::Haypile::Place::of_options(\%options);
     my $codec = Cache::Haypile::Values::of_options(\%options);
-    my $self  = bless { %$place, %$codec, serializer => $options{serializer} // 'storable', pid => $$, thread => _thread(), counted => [0, 0] }, $class;
+    my $self  = bless { %$place, %$codec, serializer => $options{serializer} // 'storable', _of_new_object() }, $class;
     @$self{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)}
         = @options{qw(context read_cb write_cb delete_cb cache_not_found allow_recursive)};
     $self->{write_back}     = $action eq 'write_back' && $options{write_cb} ? 1 : 0;
@@ -78,38 +76,42 @@ sub new {
     $flags |= IS_CODED       if $self->{serialize} || $self->{compress};
     $flags |= READS_THROUGH  if $self->{read_cb}   || $self->{write_back};
     $flags |= WRITES_THROUGH if $self->{write_cb};
-    $self->_open($self->{url}, $flags, $self->{ttl}, $prefix);
+    $self->_open($self->{url}, $flags, $self->{ttl}, _name($options{key_prefix} // ''));
     chmod $options{permissions}, $self->{share_file}
         or Carp::croak("the permissions of $self->{share_file} cannot be changed: $!")
         if defined $options{permissions};
-    $self->_check_writers if $self->{runs_code} && !$options{trusts_others};
+    $self->_check_writers("the serializer '$self->{runs_code}'", "serializer => 'json' or ''")
+        if $self->{runs_code} && !$options{trusts_others};
     Scalar::Util::weaken($LiveCaches{ Scalar::Util::refaddr($self) } = $self)
         if $self->{empty_on_exit} || $self->{write_back};
     return $self;
 }
 
+# Hash entries of every object.
+sub _of_new_object { return (owner => _here(), counted => [0, 0]) }
+
 # Returns an object for the same cache with other keys, for plain strings.
 sub _with_prefix {
     my ($self, $prefix) = @_;
-    my $other = bless { serializer => '', pid => $$, thread => _thread(), counted => [0, 0], ttl => $self->{ttl} }, __PACKAGE__;
+    my $other = bless { serializer => '', ttl => $self->{ttl}, _of_new_object() }, __PACKAGE__;
     $other->_share($self, $prefix);
     return $other;
 }
 
-# Refuses values that run code where others can have written them.
+# Dies where others can have written values that run code when they are read; what makes them so, and what to take instead.
 sub _check_writers {
-    my ($self) = @_;
-    my $others = $self->_text(2);
+    my ($self, $serializer, $instead) = @_;
+    my $others = $self->_writable_by_others;
     return if $others eq '';
-    $self->_close;
-    Carp::croak("others can write to $others, and values of the serializer '$self->{runs_code}' run code when they are"
-            . " read: use serializer => 'json' or '', or say trusts_others => 1");
+    Carp::croak("others can write to $others, and values of $serializer run code when they are read: use $instead, or say"
+            . ' trusts_others => 1');
 }
 
-sub _thread { return $INC{'threads.pm'} ? threads->tid : 0 }
+# This process and thread.
+sub _here { return $$ . '-' . ($INC{'threads.pm'} ? threads->tid : 0) }
 
 # Whether this process and thread made the cache.
-sub _is_owner { return $_[0]{pid} == $$ && $_[0]{thread} == _thread() }
+sub _is_owner { return $_[0]{owner} eq _here() }
 
 # Between a program's values and those of the cache.
 
@@ -148,7 +150,7 @@ sub _ttl {
     return $self->{ttl};
 }
 
-# Reading and writing. get(), set() and lease() are in Haypile.xs, and go on here where they have more to do.
+# Reading and writing. get(), set() and lease() are in Haypile.xs; the first two go on here where they have more to do.
 
 sub _get {
     my ($self, $key, $options) = @_;
@@ -176,12 +178,11 @@ sub _read_through {
 # sub nothing is stored.
 sub _computed {
     my ($self, $key, $ttl, $code) = @_;
-    my $name = _name($key);
-    my $self_name = $$ . '-' . _thread();
-    Carp::croak("the computation of '$key' asks for '$key'") if ($self->{computing}{$name} // '') eq $self_name;
+    my ($name, $here) = (_name($key), _here());
+    Carp::croak("the computation of '$key' asks for '$key'") if ($self->{computing}{$name} // '') eq $here;
     my ($value, $claim) = my @claimed = $self->_claim($key, $ttl == NOW ? 1 : $ttl);
     return $self->_decoded($value) if @claimed && !$claim;
-    local $self->{computing}{$name} = $self_name;
+    local $self->{computing}{$name} = $here;
     my @computed = $code->();
     return undef if !@computed;
     # Without a claim, the key is too long, and the value is of this caller alone.
@@ -202,10 +203,18 @@ sub _set {
     my $lease  = ref $options ? $options->{lease} : undef;
     my $value  = $self->_encoded($_[2]);
     my $at     = _moment();
-    my $stored = $ttl == NOW ? ($self->_remove($key), 1)[1] : $self->_write($key, $value, $ttl, $lease);
+    my $stored = $self->_put($key, $value, $ttl, $lease);
     # A value under a lease that was refused is older than what others have written.
     $self->_changed($key, $_[2], $value, $ttl, $stored, $at) if $self->{write_cb} && ($stored || !defined $lease);
     return $stored ? 1 : 0;
+}
+
+# Writes a value that has its form, and returns whether it was stored; one that expires at once leaves no entry.
+sub _put {
+    my ($self, $key, $value, $ttl, $lease) = @_;
+    return $self->_write($key, $value, $ttl, $lease) if $ttl != NOW;
+    $self->_remove($key);
+    return 1;
 }
 
 # Tells the store below of a change, which was made at a moment: at once, or later.
@@ -225,8 +234,22 @@ sub _changed {
         }
         delete $self->_dirty->{$name};
     }
-    my $original = $_[2];
-    eval {{ $self->{write_cb}->($self->{context}, $key, $original, $expires_on) }};
+    $self->_tell_below($key, $_[2], $expires_on);
+    return;
+}
+
+# Writes a value to the store below, whose failures are its own.
+sub _tell_below {
+    my ($self, $key, $value, $expires_on) = @_;
+    eval {{ $self->{write_cb}->($self->{context}, $key, $value, $expires_on) }};
+    return;
+}
+
+# Writes back a change that has waited.
+sub _write_back_one {
+    my ($self, $changed) = @_;
+    # Whatever makes a value of bytes may fail too.
+    eval {{ $self->_tell_below($changed->{key}, $self->_decoded($changed->{value}), $changed->{expires_on}) }};
     return;
 }
 
@@ -243,8 +266,8 @@ sub _name {
 # Returns the changes that this process and thread have not written back. Others leave them to it.
 sub _dirty {
     my ($self) = @_;
-    my $owner = $$ . '-' . _thread();
-    @$self{qw(dirty dirty_owner)} = ({}, $owner) if !$self->{dirty} || $self->{dirty_owner} ne $owner;
+    my $here = _here();
+    @$self{qw(dirty dirty_owner)} = ({}, $here) if !$self->{dirty} || $self->{dirty_owner} ne $here;
     return $self->{dirty};
 }
 
@@ -280,10 +303,10 @@ sub _restored {
         delete $dirty->{$name};
         return;
     }
-    my $ttl = $changed->{expires_on} == -1 ? $self->{ttl} : ttl_until($changed->{expires_on});
+    my $ttl = $self->_ttl({ expire_on => $changed->{expires_on} });
     if ($ttl == NOW) {
         delete $dirty->{$name};
-        $self->_tell_below($changed);
+        $self->_write_back_one($changed);
         return;
     }
     $self->_add($key, $changed->{value}, $ttl);
@@ -303,14 +326,8 @@ sub _write_back {
         next if $only_expired && ($expires_on <= 0 || $expires_on > Time::HiRes::time());
         my $is_latest = $self->_is_latest($changed);
         delete $dirty->{$name};
-        $self->_tell_below($changed) if $is_latest;
+        $self->_write_back_one($changed) if $is_latest;
     }
-    return;
-}
-
-sub _tell_below {
-    my ($self, $changed) = @_;
-    eval {{ $self->{write_cb}->($self->{context}, $changed->{key}, $self->_decoded($changed->{value}), $changed->{expires_on}) }};
     return;
 }
 
@@ -475,7 +492,7 @@ sub expire {
     my $changed   = $self->{write_back} ? delete $self->_dirty->{ _name($key) } : undef;
     my $is_latest = $changed && $self->_is_latest($changed);
     my $removed   = $self->_remove($key);
-    $self->_tell_below($changed) if $is_latest;
+    $self->_write_back_one($changed) if $is_latest;
     return $removed;
 }
 
@@ -497,7 +514,7 @@ sub multi_set {
     my $ttl = $self->_ttl($options);
     for my $key (keys %$values) {
         my $value = $self->_encoded($values->{$key});
-        $ttl == NOW ? $self->_remove("$page_key-$key") : $self->_write("$page_key-$key", $value, $ttl);
+        $self->_put("$page_key-$key", $value, $ttl);
     }
     return 1;
 }
@@ -514,15 +531,27 @@ sub _key_text {
     return $key;
 }
 
-sub key_iterator {
+# Returns a sub that returns the bytes of one key of this object after another.
+sub _own_keys {
     my ($self) = @_;
-    my $keys = $self->_keys;
-    my ($prefix, @waiting) = ($self->_prefix, $self->{write_back} ? map { $_->{key} } values %{ $self->_dirty } : ());
+    my ($keys, $prefix) = ($self->_keys, $self->_prefix);
     return sub {
         while (defined(my $key = $keys->next)) {
             next if index($key, $prefix) != 0;
-            $key = _key_text(substr $key, length $prefix);
-            return $key if index($key, NOTE) != 0 && $self->_exists($key);
+            $key = substr $key, length $prefix;
+            return $key if $self->_exists($key);
+        }
+        return undef;
+    };
+}
+
+sub key_iterator {
+    my ($self) = @_;
+    my $next = $self->_own_keys;
+    my @waiting = $self->{write_back} ? map { $_->{key} } values %{ $self->_dirty } : ();
+    return sub {
+        while (defined(my $key = $next->())) {
+            return _key_text($key) if index($key, NOTE) != 0;
         }
         while (defined(my $key = shift @waiting)) {
             return $key if !$self->_exists($key);
@@ -592,9 +621,7 @@ sub empty {
 # Entries that have expired are not returned, and their room is used again: nothing is left to do.
 sub purge { return }
 
-sub url        { return $_[0]->_text(0) }
-sub warnings   { return split /\n/, $_[0]->_text(1) }
-sub prometheus { return $_[0]->_text(3) }
+sub warnings { return split /\n/, $_[0]->_warnings }
 
 sub limits {
     my ($self) = @_;

@@ -81,11 +81,9 @@ sub _build_haypile {
         key_prefix     => $self->_key_prefix,
         trusts_others  => $self->trusts_others,
     );
-    return $cache if $self->trusts_others || _is_safe($self->serializer);
-    my $others = $cache->_text(2);
-    return $cache if $others eq '';
-    Carp::croak("others can write to $others, and values of this serializer may run code when they are read:"
-            . " use serializer => 'JSON', or say trusts_others => 1");
+    $cache->_check_writers('this serializer can', "serializer => 'JSON'")
+        if !$self->trusts_others && !_is_safe($self->serializer);
+    return $cache;
 }
 
 # Whether reading a value runs nothing. CHI makes a Data::Serializer of most names.
@@ -106,7 +104,7 @@ sub _build__locks {
 
 sub _escaped {
     my ($name) = @_;
-    utf8::downgrade($name, 1) or utf8::encode($name);
+    $name = Cache::Haypile::_name($name);
     return '%' if $name eq '';
     $name =~ s/([%\0])/sprintf '%%%02X', ord $1/ge;
     return $name;
@@ -156,18 +154,7 @@ sub clear {
     return;
 }
 
-sub get_keys_iterator {
-    my ($self) = @_;
-    my ($keys, $prefix, $cache) = ($self->{haypile}->_keys, $self->_key_prefix, $self->{haypile});
-    return sub {
-        while (defined(my $key = $keys->next)) {
-            next if index($key, $prefix) != 0;
-            $key = substr $key, length $prefix;
-            return $key if $cache->_exists($key);
-        }
-        return undef;
-    };
-}
+sub get_keys_iterator { return $_[0]{haypile}->_own_keys }
 
 sub get_keys {
     my ($self) = @_;
@@ -233,7 +220,7 @@ sub get {
 # The name of a key among all caches of this process.
 sub _name {
     my ($self, $key) = @_;
-    return join $SEPARATOR, $$, Cache::Haypile::_thread(), $self->{cache_name}, $key;
+    return join $SEPARATOR, Cache::Haypile::_here(), $self->{cache_name}, $key;
 }
 
 # A get() with any parameters. With `busy_lock`, CHI has one caller renew an entry that has expired; here one caller also
