@@ -30,6 +30,7 @@ fn sample(case: &str, name: &str, program: &str, block: u64, cpu_ns: u64) -> Sam
         memory_bytes: Some(1000 + block),
         latency_ns: None,
         timeline: None,
+        calls: None,
         load: None,
         counts: BTreeMap::new(),
         error: None,

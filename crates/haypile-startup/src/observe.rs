@@ -41,7 +41,7 @@ impl Observation {
             start,
             next: start,
             bars: BTreeMap::new(),
-            timeline: Timeline { interval_ns, ..Timeline::default() },
+            timeline: Timeline { interval_ns, processors: processors(), ..Timeline::default() },
             files: BTreeSet::new(),
             ignores_children: None,
             outside: BTreeSet::new(),
@@ -120,4 +120,8 @@ impl Observation {
         report.ignores_children = self.ignores_children;
         report.outside = self.outside.into_iter().collect();
     }
+}
+
+fn processors() -> u64 {
+    std::thread::available_parallelism().map_or(0, |number| number.get() as u64)
 }

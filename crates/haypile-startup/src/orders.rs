@@ -28,6 +28,8 @@ pub struct StartOrders {
     pub timeout_ms: u64,
     /// Milliseconds for which the tree has to be quiet after it is ready; 0 ends it when it is ready.
     pub settle_ms: u64,
+    /// Milliseconds between asking the tree to end and killing it.
+    pub grace_ms: u64,
     /// Milliseconds between looks at all processes; `None` for a timed start, which nothing disturbs.
     pub observe_ms: Option<u64>,
     /// The control group that the supervisor is in.
@@ -46,11 +48,22 @@ const TASKS_PER_PROCESS: u64 = 4;
 const MORE_TASKS: u64 = 512;
 
 impl StartOrders {
+    /// Its time-out in words.
+    pub(super) fn timeout(&self) -> String {
+        in_seconds(self.timeout_ms)
+    }
+
     /// The number of processes and threads of the tree beyond which the system starts no more.
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
     }
+}
+
+/// A time in words, whether it is long or below a second.
+pub(super) fn in_seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
+        + " s"
 }
 
 /// The exit statuses of a command that are not a failure. An end by a signal always is one.
@@ -109,6 +122,11 @@ pub enum MemorySource {
 pub struct StartReport {
     /// Nanoseconds from before the start until the command was ready.
     pub ready_ns: u64,
+    /// Nanoseconds before that within which it may have been ready, where a command that is run again and again tells:
+    /// since the last run that failed began.
+    pub ready_within_ns: Option<u64>,
+    /// Processor time of the commands that asked whether it is ready, which is in none of the other figures.
+    pub probes_ns: u64,
     /// Its exit status, where it is ready when it exits.
     pub exit_code: Option<i32>,
     /// Nanoseconds until the tree was quiet, if that was asked for and came.

@@ -37,13 +37,16 @@ pub enum Ready {
     Line(String),
     /// A command of the shell succeeds.
     Command(String),
+    /// A window is mapped that was not there at the start, on the X server of the command's `DISPLAY`. Its title or
+    /// class matches this regular expression; any window if it is empty.
+    Window(String),
 }
 
 /// A signal that is none of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown signal '{text}'{reason} (known: exit, port:8080, port:HOST:8080, http://HOST/PATH, \
-     file:PATH, line:REGEX, command:COMMAND)"
+     file:PATH, line:REGEX, command:COMMAND, window, window:REGEX)"
 )]
 pub struct ReadyError {
     text: String,
@@ -57,6 +60,9 @@ impl FromStr for Ready {
         let wrong = |reason: &str| ReadyError { text: text.into(), reason: reason.into() };
         if text == "exit" {
             return Ok(Self::Exit);
+        }
+        if text == "window" {
+            return Ok(Self::Window(String::new()));
         }
         let Some((kind, rest)) = text.split_once(':').filter(|(_, rest)| !rest.is_empty()) else {
             return Err(wrong(""));
@@ -79,8 +85,9 @@ impl FromStr for Ready {
                 Ok(Self::Http(url))
             }
             "file" => Ok(Self::File(rest.into())),
-            "line" => match Regex::new(rest) {
-                Ok(_) => Ok(Self::Line(rest.to_owned())),
+            "line" | "window" => match Regex::new(rest) {
+                Ok(_) if kind == "line" => Ok(Self::Line(rest.to_owned())),
+                Ok(_) => Ok(Self::Window(rest.to_owned())),
                 Err(error) => Err(wrong(&format!(": {error}"))),
             },
             "command" => Ok(Self::Command(rest.to_owned())),
@@ -98,6 +105,8 @@ impl fmt::Display for Ready {
             Self::File(path) => write!(f, "file:{}", path.display()),
             Self::Line(regex) => write!(f, "line:{regex}"),
             Self::Command(command) => write!(f, "command:{command}"),
+            Self::Window(title) if title.is_empty() => write!(f, "window"),
+            Self::Window(title) => write!(f, "window:{title}"),
         }
     }
 }
@@ -118,10 +127,10 @@ impl From<Ready> for String {
 
 impl Ready {
     /// Whether the world outside of the command shows it ready; `None` for signals that only the
-    /// command's own process and output can give, or a command that has to be run.
+    /// command's own process, output and windows can give, or a command that has to be run.
     pub(super) fn is_seen(&self) -> Option<bool> {
         match self {
-            Self::Exit | Self::Line(_) | Self::Command(_) => None,
+            Self::Exit | Self::Line(_) | Self::Command(_) | Self::Window(_) => None,
             Self::Port { host, port } => Some(connect(host, *port).is_some()),
             Self::Http(url) => Some(answers(url)),
             // A dangling link is there as well.
@@ -176,6 +185,8 @@ mod tests {
             ("file:/tmp/x:y", "file:/tmp/x:y"),
             ("line:^ready: [0-9]+$", "line:^ready: [0-9]+$"),
             ("command:test -e x", "command:test -e x"),
+            ("window", "window"),
+            ("window:^Mouse", "window:^Mouse"),
         ] {
             let ready: Ready = text.parse().unwrap();
             assert_eq!(ready.to_string(), written);
@@ -190,6 +201,7 @@ mod tests {
             ("https://x/", "known: exit"),
             ("http:ftp", "only http URLs"),
             ("line:(", "line:("),
+            ("window:(", "window:("),
             ("soon:1", "unknown signal 'soon:1'"),
         ] {
             let error = text.parse::<Ready>().unwrap_err().to_string();

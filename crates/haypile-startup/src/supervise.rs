@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,23 +10,21 @@ use std::time::{Duration, Instant};
 use regex_lite::Regex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process_group, pidfd_open, set_child_subreaper,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, set_child_subreaper};
 
 use super::census::{Census, limit_tasks};
 use super::observe::Observation;
-use super::orders::{CpuSource, StartOrders, StartReport};
+use super::orders::{CpuSource, StartOrders, StartReport, in_seconds};
+use super::probe::{Probe, succeeds_already};
 use super::ready::Ready;
 use super::reap::{Reaped, keep_ended_children, reap};
 use super::span::Span;
 use super::tally::Tally;
 use super::tree;
+use super::window::Windows;
 
 /// Between two looks at a port, a server or a file.
 const LOOK_PAUSE: Duration = Duration::from_micros(500);
-/// Between two runs of a command that tells whether the start is ready.
-const PROBE_PAUSE: Duration = Duration::from_millis(10);
 /// The longest sleep, after which ended grandchildren are reaped.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at a tree that is to become quiet.
@@ -36,8 +33,6 @@ const QUIET_PAUSE: Duration = Duration::from_millis(20);
 const QUIET_SHARE: f64 = 0.05;
 /// The longest wait for processes that go on after the command has exited.
 const STRAGGLER_PATIENCE: Duration = Duration::from_secs(1);
-/// Between asking a tree to end and killing it.
-const TERM_PATIENCE: Duration = Duration::from_secs(1);
 /// The longest wait for killed processes to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// The end of the output that is kept, in bytes.
@@ -84,9 +79,8 @@ struct Supervision<'a> {
     line: Option<Regex>,
     has_line: bool,
     output: Vec<u8>,
-    probe: Option<i32>,
-    next_probe: Instant,
-    has_probe_succeeded: bool,
+    probe: Probe,
+    windows: Option<Windows>,
     tally: Tally<'a>,
     observation: Option<Observation>,
     span: Option<Span>,
@@ -120,6 +114,12 @@ impl<'a> Supervision<'a> {
         {
             return Err(format!("it is ready before the start: '{command}' succeeds already"));
         }
+        let windows = match &orders.ready {
+            Ready::Window(title) => {
+                Some(Windows::watch(orders.environment.get("DISPLAY").map(String::as_str), title)?)
+            }
+            _ => None,
+        };
         let (program, arguments) = orders.command.split_first().ok_or("there is no command")?;
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(&orders.environment);
@@ -153,9 +153,8 @@ impl<'a> Supervision<'a> {
             line,
             has_line: false,
             output: Vec::new(),
-            probe: None,
-            next_probe: start,
-            has_probe_succeeded: false,
+            probe: Probe::begin(start),
+            windows,
             tally,
             observation: orders.observe_ms.map(observe),
             span,
@@ -167,6 +166,7 @@ impl<'a> Supervision<'a> {
     fn run(&mut self, stop: &impl AsFd, report: &mut StartReport) -> Result<(), String> {
         let ready = self.wait_until_ready(stop)?;
         report.ready_ns = ns(ready - self.start);
+        report.ready_within_ns = self.probe.success().map(|success| ns(success.within));
         if self.orders.ready == Ready::Exit {
             report.exit_code = self.exited.and_then(|(_, status)| status.code());
             self.wait_for_stragglers(stop, report)?;
@@ -187,10 +187,14 @@ impl<'a> Supervision<'a> {
 
     fn wait_until_ready(&mut self, stop: &impl AsFd) -> Result<Instant, String> {
         let deadline = self.start + Duration::from_millis(self.orders.timeout_ms);
+        let mut is_last_asked = false;
         loop {
             let pause = match &self.orders.ready {
-                Ready::Exit | Ready::Line(_) => LONGEST_PAUSE,
-                Ready::Command(_) => PROBE_PAUSE,
+                Ready::Exit | Ready::Line(_) | Ready::Window(_) => LONGEST_PAUSE,
+                Ready::Command(_) => {
+                    let next = self.probe.next().map(|next| next - Instant::now().min(next));
+                    next.map_or(LONGEST_PAUSE, |pause| pause.min(LONGEST_PAUSE))
+                }
                 Ready::Port { .. } | Ready::Http(_) | Ready::File(_) => LOOK_PAUSE,
             };
             let now = self.turn(stop, pause)?;
@@ -204,14 +208,24 @@ impl<'a> Supervision<'a> {
                     _ => false,
                 },
                 Ready::Line(_) => self.has_line,
-                Ready::Command(command) => self.probe_with(command, now)?,
+                Ready::Command(command) => {
+                    // One that has ended is asked for once more, at once: it may have been ready between two runs.
+                    let has_ended = self.exited.is_some() && !self.has_children;
+                    let is_last = has_ended && !is_last_asked && self.probe.pid().is_none();
+                    is_last_asked |= is_last;
+                    self.probe.run((self.orders, command), now, is_last)?;
+                    self.probe.success().is_some()
+                }
+                Ready::Window(_) => self.windows.as_ref().is_some_and(Windows::is_seen),
                 seen => seen.is_seen() == Some(true),
             };
             if is_ready {
-                return Ok(Instant::now());
+                return Ok(self.probe.success().map_or_else(Instant::now, |success| success.at));
             }
+            let is_asking = matches!(self.orders.ready, Ready::Command(_))
+                && (!is_last_asked || self.probe.pid().is_some());
             if let Some((_, status)) = self.exited
-                && (!self.orders.accepted.takes(status) || !self.has_children)
+                && (!self.orders.accepted.takes(status) || !self.has_children && !is_asking)
             {
                 return Err(match &self.orders.ready {
                     Ready::Exit => format!("it ended with {status}"),
@@ -221,7 +235,7 @@ impl<'a> Supervision<'a> {
             if now > deadline {
                 return Err(format!(
                     "it was not ready after {} ({}); --timeout gives it more time",
-                    seconds(self.orders.timeout_ms),
+                    self.orders.timeout(),
                     self.orders.ready
                 ));
             }
@@ -259,6 +273,7 @@ impl<'a> Supervision<'a> {
         let quiet = Duration::from_millis(self.orders.settle_ms);
         let deadline = self.start + Duration::from_millis(self.orders.timeout_ms);
         let (mut since, mut at) = (ready, ready);
+        let mut busy = 0.0;
         let mut before = self.with_living(|tally, living| tally.cpu_ns(living).0);
         while self.has_children {
             let now = self.turn(stop, QUIET_PAUSE)?;
@@ -268,14 +283,19 @@ impl<'a> Supervision<'a> {
             let cpu_ns = self.with_living(|tally, living| tally.cpu_ns(living).0);
             let share = cpu_ns.saturating_sub(before) as f64 / (now - at).as_nanos() as f64;
             if share >= QUIET_SHARE {
-                since = now;
+                (since, busy) = (now, share);
             } else if now - since >= quiet {
                 break;
             }
             if now > deadline {
-                return Err(
-                    "it was ready, but never quiet; --timeout gives it more time".to_owned()
-                );
+                return Err(format!(
+                    "it was ready, but not quiet for {} in {}: it last used {:.0} % of a processor, and quiet is \
+                     below {:.0} %; --timeout gives it more time, --settle asks for less",
+                    in_seconds(self.orders.settle_ms),
+                    self.orders.timeout(),
+                    busy * 100.0,
+                    QUIET_SHARE * 100.0
+                ));
             }
             (before, at) = (cpu_ns, now);
         }
@@ -296,6 +316,7 @@ impl<'a> Supervision<'a> {
         let left = until.saturating_duration_since(Instant::now());
         let mut events = vec![PollFd::new(stop, PollFlags::IN)];
         events.extend(self.exit.as_ref().map(|exit| PollFd::new(exit, PollFlags::IN)));
+        events.extend(self.windows.as_ref().map(|windows| PollFd::new(windows, PollFlags::IN)));
         events.extend(self.streams.iter().map(|stream| PollFd::new(&stream.file, PollFlags::IN)));
         let left = Timespec::try_from(left).map_err(|error| error.to_string())?;
         match poll(&mut events, Some(&left)) {
@@ -307,11 +328,14 @@ impl<'a> Supervision<'a> {
         drop(events);
         self.read_output();
         self.reap(now);
+        if let Some(windows) = &mut self.windows {
+            windows.look()?;
+        }
         if let Some(span) = &mut self.span {
             span.look();
         }
         if let Some(observation) = &mut self.observation {
-            observation.look(self.own, self.main, self.probe, &self.tally);
+            observation.look(self.own, self.main, self.probe.pid(), &self.tally);
         }
         if self.has_children && self.census.is_due(now) {
             let processes = self.with_living(|_, living| living.len());
@@ -356,9 +380,7 @@ impl<'a> Supervision<'a> {
                     return;
                 }
                 Reaped::Ended(pid, status, usage) => {
-                    if Some(pid) == self.probe {
-                        self.probe = None;
-                        self.has_probe_succeeded = status.success();
+                    if self.probe.ended(pid, status.success(), now) {
                         self.tally.probes_ns += usage.cpu_ns;
                         continue;
                     }
@@ -373,33 +395,20 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Asks a command of the shell whether the start is ready, unless it is being asked.
-    fn probe_with(&mut self, command: &str, now: Instant) -> Result<bool, String> {
-        if self.has_probe_succeeded {
-            return Ok(true);
-        }
-        if self.probe.is_none() && now >= self.next_probe {
-            let probe = shell(self.orders, command).spawn();
-            let probe = probe.map_err(|error| format!("'{command}' cannot be started: {error}"))?;
-            self.probe = i32::try_from(probe.id()).ok();
-            self.next_probe = now + PROBE_PAUSE;
-        }
-        Ok(false)
-    }
-
     fn with_living<T>(&self, then: impl FnOnce(&Tally<'a>, &[&tree::Process]) -> T) -> T {
         if !self.has_children {
             return then(&self.tally, &[]);
         }
         let all = tree::all();
-        then(&self.tally, &tree::living(self.own, self.probe, &all))
+        then(&self.tally, &tree::living(self.own, self.probe.pid(), &all))
     }
 
     /// Ends whatever is left of the tree, within a bound, and completes the report.
     fn end(&mut self, report: &mut StartReport) {
         for signal in [Signal::TERM, Signal::KILL] {
+            let grace = Duration::from_millis(self.orders.grace_ms);
             let deadline =
-                Instant::now() + if signal == Signal::TERM { TERM_PATIENCE } else { KILL_PATIENCE };
+                Instant::now() + if signal == Signal::TERM { grace } else { KILL_PATIENCE };
             if signal == Signal::TERM {
                 // One that grows without end is not asked: it would grow in the meantime.
                 if self.census.is_overgrown() {
@@ -422,6 +431,7 @@ impl<'a> Supervision<'a> {
         }
         self.read_output();
         report.reaped = self.tally.reaped;
+        report.probes_ns = self.tally.probes_ns;
         let tail = self.output.len().saturating_sub(OUTPUT_BYTES);
         report.output = String::from_utf8_lossy(&self.output[tail..]).into_owned();
         if let Some(observation) = self.observation.take() {
@@ -478,53 +488,6 @@ impl Stream {
         let room = LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend(&part[..part.len().min(room)]);
     }
-}
-
-/// Whether the command that tells of readiness succeeds before anything is started. It is given as much
-/// time as a start.
-fn succeeds_already(orders: &StartOrders, command: &str, stop: &impl AsFd) -> Result<bool, String> {
-    let lost = |error: io::Error| format!("'{command}' cannot be started: {error}");
-    let mut probe = shell(orders, command).spawn().map_err(lost)?;
-    let deadline = Instant::now() + Duration::from_millis(orders.timeout_ms);
-    let pause = Timespec::try_from(PROBE_PAUSE).map_err(|error| error.to_string())?;
-    let reason = loop {
-        if let Some(status) = probe.try_wait().map_err(lost)? {
-            return Ok(status.success());
-        }
-        if Instant::now() > deadline {
-            break format!(
-                "'{command}' of --ready took longer than {} before the start; --timeout gives it \
-                 more time",
-                seconds(orders.timeout_ms)
-            );
-        }
-        if poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&pause)).is_ok_and(|ready| ready > 0)
-        {
-            break "stopped".to_owned();
-        }
-    };
-    if let Some(group) = i32::try_from(probe.id()).ok().and_then(Pid::from_raw) {
-        // It may have ended in the meantime.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let _ = probe.wait();
-    Err(reason)
-}
-
-/// A time-out in words, whether it is long or below a second.
-fn seconds(ms: u64) -> String {
-    format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
-        + " s"
-}
-
-fn shell(orders: &StartOrders, command: &str) -> Command {
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).env_clear().envs(&orders.environment);
-    shell.current_dir(&orders.directory);
-    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A group of its own: it is not part of the tree.
-    shell.process_group(0);
-    shell
 }
 
 fn ns(duration: Duration) -> u64 {

@@ -44,6 +44,9 @@ pub(crate) enum LabCommand {
     /// Start a command as standard input orders, and report what it used
     #[command(hide = true)]
     RunStart,
+    /// Start a command under ptrace, and write what it used to a file
+    #[command(hide = true)]
+    RunTrace(RunTrace),
     /// Load icons as standard input orders
     #[command(hide = true)]
     RunIcons,
@@ -171,6 +174,15 @@ pub(crate) struct Splice {
     /// Exit with status 1 if a document is out of date, and write nothing
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunTrace {
+    /// File for the trace
+    pub(crate) file: PathBuf,
+    /// Program and arguments
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -36,12 +36,29 @@ const LATENCY_FILE_BYTES: u64 = 32 << 20;
 /// Files to drop.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColdFiles {
-    files: BTreeSet<PathBuf>,
+    /// Those that a start was seen to use. What is in memory of them says whether a start is cold.
+    used: BTreeSet<PathBuf>,
+    /// Further ones, of which no start may read any.
+    named: BTreeSet<PathBuf>,
     /// Whether there were more.
-    pub(super) is_cut: bool,
+    is_cut: bool,
 }
 
 impl ColdFiles {
+    /// Adds files that a start was seen to use, which have the first places.
+    pub(super) fn add_used<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
+        for path in paths {
+            let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+            if let Some(path) = fs::canonicalize(path).ok().filter(|_| is_file) {
+                if self.used.len() >= MAX_FILES && !self.used.contains(&path) {
+                    self.is_cut = true;
+                    return;
+                }
+                self.used.insert(path);
+            }
+        }
+    }
+
     /// Adds files, and all files below folders. Links to files count as what they point to.
     pub(super) fn add(&mut self, paths: &[PathBuf]) {
         let mut left: Vec<PathBuf> = paths.to_vec();
@@ -49,11 +66,11 @@ impl ColdFiles {
             // What cannot be read cannot be dropped: it stays as it is.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_file() {
-                if self.files.len() >= MAX_FILES {
+                if self.named.len() >= MAX_FILES {
                     self.is_cut = true;
                     return;
                 }
-                self.files.extend(fs::canonicalize(&path));
+                self.named.extend(fs::canonicalize(&path));
             } else if metadata.is_dir() {
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten();
                 // A link to a folder may lead in a circle.
@@ -66,8 +83,27 @@ impl ColdFiles {
         }
     }
 
-    /// Drops them, and returns what is in memory afterwards. The kernel keeps what a process has
-    /// mapped.
+    /// Returns a text about the files that are not dropped, if there are more than are.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let named = self.named.difference(&self.used).count();
+        let room = MAX_FILES.saturating_sub(self.used.len());
+        (self.is_cut || named > room).then(|| {
+            format!(
+                "--cold drops {MAX_FILES} files: the {} that starts were seen to use, and of those that are named \
+                 (--cold-path, --cache) the first {}; others stay in memory, as far as they are there",
+                self.used.len(),
+                named.min(room)
+            )
+        })
+    }
+
+    /// The files to drop, those that are used first.
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.used.iter().chain(self.named.difference(&self.used)).take(MAX_FILES)
+    }
+
+    /// Drops them, and returns what is in memory afterwards of those that are used. The kernel keeps what a process
+    /// has mapped.
     ///
     /// # Errors
     ///
@@ -75,7 +111,7 @@ impl ColdFiles {
     pub(super) fn drop(&self, how: Cold) -> anyhow::Result<Residency> {
         match how {
             Cold::Fadvise => {
-                for file in &self.files {
+                for file in self.all() {
                     // One that is gone in the meantime, or cannot be read, is not read either.
                     let _ = drop_from_memory(file);
                 }
@@ -91,11 +127,13 @@ impl ColdFiles {
             let it = fs::metadata(path).ok()?;
             Some((path.clone(), it.len(), (it.mtime(), it.mtime_nsec())))
         };
-        self.files.iter().filter_map(of).collect()
+        self.all().filter_map(of).collect()
     }
 
+    /// What is in memory of the files that starts use; of all where none is known to be used.
     pub(super) fn residency(&self) -> Residency {
-        let each = self.files.iter().filter_map(|file| Residency::of(file).ok());
+        let files = if self.used.is_empty() { &self.named } else { &self.used };
+        let each = files.iter().filter_map(|file| Residency::of(file).ok());
         each.fold(Residency::default(), Residency::and)
     }
 }
@@ -159,7 +197,26 @@ mod tests {
         std::os::unix::fs::symlink("/nowhere/at/all", path("a/dangling")).unwrap();
         let mut files = ColdFiles::default();
         files.add(&[path("a"), path("missing")]);
-        assert_eq!(files.files.len(), 2);
+        assert_eq!(files.all().count(), 2);
         assert_eq!(files.residency().file_bytes, 30);
+    }
+
+    #[test]
+    fn used_files_have_the_first_places_and_decide_what_is_cold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("many")).unwrap();
+        for number in 0..MAX_FILES + 1_000 {
+            fs::write(path(&format!("many/{number}")), "x").unwrap();
+        }
+        fs::write(path("used"), vec![1; 10_000]).unwrap();
+        let mut files = ColdFiles::default();
+        files.add(&[path("many")]);
+        files.add_used([path("used").as_path(), path("gone").as_path()]);
+        assert_eq!(files.all().next(), Some(&fs::canonicalize(path("used")).unwrap()));
+        assert_eq!(files.all().count(), MAX_FILES);
+        assert_eq!(files.residency().file_bytes, 10_000, "what nobody reads says nothing");
+        let text = files.left_out().unwrap();
+        assert!(text.contains("the 1 that starts") && text.contains("the first 49999"), "{text}");
     }
 }

@@ -56,6 +56,7 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
         memory_bytes: None,
         latency_ns: None,
         timeline: None,
+        calls: None,
         load: None,
         error: Some(error),
         ..sample

@@ -5,6 +5,7 @@
 
 mod asked;
 mod begin;
+mod calls;
 mod error;
 mod identity;
 mod load;
@@ -17,6 +18,7 @@ mod write;
 
 pub use asked::Asked;
 pub use begin::command_line;
+pub use calls::{CallCounts, FolderCalls, StartCalls};
 pub use error::ResultsError;
 pub use identity::Identity;
 pub use load::disturbance;

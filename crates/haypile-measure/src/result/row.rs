@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::asked::Asked;
+use super::calls::StartCalls;
 use super::load::Load;
 use super::machine::{Machine, Program};
 use super::timeline::Timeline;
@@ -97,6 +98,9 @@ pub struct Sample {
     /// The course of a start that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// The calls of the system of a start that was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<StartCalls>,
     /// Other work on the machine in the meantime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
@@ -138,6 +142,7 @@ impl Sample {
             latency_ns: None,
             counts: BTreeMap::new(),
             timeline: None,
+            calls: None,
             load: None,
             error: None,
         }

@@ -10,6 +10,9 @@ pub struct Timeline {
     pub interval_ns: u64,
     /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
+    /// The processors of the machine; 0 where that was not noted.
+    #[serde(default)]
+    pub processors: u64,
     /// In the order in which they were first seen.
     pub processes: Vec<ProcessBar>,
     /// Processes that are not listed, beyond [`Timeline::MAX_PROCESSES`].

@@ -24,6 +24,7 @@ pub(crate) fn run(command: &LabCommand) -> anyhow::Result<ExitCode> {
         LabCommand::RunPages => run_job::pages(),
         LabCommand::RunIcons => run_job::icons(),
         LabCommand::RunStart => run_job::start(),
+        LabCommand::RunTrace(arguments) => return run_job::trace(arguments),
         LabCommand::RunTorture(arguments) => run_job::torture(arguments),
         LabCommand::ListSubjects => run_job::list(),
         LabCommand::Report(arguments) => report::run(arguments),

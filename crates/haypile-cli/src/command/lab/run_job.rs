@@ -1,6 +1,7 @@
-//! `haypile lab run-job`, `run-pages`, `run-icons`, `run-start`, `run-torture` and `list-subjects`: this program as a runner.
+//! `haypile lab run-job`, `run-pages`, `run-icons`, `run-start`, `run-trace`, `run-torture` and `list-subjects`: this program as a runner.
 
 use std::io;
+use std::process::ExitCode;
 
 use haypile_lab::experiment;
 use haypile_measure::runner::{self, Assignment};
@@ -9,7 +10,7 @@ use haypile_pages as pages;
 use haypile_startup as startup;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::args::lab::{RunJob, RunTorture};
+use crate::args::lab::{RunJob, RunTorture, RunTrace};
 use crate::output;
 
 /// Executes a job and prints its results.
@@ -34,6 +35,12 @@ pub(crate) fn icons() -> anyhow::Result<()> {
 /// Starts a command as standard input orders.
 pub(crate) fn start() -> anyhow::Result<()> {
     startup::serve()
+}
+
+/// Traces a command.
+pub(crate) fn trace(arguments: &RunTrace) -> anyhow::Result<ExitCode> {
+    let status = startup::serve_trace(&arguments.file, &arguments.command)?;
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 
 /// Runs the role of a torture that the orders name.

@@ -105,6 +105,7 @@ mod tests {
             memory_bytes: None,
             latency_ns: None,
             timeline: None,
+            calls: None,
             load: None,
             counts: BTreeMap::from([("hit_bytes".to_owned(), hit_bytes)]),
             error: None,

@@ -45,13 +45,18 @@ impl Condition {
         }
     }
 
+    /// Returns what the control repeats; each other condition is its own.
+    pub(super) fn repeated(self) -> Self {
+        match self {
+            Self::Again => Self::With,
+            Self::FirstAgain => Self::First,
+            other => other,
+        }
+    }
+
     /// Returns its name for the commands around a start: they treat the control as what it repeats.
     pub(super) fn in_hooks(self) -> &'static str {
-        match self {
-            Self::Again => Self::With.name(),
-            Self::FirstAgain => Self::First.name(),
-            other => other.name(),
-        }
+        self.repeated().name()
     }
 
     /// Returns whether the cache is to be full, and used.

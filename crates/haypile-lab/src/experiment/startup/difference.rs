@@ -1,7 +1,7 @@
 //! The differences between conditions.
 
 use haypile_measure::figure::{CaseNotes, Estimate, Figure, Finding, Findings};
-use haypile_measure::result::{DISTURBED, Sample, Samples};
+use haypile_measure::result::{DISTURBED, Sample, Samples, StartCalls};
 use haypile_measure::statistics::{Interval, MedianInterval};
 use haypile_number::Quantity;
 
@@ -17,6 +17,8 @@ pub(super) struct StartCase<'a> {
     /// The two commands that are compared; `None` for one with and without its cache.
     pub(super) pair: Option<[String; 2]>,
     by_condition: Vec<(Condition, Samples<'a>)>,
+    /// What the traced start of each condition asked the kernel for.
+    calls: Vec<(Condition, &'a StartCalls)>,
 }
 
 /// Another condition compared with the reference: `with`, or the first of two commands.
@@ -141,6 +143,9 @@ fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
 
 /// Returns the cases of samples in their order.
 pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<StartCase<'a>> {
+    let samples: Samples<'a> = samples.into_iter().collect();
+    let traced: Vec<&'a Sample> =
+        samples.iter().copied().filter(|sample| sample.calls.is_some()).collect();
     let case = |samples: &Samples<'a>| {
         let text = |name: &str| {
             let value = samples[0].parameters.get(name).and_then(|value| value.as_str());
@@ -162,15 +167,30 @@ pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
                 .iter()
                 .map(|condition| (*condition, of(condition)))
                 .collect(),
+            calls: Condition::ALL
+                .iter()
+                .filter_map(|condition| {
+                    let mut own = traced.iter().filter(|sample| {
+                        (&*sample.case, &*sample.subject.name)
+                            == (&*samples[0].case, condition.name())
+                    });
+                    Some((*condition, own.next()?.calls.as_ref()?))
+                })
+                .collect(),
         }
     };
-    measured(samples).cases().iter().map(case).collect()
+    measured(samples.iter().copied()).cases().iter().map(case).collect()
 }
 
 impl<'a> StartCase<'a> {
     pub(super) fn samples(&self, condition: Condition) -> &Samples<'a> {
         let found = self.by_condition.iter().find(|(it, _)| *it == condition);
         &found.expect("all conditions are there").1
+    }
+
+    /// Returns what the traced start of a condition asked the kernel for.
+    pub(super) fn calls(&self, condition: Condition) -> Option<&'a StartCalls> {
+        self.calls.iter().find(|(it, _)| *it == condition).map(|(_, calls)| *calls)
     }
 
     /// Returns the condition with which the others are compared.

@@ -63,7 +63,7 @@ impl ExportOptions {
             }
         }
         if let Some(path) = &self.export_markdown {
-            let text = printout::printout(samples).markdown();
+            let text = printout::printout(samples, true).markdown();
             fs::write(path, text).with_context(|| path.display().to_string())?;
         }
         if let Some(path) = &self.timeline {

@@ -1,59 +1,80 @@
 //! Measures one command, or two: looks at it under each condition, then starts it in blocks.
 
-use std::fs;
-use std::thread;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use haypile_measure::measure::{self, OWN_LABEL, Runner, Turns};
+use haypile_measure::measure::{self, Runner, Turns};
 use haypile_measure::meter::{LoadWatch, Residency};
-use haypile_measure::result::{Load, Parameters, ResultsError, Sample, SubjectId};
-use serde_json::{Value, json};
+use haypile_measure::result::{Load, ResultsError, Sample};
 
 use super::condition::Condition;
-use super::evidence::{Evidence, Use};
+use super::evidence::Evidence;
 use super::hooks::{self, HookError};
 use super::plan::{Schedule, StartPlan};
+use super::row::machine_busy_ns;
+use crate::experiment::Host;
 use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Session, attempt};
-use crate::experiment::{Host, parameters};
-use haypile_startup::{self as startup, CpuSource, MemorySource, StartOrders, StartReport};
+use haypile_startup::{self as startup, StartOrders, StartReport};
 
 /// Between two looks at the processes of a start that is watched.
 const OBSERVE_MS: u64 = 10;
 
+/// The most removed variables that an error names.
+const REMOVED_NAMED: usize = 12;
+
+/// A traced start takes longer, by so many times at most.
+const TRACE_PATIENCE: u64 = 10;
+
+/// The way in which a start is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// It is timed, and nothing disturbs it.
+    Timed,
+    /// All processes are looked at, again and again.
+    Polled,
+    /// It is traced, and the trace is written to this file.
+    Traced(PathBuf),
+}
+
 /// Measures one command.
 pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     pub(super) runner: &'a Runner,
-    session: &'a mut Session<'s>,
-    host: &'a dyn Host,
+    pub(super) session: &'a mut Session<'s>,
+    pub(super) host: &'a dyn Host,
     /// Whether the cache is full.
     is_primed: bool,
-    cold: ColdFiles,
+    pub(super) cold: ColdFiles,
     /// Number of the command among those of the run.
     number: usize,
     /// Whether the cache's use is proved, by its files.
-    is_read: bool,
+    pub(super) is_read: bool,
+    /// When the watched start without the cache began and ended, in nanoseconds since 1970.
+    pub(super) off_ran_ns: Option<(i64, i64)>,
+    /// Conditions whose files may have been dropped since they were last started.
+    chilled: BTreeSet<Condition>,
     /// Output of the last start.
     output: String,
 }
 
 /// A failure that ends a command's measurement.
-enum Failure {
+pub(super) enum Failure {
     Interrupted,
     Failed(String),
 }
 
 /// A start with what was around it.
-struct Measured {
-    report: StartReport,
-    residency: Option<Residency>,
+pub(super) struct Measured {
+    pub(super) report: StartReport,
+    pub(super) residency: Option<Residency>,
     /// Processor time that the whole machine was busy in the meantime, and how long that was.
-    busy_ns: u64,
-    window_ns: u64,
-    load: Load,
+    pub(super) busy_ns: u64,
+    pub(super) window_ns: u64,
+    pub(super) load: Load,
 }
 
 impl From<Failure> for measure::Failure {
@@ -107,11 +128,14 @@ impl<'a, 's> Measuring<'a, 's> {
             cold: ColdFiles::default(),
             number,
             is_read: false,
+            off_ran_ns: None,
+            chilled: BTreeSet::new(),
             output: String::new(),
         }
     }
 
-    /// Watches the command, and measures it warm and, if asked for, cold.
+    /// Watches the command, and measures it warm and, if asked for, cold. Each block has the warm starts and the cold
+    /// ones, so that a change of the machine reaches both.
     ///
     /// # Errors
     ///
@@ -120,30 +144,44 @@ impl<'a, 's> Measuring<'a, 's> {
         let conditions = self.plan.conditions();
         let caches: Vec<Option<Cold>> =
             [None].into_iter().chain(self.schedule.cold.map(Some)).collect();
-        let steps = conditions.len() as u64 * (1 + self.schedule.blocks * caches.len() as u64);
-        self.host.begin(steps, format!("starting {}", self.plan.name))?;
+        let rounds = self.schedule.blocks * caches.len() as u64;
+        let looks = 1 + u64::from(self.schedule.traces);
+        self.host.begin(
+            conditions.len() as u64 * (looks + rounds),
+            format!("starting {}", self.plan.name),
+        )?;
         let usable = match attempt(self.watch(&conditions))? {
             Ok(usable) => usable,
             Err(text) => return Ok(self.keep_error(self.plan.reference(), &text)?),
         };
-        for (at, cold) in caches.into_iter().enumerate() {
-            let mut turns = Turns::new(self.schedule.seed, 2 * self.number + at, usable.len());
-            for block in 0..self.schedule.blocks {
-                for (position, turn) in turns.next_block().into_iter().enumerate() {
-                    let condition = usable[turn];
-                    let sample = match attempt(self.start(condition, cold, None))? {
-                        Ok(measured) => self.sample(condition, cold, &measured),
-                        Err(text) => {
-                            let blank = self.blank(condition, self.parameters(cold));
-                            Sample { error: Some(text), ..blank }
-                        }
-                    };
-                    self.session.keep(Sample { block, position: position as u64, ..sample })?;
+        let turns = |at| Turns::new(self.schedule.seed, 2 * self.number + at, usable.len());
+        let mut turns: Vec<Turns> = (0..caches.len()).map(turns).collect();
+        for block in 0..self.schedule.blocks {
+            let mut position = 0;
+            for (cold, turns) in caches.iter().zip(&mut turns) {
+                for turn in turns.next_block() {
+                    let sample = self.timed(usable[turn], *cold)?;
+                    self.session.keep(Sample { block, position, ..sample })?;
                     self.host.advance(1);
+                    position += 1;
                 }
             }
         }
+        if self.schedule.draws {
+            self.draw(&usable, &caches)?;
+        }
         Ok(())
+    }
+
+    /// Returns the row of a timed start.
+    fn timed(&mut self, condition: Condition, cold: Option<Cold>) -> anyhow::Result<Sample> {
+        Ok(match attempt(self.start(condition, cold, Watch::Timed))? {
+            Ok(measured) => self.sample(condition, cold, &measured),
+            Err(text) => {
+                let blank = self.blank(condition, self.parameters(cold));
+                Sample { error: Some(text), ..blank }
+            }
+        })
     }
 
     /// Runs the command that ends the measurement, where there is one, even after a failure.
@@ -168,112 +206,8 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Starts the command once under each condition, and looks closely. Returns the conditions that
-    /// can be measured.
-    fn watch(&mut self, conditions: &[Condition]) -> Result<Vec<Condition>, Failure> {
-        if let Some(setup) = &self.plan.setup {
-            self.hook(self.plan.reference(), ("--setup", setup), "")?;
-        }
-        self.cold.add(&self.plan.cold_paths);
-        let mut usable = Vec::new();
-        // The one that fills the cache comes first, and 'with' finds it full.
-        let mut order = conditions.to_vec();
-        order.sort_by_key(|condition| *condition != Condition::Fill);
-        for condition in order {
-            if condition.is_control() {
-                usable.push(condition);
-                continue;
-            }
-            match self.watch_one(condition) {
-                Ok(()) => usable.push(condition),
-                Err(Failure::Failed(text)) if !condition.is_reference() => {
-                    self.keep_error(condition, &text)?;
-                }
-                Err(failure) => return Err(failure),
-            }
-            self.host.advance(1);
-        }
-        self.cold.add(&self.plan.cache);
-        if self.schedule.cold.is_some() && self.cold.is_cut {
-            self.host.note("warning: --cold drops the first 50,000 files only");
-        }
-        usable.sort();
-        Ok(usable)
-    }
-
-    fn watch_one(&mut self, condition: Condition) -> Result<(), Failure> {
-        let evidence = Evidence::new(&self.plan.cache);
-        if condition.is_primed() {
-            self.prime()?;
-        }
-        let before = evidence.as_ref().map(Evidence::before).transpose()?;
-        let measured = self.start(condition, None, Some(OBSERVE_MS))?;
-        for _ in 1..self.schedule.warmup {
-            self.start(condition, None, None)?;
-        }
-        if let Some(before) = before.filter(|_| condition == Condition::With) {
-            let name = &self.plan.name;
-            match Evidence::after(&before) {
-                Use::Read => self.is_read = true,
-                Use::Unread => {
-                    return Err(Failure::Failed(format!(
-                        "the cache was never read: {name} left its files (--cache) untouched"
-                    )));
-                }
-                Use::Empty => {
-                    return Err(Failure::Failed(
-                        "the cache is empty after it was primed: no bytes are in --cache".to_owned(),
-                    ));
-                }
-                Use::Unknown => self.host.note(&format!(
-                    "{name}: the files of the cache stay in memory, so that reading them leaves no trace"
-                )),
-            }
-        }
-        let report = &measured.report;
-        if let Some(span) = self
-            .plan
-            .span
-            .as_ref()
-            .filter(|_| condition == Condition::With && report.span_operations.is_none())
-        {
-            let reason = match haypile::file::FileStat::of(span) {
-                Ok(_) => {
-                    "nothing was counted in it; processes that only read with mode=ro count nothing"
-                        .to_owned()
-                }
-                Err(error) => error.to_string(),
-            };
-            let span = span.display();
-            self.host.note(&format!("warning: --span {span} has no operations: {reason}"));
-        }
-        self.cold.add(&report.files);
-        if let Some(process) = &report.ignores_children {
-            let but = if report.is_cpu_incomplete {
-                "CPU incomplete"
-            } else {
-                "the control group counts"
-            };
-            self.host.note(&format!(
-                "warning: {process} ignores the end of its children, which loses their usage: {but}"
-            ));
-        }
-        if !report.outside.is_empty() {
-            self.host.note(&format!(
-                "warning: began outside of the tree, and is not measured: {} (dbus-run-session keeps \
-                 what D-Bus starts in the tree)",
-                report.outside.join(", ")
-            ));
-        }
-        let mut sample = self.sample(condition, None, &measured);
-        sample.parameters.insert("watched".to_owned(), Value::Bool(true));
-        sample.timeline.clone_from(&measured.report.timeline);
-        self.session.keep(sample)?;
-        Ok(())
-    }
-
     /// Fills the cache, unless it is full.
-    fn prime(&mut self) -> Result<(), Failure> {
+    pub(super) fn prime(&mut self) -> Result<(), Failure> {
         if self.is_primed {
             return Ok(());
         }
@@ -281,7 +215,7 @@ impl<'a, 's> Measuring<'a, 's> {
             self.hook(Condition::With, ("--prime", prime), "")?;
         } else {
             self.prepare(Condition::With)?;
-            let report = self.supervise(Condition::With, None);
+            let report = self.supervise(Condition::With, &Watch::Timed);
             let concluded = self.conclude(Condition::With);
             let report = report?;
             concluded?;
@@ -293,12 +227,25 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
-    /// Starts the command under a condition, with the commands around it.
-    fn start(
+    /// Starts the command under a condition, with the commands around it. A warm start whose files were dropped for
+    /// another one is started once before, untimed.
+    pub(super) fn start(
         &mut self,
         condition: Condition,
         cold: Option<Cold>,
-        observe_ms: Option<u64>,
+        watch: Watch,
+    ) -> Result<Measured, Failure> {
+        if cold.is_none() && self.chilled.contains(&condition.repeated()) {
+            self.start_once(condition, None, Watch::Timed)?;
+        }
+        self.start_once(condition, cold, watch)
+    }
+
+    fn start_once(
+        &mut self,
+        condition: Condition,
+        cold: Option<Cold>,
+        watch: Watch,
     ) -> Result<Measured, Failure> {
         if condition.is_primed() {
             self.prime()?;
@@ -308,11 +255,14 @@ impl<'a, 's> Measuring<'a, 's> {
         }
         self.prepare(condition)?;
         let residency = cold.map(|how| self.cold.drop(how)).transpose()?;
+        if cold.is_some() {
+            self.chilled.extend(self.plan.conditions().into_iter().map(Condition::repeated));
+        }
         let (busy, begin) = (machine_busy_ns(), Instant::now());
-        let watch = LoadWatch::begin();
-        let report = self.supervise(condition, observe_ms);
+        let load = LoadWatch::begin();
+        let report = self.supervise(condition, &watch);
         let waited_ns = report.as_ref().ok().and_then(|report| report.waited_ns);
-        let load = watch.end(waited_ns);
+        let load = load.end(waited_ns);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
         let window_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         // Also of a start that was interrupted: it undoes what came before.
@@ -320,8 +270,9 @@ impl<'a, 's> Measuring<'a, 's> {
         let report = report?;
         concluded?;
         if let Some(error) = report.error {
-            return Err(Failure::Failed(error));
+            return Err(Failure::Failed(self.explained(error)));
         }
+        self.chilled.remove(&condition.repeated());
         if condition == Condition::Fill {
             // Where a command of its own fills the cache, this start may not have filled it.
             self.is_primed = self.plan.prime.is_none();
@@ -348,23 +299,41 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
-    fn supervise(
-        &self,
-        condition: Condition,
-        observe_ms: Option<u64>,
-    ) -> Result<StartReport, Failure> {
+    /// Returns an error of a start with what was taken away from the program, which may be its cause.
+    fn explained(&self, error: String) -> String {
+        let removed = &self.plan.removed;
+        if removed.is_empty() {
+            return error;
+        }
+        let named: Vec<&str> = removed.iter().take(REMOVED_NAMED).map(String::as_str).collect();
+        let more = removed.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "{error} (its environment lacks {}{more} of yours: --keep-env keeps all, --env NAME one)",
+            named.join(", ")
+        )
+    }
+
+    fn supervise(&self, condition: Condition, watch: &Watch) -> Result<StartReport, Failure> {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2);
         let place = tempfile::tempdir().map_err(anyhow::Error::from)?;
+        let mut command = self.plan.command(condition).to_vec();
+        let mut timeout_ms = ms(self.schedule.timeout).max(1);
+        if let Watch::Traced(file) = watch {
+            command = self.traced(file, command);
+            timeout_ms = timeout_ms.saturating_mul(TRACE_PATIENCE);
+        }
         let orders = StartOrders {
-            command: self.plan.command(condition).to_vec(),
+            command,
             environment: self.plan.environment(condition),
             directory: self.plan.directory.clone(),
             input: self.plan.input.clone(),
             ready: self.plan.ready.clone(),
             accepted: self.plan.accepted.clone(),
-            timeout_ms: ms(self.schedule.timeout).max(1),
+            timeout_ms,
+            grace_ms: ms(self.schedule.grace),
             settle_ms: self.schedule.settle.map_or(0, ms),
-            observe_ms,
+            observe_ms: (*watch == Watch::Polled).then_some(OBSERVE_MS),
             group: None,
             span: self.plan.span.clone(),
             max_processes: self.schedule.max_processes as usize,
@@ -372,6 +341,14 @@ impl<'a, 's> Measuring<'a, 's> {
         };
         let report = startup::start(self.runner, &orders, &|| self.host.is_interrupted())?;
         report.ok_or(Failure::Interrupted)
+    }
+
+    /// Returns the command that traces a command.
+    fn traced(&self, file: &Path, command: Vec<String>) -> Vec<String> {
+        let tracer = self.runner.command("run-trace");
+        let words = [tracer.get_program()].into_iter().chain(tracer.get_args());
+        let words = words.chain([file.as_os_str()]).map(|it| it.to_string_lossy().into_owned());
+        words.chain(["--".to_owned()]).chain(command).collect()
     }
 
     fn prepare(&self, condition: Condition) -> Result<(), Failure> {
@@ -385,7 +362,7 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(hooks::run(self.plan, condition, command, "", self.schedule.timeout, &|| false)?)
     }
 
-    fn hook(
+    pub(super) fn hook(
         &self,
         condition: Condition,
         command: (&str, &str),
@@ -394,106 +371,5 @@ impl<'a, 's> Measuring<'a, 's> {
         let limit = self.schedule.timeout;
         let is_interrupted = || self.host.is_interrupted();
         Ok(hooks::run(self.plan, condition, command, input, limit, &is_interrupted)?)
-    }
-
-    fn parameters(&self, cold: Option<Cold>) -> Parameters {
-        let page_cache = match cold {
-            None => "warm",
-            Some(Cold::Fadvise) => "cold",
-            Some(Cold::Drop) => "cold (all of the machine)",
-        };
-        let ready = self.plan.ready.to_string();
-        if let Some([a, b]) = self.plan.pair() {
-            let mut all = parameters([("a", json!(a)), ("b", json!(b)), ("ready", json!(ready))]);
-            all.extend(self.plan.settings.clone());
-            return all;
-        }
-        // The folder has another name in each run.
-        let ready = ready.replace(&*self.plan.directory.to_string_lossy(), "{scratch}");
-        parameters([("page_cache", json!(page_cache)), ("ready", json!(ready))])
-    }
-
-    fn blank(&self, condition: Condition, parameters: Parameters) -> Sample {
-        let subject = SubjectId {
-            name: condition.name().to_owned(),
-            version: String::new(),
-            language: String::new(),
-            program: OWN_LABEL.to_owned(),
-        };
-        let experiment = &self.session.run.experiment;
-        Sample::blank(&self.session.run, experiment, self.plan.name.clone(), parameters, subject)
-    }
-
-    fn sample(&self, condition: Condition, cold: Option<Cold>, measured: &Measured) -> Sample {
-        let Measured { report, residency, busy_ns, window_ns, load } = measured;
-        let mut sample = self.blank(condition, self.parameters(cold));
-        sample.load = Some(load.clone());
-        sample.operations = 1;
-        sample.wall_ns = report.ready_ns;
-        sample.cpu_ns = report.cpu_ns;
-        sample.memory_bytes = Some(report.memory_bytes);
-        let flag = |is_so: bool| u64::from(is_so);
-        let is_verified = condition.is_primed() && (self.plan.verify.is_some() || self.is_read);
-        let counts = [
-            ("minor_faults", Some(report.minor_faults)),
-            ("major_faults", Some(report.major_faults)),
-            ("read_bytes", Some(report.read_bytes)),
-            ("disk_read_bytes", Some(report.disk_read_bytes)),
-            ("machine_busy_ns", Some((*busy_ns).min(window_ns.saturating_mul(processors())))),
-            ("machine_window_ns", Some(*window_ns)),
-            ("left_running", Some(report.left_running)),
-            ("exit_code", report.exit_code.and_then(|code| u64::try_from(code).ok())),
-            ("settled_ns", report.settled_ns),
-            ("span_ns", report.span_ns),
-            ("span_operations", report.span_operations),
-            ("cold_file_bytes", residency.map(|it| it.file_bytes)),
-            ("cold_resident_bytes", residency.map(|it| it.resident_bytes)),
-            ("group_cpu_ns", report.group_cpu_ns),
-            ("cpu_by_group", Some(flag(report.cpu_source == CpuSource::Group))),
-            ("cpu_by_clocks", Some(flag(report.cpu_source == CpuSource::Clocks))),
-            ("cpu_incomplete", Some(flag(report.is_cpu_incomplete))),
-            ("memory_by_group", Some(flag(report.memory_source == MemorySource::Group))),
-            ("use_verified", condition.is_primed().then_some(flag(is_verified))),
-        ];
-        let known = counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?)));
-        sample.counts = known.collect();
-        sample
-    }
-
-    fn keep_error(&mut self, condition: Condition, text: &str) -> Result<(), ResultsError> {
-        let blank = self.blank(condition, self.parameters(None));
-        self.session.keep(Sample { error: Some(text.to_owned()), ..blank })
-    }
-}
-
-/// Processor time that was not idle, of all processors since the system started; the KDE icon cache
-/// was measured so. It counts in ticks of about 10 ms.
-fn machine_busy_ns() -> u64 {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    busy_ticks(&stat).unwrap_or(0)
-        * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
-}
-
-fn processors() -> u64 {
-    thread::available_parallelism().map_or(1, |number| number.get() as u64)
-}
-
-/// user, nice, system, idle, iowait, irq, softirq, steal: `proc_stat(5)`.
-fn busy_ticks(stat: &str) -> Option<u64> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line.split_ascii_whitespace().map_while(|it| it.parse().ok()).collect();
-    let busy = [0, 1, 2, 5, 6].iter().map(|at| fields.get(*at));
-    busy.sum::<Option<u64>>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn idle_time_and_waiting_for_disks_are_not_work() {
-        assert_eq!(busy_ticks("cpu  1 2 4 100 200 8 16 300 0 0\ncpu0 1\n"), Some(31));
-        assert_eq!(busy_ticks("cpu  1 2\n"), None);
-        assert_eq!(busy_ticks(""), None);
     }
 }

@@ -1,9 +1,12 @@
 //! `startup`: what a cache saves when a program starts; and, by the same method, two commands ([`bench`]).
 
 pub(crate) mod bench;
+mod cold_start;
 mod condition;
 mod difference;
+mod drawing;
 mod evidence;
+mod explain;
 mod exports;
 mod figures;
 mod hooks;
@@ -12,10 +15,13 @@ mod measure;
 mod options;
 mod plan;
 mod printout;
+mod row;
 mod section;
 mod source;
 mod tables;
 mod timelines;
+mod traces;
+mod watch;
 
 use std::path::Path;
 
@@ -64,7 +70,8 @@ impl Experiment for StartupExperiment {
         let filled = Filled::new(self, line)?;
         let options: StartupOptions = filled.get()?;
         let asked = filled.asked.clone();
-        if !options.command.is_empty() {
+        let has_command = options.with_command.is_some() || options.off_command.is_some();
+        if has_command || !options.command.is_empty() {
             return run(&[options], asked, host);
         }
         let is_chosen = filled.is_written("preset");
@@ -74,7 +81,7 @@ impl Experiment for StartupExperiment {
             options.preset.clone()
         };
         let mut all = Vec::new();
-        for preset in presets {
+        for preset in &presets {
             let file = ExperimentFile::parse(preset.text()).map_err(anyhow::Error::msg)?;
             let filled = Filled::from_file(self, &file, preset.name(), line)?;
             all.push(filled.get()?);
@@ -84,6 +91,13 @@ impl Experiment for StartupExperiment {
             if let Some(missing) = missing(options) {
                 let name = options.name.as_deref().unwrap_or_default();
                 host.note(&format!("not measured: {name}: {missing}"));
+            }
+        }
+        if !is_chosen {
+            let left_out = Preset::value_variants().iter().filter(|it| !presets.contains(it));
+            let left_out: Vec<&str> = left_out.map(|preset| preset.name()).collect();
+            if !left_out.is_empty() {
+                host.note(&format!("not asked for: --preset {}", left_out.join(",")));
             }
         }
         all.retain(|options| missing(options).is_none());
@@ -160,7 +174,8 @@ fn run(all: &[StartupOptions], asked: Option<Asked>, host: &dyn Host) -> anyhow:
     }
     let written = first.exports.write(session.samples(), host);
     // What was measured is printed even if a file cannot be written.
-    let ended = session.end(measured, differences, printout::printout)?;
+    let ended =
+        session.end(measured, differences, |samples| printout::printout(samples, first.explain))?;
     written?;
     Ok(ended)
 }
@@ -224,7 +239,11 @@ fn differences(samples: &[Sample]) -> Map<String, Value> {
             }),
             None => json!({
                 "case": case.name, "page_cache": case.page_cache, "ready": case.ready,
-                "differences": differences,
+                "differences": differences, "explained": explain::in_json(case),
+                "cold": cold_start::ColdVerdict::of(case).map(|verdict| json!({
+                    "verdict": verdict.name(), "resident_share": verdict.resident,
+                    "drops_folders": verdict.drops_folders,
+                })),
             }),
         }
     };

@@ -17,11 +17,15 @@ use crate::experiment::value::{count, seconds};
 #[command(about = "Start a command with and without its cache: what does the cache save?")]
 #[command(after_help = "\
 The command is started under three conditions: 'with' its cache, primed; 'fill', with the cache
-emptied by --clear; 'off', without it. --with and --off set the variables that make the difference.
-'again' is 'with' a second time, which shows how large a difference is noise. All variables of the
+emptied by --clear; 'off', without it. --with and --off set the variables that make the difference;
+--with-command and --off-command are for caches that flags switch. 'again' is 'with' a second time, which shows how large a difference is noise. All variables of the
 environment but PATH, HOME and the like are removed first. Before it measures, it starts the command
-once under each condition and watches it closely: for the timeline, for the files that --cold drops
-from memory, and for what would spoil the measurement.
+twice under each condition, once watched and once under ptrace: for the files that --cold drops from
+memory, for what would spoil the measurement, and for what makes the difference (--explain). After it
+has measured, it watches up to three starts of each for the timeline, and keeps the nearest to the median.
+
+--cold drops files; their folders, names and inodes stay in memory, as no user but root can drop these.
+For a cache that saves walks over folders, such as one of icons or fonts, only --cold=drop is cold.
 
 Commands are run by sh; '{scratch}' in commands, variables and paths is a new folder, in which they
 run, and HAYPILE_CONDITION is the condition. Its path has only letters, digits and /._-+@=, so that it
@@ -29,8 +33,10 @@ needs no quotes; another --directory is an error. --verify runs after each start
 its output, and has to succeed if the cache was used.
 
 Signals of --ready: exit (with status 0), port:8080, port:HOST:8080, http://HOST/PATH (a status from
-200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds). A relative PATH
-is in the folder in which it runs.
+200 to 399), file:PATH, line:REGEX (a line of its output), command:COMMAND (succeeds), window or
+window:REGEX (a new window is mapped on the X server of DISPLAY; its title or class). A relative PATH is
+in the folder in which it runs. A command is run again and again, and rests three times as long as it
+runs; the note below the table says how exact that is.
 
 Without a command, it measures the caches of --preset that are installed here.
 
@@ -42,7 +48,10 @@ Examples:
       --off PYTHONPYCACHEPREFIX={scratch}/empty --off PYTHONDONTWRITEBYTECODE=1 \\
       --cache {scratch}/pyc -- python3 -c 'import asyncio'
   haypile lab startup --preset ccache --blocks 10 --timeline ccache.svg
-  haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server")]
+  haypile lab startup --off MYAPP_CACHE=none --ready port:8080 --settle 2 --cold -- ./server
+  haypile lab startup --with-command 'java -XX:SharedArchiveFile=app.jsa -jar app.jar' \\
+      --off-command 'java -Xshare:off -jar app.jar' --explain
+  xvfb-run haypile lab startup --off APP_CACHE=none --ready window -- mousepad")]
 #[command(mut_arg("experiment", |arg| arg.conflicts_with("preset")))]
 #[command(mut_arg("directory", |arg| arg.help(
     "Directory for the scratch folder [default: the system's directory for temporary files]"
@@ -64,6 +73,12 @@ pub struct StartupOptions {
     /// Variable of the condition without the cache
     #[arg(long = "off", value_name = "NAME=VALUE")]
     pub without_cache: Vec<Variable>,
+    /// Command of the conditions with the cache, in quotes, in the place of COMMAND: for a cache that flags switch
+    #[arg(long, value_name = "COMMAND")]
+    pub with_command: Option<String>,
+    /// Command of the condition without the cache, in the place of COMMAND
+    #[arg(long, value_name = "COMMAND")]
+    pub off_command: Option<String>,
     /// Variable of all conditions; without a value, this program's own
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<String>,
@@ -97,8 +112,14 @@ pub struct StartupOptions {
     /// Seconds without work after which a program that goes on is called settled
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub settle: Option<Duration>,
-    /// Also start with files dropped from memory: those it was seen to use, --cold-path, --cache; or with
-    /// all of the machine's dropped (drop, as root)
+    /// Seconds between asking a program to end and killing it: one that writes its cache at its end needs them
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    pub grace: Duration,
+    /// Print what the starts ask the kernel for: all differences, files and programs
+    #[arg(long)]
+    pub explain: bool,
+    /// Also start with files dropped from memory: those it was seen to use, --cold-path, --cache; or
+    /// with all of the machine's dropped, folders and inodes as well (drop, as root)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "fadvise")]
     pub cold: Option<Cold>,
     /// Further file or folder that --cold drops
@@ -132,11 +153,19 @@ impl StartupOptions {
             warmup: 1,
             cold: self.cold,
             settle: self.settle,
+            grace: self.grace,
+            traces: true,
+            draws: draws(&self.exports, &self.run),
             max_processes: self.max_processes,
             seed: self.run.seed,
             timeout: self.run.timeout,
         }
     }
+}
+
+/// Returns whether anybody looks at pictures of the starts.
+pub(super) fn draws(exports: &ExportOptions, run: &RunOptions) -> bool {
+    exports.timeline.is_some() || run.out.is_some() || run.json
 }
 
 /// The experiment files that are part of the program.

@@ -55,6 +55,8 @@ pub(super) struct StartPlan {
     pub(super) name: String,
     /// The command; the first one of two.
     command: Vec<String>,
+    /// The command of the condition without the cache, where it is another one.
+    off_command: Option<Vec<String>>,
     /// The second command, and both as a shell would be told to start them, with their variables.
     pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
@@ -83,6 +85,8 @@ pub(super) struct StartPlan {
     pub(super) span: Option<PathBuf>,
     /// Parameters of the case in addition to the commands.
     pub(super) settings: Parameters,
+    /// Variables of this program that the conditions do not have.
+    pub(super) removed: Vec<String>,
     /// Notes that a user should read.
     pub(super) notes: Vec<String>,
 }
@@ -95,6 +99,11 @@ pub(super) struct Schedule {
     pub(super) warmup: u64,
     pub(super) cold: Option<Cold>,
     pub(super) settle: Option<Duration>,
+    pub(super) grace: Duration,
+    /// Whether a start of each condition is traced.
+    pub(super) traces: bool,
+    /// Whether starts are watched for pictures after the measurement.
+    pub(super) draws: bool,
     pub(super) max_processes: u32,
     pub(super) seed: u64,
     pub(super) timeout: Duration,
@@ -155,19 +164,32 @@ impl StartPlan {
     /// Options that contradict each other, or tell no condition from another.
     pub(super) fn new(options: &StartupOptions, scratch: &Path) -> anyhow::Result<Self> {
         let places = Places::new(scratch)?;
-        let command = places.texts(&options.command);
+        let words = |command: &Option<String>| {
+            command.as_ref().map(|command| words(&places.text(command))).transpose()
+        };
+        let (with_command, off_command) =
+            (words(&options.with_command)?, words(&options.off_command)?);
+        let has_own_command = with_command.is_some() || off_command.is_some();
+        if options.command.is_empty() && with_command.is_some() != off_command.is_some() {
+            bail!("write the command of the other condition after --");
+        }
+        let own = places.texts(&options.command);
+        let off_command = off_command.or_else(|| with_command.as_ref().map(|_| own.clone()));
+        let command = with_command.unwrap_or(own);
         let program = command.first().context("write the command to start after --")?;
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
-        let has_off = !(options.without_cache.is_empty() && options.with_cache.is_empty());
+        let has_off =
+            has_own_command || !(options.without_cache.is_empty() && options.with_cache.is_empty());
         if !has_off && options.clear.is_none() {
             bail!(
                 "nothing tells a start with the cache from one without: write --off NAME=VALUE, \
-                 --with NAME=VALUE, or --clear COMMAND"
+                 --with NAME=VALUE, --off-command COMMAND, or --clear COMMAND"
             );
         }
         let ready: Ready = places.text(&options.ready).parse()?;
         let mut plan = Self {
             name: options.name.clone().unwrap_or_else(|| name.into_owned()),
+            off_command,
             pair: None,
             ready: in_folder(ready, scratch),
             accepted: Accepted::Success,
@@ -188,6 +210,7 @@ impl StartPlan {
             cold_paths: places.paths(&options.cold_path),
             span: options.span.as_deref().map(|cache| span(&places.text(cache))).transpose()?,
             settings: Parameters::new(),
+            removed: removed(options.keep_env, &options.env),
             notes: Vec::new(),
             command,
         };
@@ -223,6 +246,7 @@ impl StartPlan {
         let plan = Self {
             name: options.name.clone(),
             command: words(first)?,
+            off_command: None,
             pair: Some((words(second)?, options.written([first, second]))),
             ready: in_folder(ready, &directory),
             accepted: options.accepted(),
@@ -243,6 +267,7 @@ impl StartPlan {
             cold_paths: Vec::new(),
             span: None,
             settings: options.settings(),
+            removed: Vec::new(),
             notes: Vec::new(),
         };
         places.check()?;
@@ -255,6 +280,7 @@ impl StartPlan {
     pub(super) fn command(&self, condition: Condition) -> &[String] {
         match &self.pair {
             Some((second, _)) if condition == Condition::Second => second,
+            _ if condition == Condition::Off => self.off_command.as_ref().unwrap_or(&self.command),
             _ => &self.command,
         }
     }
@@ -378,6 +404,35 @@ fn base(
         };
     }
     Ok(base)
+}
+
+/// Returns the names of variables that no condition has, those first without which a program may reach nothing.
+fn removed(keeps_all: bool, named: &[String]) -> Vec<String> {
+    const TELLING: [&str; 10] =
+        ["CERT", "SSL", "_CA", "PROXY", "HOME", "PATH", "CONF", "INDEX", "LINKS", "URL"];
+    if keeps_all {
+        return Vec::new();
+    }
+    let is_named = |name: &str| named.iter().any(|it| it.split('=').next() == Some(name));
+    let own = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut removed: Vec<String> =
+        own.filter(|name| !KEPT.contains(&&**name) && !is_named(name)).collect();
+    let is_telling = |name: &str| {
+        let name = name.to_uppercase();
+        TELLING.iter().any(|part| name.contains(part))
+    };
+    removed.sort_by_key(|name| (!is_telling(name), name.clone()));
+    removed
+}
+
+/// Returns the words of a command that is one text.
+fn words(command: &str) -> anyhow::Result<Vec<String>> {
+    let words = shlex::split(command)
+        .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
+    if words.first().is_none_or(String::is_empty) {
+        bail!("'{command}': the name of the program is empty");
+    }
+    Ok(words)
 }
 
 /// A file is looked for where the command runs that makes it.

@@ -1,21 +1,35 @@
 //! The results for people.
 
 use haypile_measure::result::Sample;
+use haypile_number::Quantity;
 
+use super::cold_start::{self, ColdVerdict};
 use super::condition::Condition;
 use super::difference::{StartCase, cases};
-use super::{bench, source, tables};
+use super::{bench, explain, source, tables};
 use crate::experiment::Printout;
+use crate::report::table::Table;
 
 /// The shortest start, with what is around it, of which the system's ticks of about 10 ms tell the share
 /// of other programs.
 const MIN_WINDOW_NS: u64 = 200_000_000;
 
-/// Returns the tables of each command, warm and cold.
-pub(super) fn printout(samples: &[Sample]) -> Printout {
+/// Returns the tables of each command, warm and cold; where `explains`, with all that is known of the differences.
+pub(super) fn printout(samples: &[Sample], explains: bool) -> Printout {
     let mut printout = Printout::default();
-    for case in &cases(samples) {
-        printout.gap().append(of_case(case));
+    let all = cases(samples);
+    for case in &all {
+        printout.gap().append(of_case(case, &all));
+        if explains
+            && !cold(case)
+            && let Some(table) = explain::table(case)
+        {
+            printout.text("\n").show(&table);
+            printout.text("\n");
+            for text in explain::only(case) {
+                printout.text(format!("{text}\n"));
+            }
+        }
     }
     // A command that failed before it was measured has nothing else.
     let watched = samples.iter().filter(|sample| sample.parameters.contains_key("watched"));
@@ -26,9 +40,22 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     printout
 }
 
-fn of_case(case: &StartCase<'_>) -> Printout {
+/// Whether the starts of a case are cold ones.
+fn cold(case: &StartCase<'_>) -> bool {
+    case.resident_share().is_some()
+}
+
+/// Returns the tables of a case: of its conditions, their differences and, of cold starts, what they cost more than
+/// warm ones.
+pub(super) fn case_tables(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Vec<Table> {
+    let warm = all.iter().find(|it| it.name == case.name && !cold(it)).filter(|_| cold(case));
+    let costs = warm.and_then(|warm| cold_start::table(case, warm));
+    [tables::conditions(case), tables::differences(case), costs].into_iter().flatten().collect()
+}
+
+fn of_case(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Printout {
     let mut printout = Printout::default();
-    for table in [tables::conditions(case), tables::differences(case)].into_iter().flatten() {
+    for table in case_tables(case, all) {
         printout.show(&table);
     }
     if printout.blocks().is_empty() {
@@ -89,16 +116,17 @@ pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
     if any("left_running") {
         notes.push("Processes went on after the command had exited, and were ended.".to_owned());
     }
-    if let Some(share) = case.resident_share() {
-        let percent = share * 100.0;
-        notes.push(if share < 0.05 {
-            format!("Cold: at most {percent:.1} % of the files were in memory before a start.")
-        } else {
-            format!(
-                "Not cold: up to {percent:.1} % of the files were in memory before a start, as other \
-                 processes have them mapped or the file system keeps them."
-            )
-        });
+    if let Some(verdict) = ColdVerdict::of(case) {
+        notes.push(verdict.sentence());
+    } else {
+        notes.extend(explain::sentences(case));
+    }
+    notes.extend(explain::own_cache(case));
+    if let Some(within_ns) = median_of_count(case, "ready_within_ns") {
+        notes.push(format!(
+            "Ready is known to within {}: a command that is run again and again tells it.",
+            Quantity::Time.write(within_ns)
+        ));
     }
     if let Some(share) = other_work(case).filter(|share| *share > 0.1) {
         notes.push(format!(
@@ -107,6 +135,14 @@ pub(super) fn notes(case: &StartCase<'_>) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Returns the median of a count over all starts of a case that have it.
+fn median_of_count(case: &StartCase<'_>, name: &str) -> Option<f64> {
+    let all = case.conditions().flat_map(|condition| case.samples(condition).iter());
+    let mut counts: Vec<u64> = all.filter_map(|sample| sample.counts.get(name).copied()).collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).map(|count| *count as f64)
 }
 
 /// The processor time of everything but the command, as a share of the time of its starts; `None` where
@@ -120,7 +156,8 @@ fn other_work(case: &StartCase<'_>) -> Option<f64> {
     if window_ns < MIN_WINDOW_NS.saturating_mul(starts.max(1)) {
         return None;
     }
-    let cpu_ns = good().map(|sample| sample.cpu_ns).sum::<u64>();
+    // The command that asks whether it is ready is ours.
+    let cpu_ns = good().map(|sample| sample.cpu_ns).sum::<u64>() + count("probes_cpu_ns");
     // The supervisor's own start and end take a few milliseconds each.
     let own_ns = 10_000_000 * starts;
     let other_ns = busy_ns.saturating_sub(cpu_ns).saturating_sub(own_ns);

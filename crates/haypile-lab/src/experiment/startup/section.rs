@@ -8,8 +8,8 @@ use haypile_sim::plot::drawing::text::printable;
 use super::condition::Condition;
 use super::difference::{StartCase, cases as start_cases};
 use super::figures::{CPU, READY};
-use super::printout::notes;
-use super::{bench, tables, timelines};
+use super::printout::{case_tables, notes};
+use super::{bench, explain, tables, timelines};
 use crate::report::body::details;
 use crate::report::body::figures::picture;
 use crate::report::case::{Case, varying};
@@ -39,8 +39,10 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     let mut noted: Vec<(String, Vec<String>)> = Vec::new();
     for case in &starts {
         body.multiples.extend(bars(case));
-        body.tables
-            .extend([tables::conditions(case), tables::differences(case)].into_iter().flatten());
+        body.tables.extend(case_tables(case, &starts));
+        if case.resident_share().is_none() {
+            body.tables.extend(explain::table(case));
+        }
         let name = name(case);
         for note in notes(case) {
             match noted.iter_mut().find(|(known, _)| *known == note) {

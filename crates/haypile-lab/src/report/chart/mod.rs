@@ -20,7 +20,7 @@ use haypile_sim::plot::drawing::{Colour, HPos, INK, SOFT_INK, VPos};
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use lines::{Lines, Series, Spot, Ticks};
 pub(crate) use theme::themed;
-pub(crate) use timelines::Timelines;
+pub(crate) use timelines::{Course, Timelines};
 
 /// The size of letters, in pixels.
 const TEXT_PX: f64 = 13.0;

@@ -18,21 +18,38 @@ const GRAPH_GAP_PX: f64 = 20.0;
 const ROW_PX: f64 = 15.0;
 const AXIS_PX: f64 = 24.0;
 const PANEL_GAP_PX: f64 = 24.0;
+const NOTE_PX: f64 = 18.0;
 /// The most processes of a panel: those with the most processor time.
 const MAX_ROWS: usize = 24;
 /// The most pixels between two values of a graph.
 const STEPS: usize = 120;
 
+/// The intervals between two looks over which a rate is taken: the kernel counts processor time in steps that are not
+/// finer than a look.
+const RATE_INTERVALS: usize = 5;
+
+/// The course of one start.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    /// Its name, such as that of its condition.
+    pub(crate) name: String,
+    /// What the table says of starts like this.
+    pub(crate) note: Option<String>,
+    /// The course.
+    pub(crate) timeline: Timeline,
+}
+
 /// Starts that share an axis of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timelines {
-    /// A name for each.
-    pub(crate) panels: Vec<(String, Timeline)>,
+    /// From left to right, two in a row.
+    pub(crate) courses: Vec<Course>,
 }
 
 /// A place for one start.
 struct Panel<'a> {
     name: &'a str,
+    note: Option<&'a str>,
     timeline: &'a Timeline,
     left: f64,
     right: f64,
@@ -46,26 +63,28 @@ impl Timelines {
     pub(crate) fn svg(&self, figure: &Picture, form: Form) -> Result<String, PlotError> {
         let width = form.width_px();
         let top = draw_title(None, figure, form);
-        let end_ns = self.panels.iter().map(|(_, timeline)| timeline.end_ns()).max().unwrap_or(0);
+        let end_ns = self.courses.iter().map(|course| course.timeline.end_ns()).max().unwrap_or(0);
         let scale = Scale::fitting(Quantity::Time, &[Estimate::exact(end_ns.max(1) as f64)]);
         let rates: Vec<(f64, f64)> = self
-            .panels
+            .courses
             .iter()
-            .flat_map(|(_, timeline)| rates(timeline))
+            .flat_map(|course| rates(&course.timeline))
             .map(|(_, it)| it)
             .collect();
         let most = |of: fn(&(f64, f64)) -> f64| rates.iter().map(of).fold(0.0, f64::max);
         let most = (most(|it| it.0).max(1.0).ceil(), most(|it| it.1).max(1e6));
-        let columns = if form.is_narrow() { 1 } else { self.panels.len().max(1) };
+        let columns = if form.is_narrow() { 1 } else { self.courses.len().clamp(1, 2) };
         let panel_px =
             (width - 2.0 * EDGE_PX - (columns - 1) as f64 * PANEL_GAP_PX) / columns as f64;
         let height = |timeline: &Timeline| {
             let rows = timeline.processes.len().min(MAX_ROWS + 1) as f64;
-            TEXT_PX * 2.0 + 2.0 * (GRAPH_PX + GRAPH_GAP_PX) + rows * ROW_PX + AXIS_PX
+            TEXT_PX * 2.0 + NOTE_PX + 2.0 * (GRAPH_PX + GRAPH_GAP_PX) + rows * ROW_PX + AXIS_PX
         };
         let mut panels = Vec::new();
         let (mut y, mut row_px) = (top, 0.0_f64);
-        for (at, (name, timeline)) in self.panels.iter().enumerate() {
+        for (at, course) in self.courses.iter().enumerate() {
+            let Course { name, note, timeline } = course;
+            let note = note.as_deref();
             if at > 0 && at % columns == 0 {
                 y += row_px + PANEL_GAP_PX;
                 row_px = 0.0;
@@ -73,7 +92,7 @@ impl Timelines {
             row_px = row_px.max(height(timeline));
             let left = EDGE_PX + (at % columns) as f64 * (panel_px + PANEL_GAP_PX);
             let right = left + panel_px;
-            panels.push(Panel { name, timeline, left, right, top: y, scale: &scale, most });
+            panels.push(Panel { name, note, timeline, left, right, top: y, scale: &scale, most });
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
         let size = Size { width_px: width as u32, height_px: (y + row_px + EDGE_PX).ceil() as u32 };
@@ -100,7 +119,11 @@ impl Panel<'_> {
             (self.left, y),
             normal(HPos::Left),
         );
-        y += TEXT_PX;
+        if let Some(note) = self.note {
+            let note = shorten(note, (self.right - self.left) / SMALL_PX);
+            canvas.text(&note, (self.left, y + NOTE_PX), small(HPos::Left));
+        }
+        y += TEXT_PX + NOTE_PX;
         let (processors, bytes) = self.most;
         let cpu_name = format!("Processors in use, up to {processors:.0}");
         self.graph(canvas, y, &cpu_name, 0, |(cpu, _)| cpu / processors);
@@ -170,8 +193,10 @@ impl Panel<'_> {
             let corners =
                 [(from, y + 2.0), (to, y + 2.0), (to, y + ROW_PX - 2.0), (from, y + ROW_PX - 2.0)];
             canvas.polygon(&corners, COLOURS[2].at(0.4));
-            let cpu = Quantity::Time.write(bar.cpu_ns as f64);
-            let label = format!("{} {cpu}", printable(&bar.name));
+            // One that lived between two looks was not asked for its time.
+            let cpu = Some(bar.cpu_ns).filter(|ns| *ns > 0);
+            let cpu = cpu.map(|ns| format!(" {}", Quantity::Time.write(ns as f64)));
+            let label = printable(&bar.name) + &cpu.unwrap_or_default();
             let label = shorten(&label, (self.right - self.left) / SMALL_PX);
             // Where it has no room behind the bar's beginning, it ends at the edge.
             let is_late = from > f64::midpoint(self.left, self.right);
@@ -196,7 +221,8 @@ impl Panel<'_> {
 
 /// Processors in use and bytes from disk per second, each up to a moment in nanoseconds.
 fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
-    let step = timeline.ticks.len().div_ceil(STEPS).max(1);
+    let step = timeline.ticks.len().div_ceil(STEPS).max(RATE_INTERVALS);
+    let processors = if timeline.processors > 0 { timeline.processors as f64 } else { f64::MAX };
     let mut rates = Vec::new();
     let mut before = timeline.ticks.first().copied().unwrap_or_default();
     let last = timeline.ticks.len().saturating_sub(1);
@@ -206,7 +232,7 @@ fn rates(timeline: &Timeline) -> Vec<(u64, (f64, f64))> {
         }
         let of = |now: u64, then: u64| now.saturating_sub(then) as f64;
         let ns = of(tick.at_ns, before.at_ns).max(1.0);
-        let cpu = of(tick.cpu_ns, before.cpu_ns) / ns;
+        let cpu = (of(tick.cpu_ns, before.cpu_ns) / ns).min(processors);
         let disk = of(tick.disk_read_bytes, before.disk_read_bytes) * 1e9 / ns;
         rates.push((tick.at_ns, (cpu, disk)));
         before = *tick;
@@ -237,6 +263,7 @@ mod tests {
         Timeline {
             interval_ns: 10_000_000,
             ready_ns: 150_000_000,
+            processors: 2,
             processes: (0..processes).map(bar).collect(),
             unlisted: 0,
             ticks: (0..30).map(tick).collect(),
@@ -246,17 +273,25 @@ mod tests {
     #[test]
     fn half_a_processor_is_half_and_a_disk_has_bytes_per_second() {
         let rates = rates(&timeline(1));
-        assert_eq!(rates.len(), 29);
+        assert_eq!(rates.len(), 6);
         for (_, (cpu, disk)) in rates {
             assert!((cpu - 0.5).abs() < 1e-9 && (disk - 100.0 * f64::from(1 << 20)).abs() < 1.0);
         }
         assert_eq!(super::rates(&Timeline::default()), []);
+        // A counter in steps of 10 ms of a start that uses 2 processors: never more than there are.
+        let mut coarse = timeline(1);
+        coarse.ticks.iter_mut().for_each(|tick| tick.cpu_ns = tick.at_ns / 7 * 30);
+        assert!(super::rates(&coarse).iter().all(|(_, (cpu, _))| *cpu <= 2.0));
     }
 
     #[test]
     fn panels_are_drawn_in_every_form_and_say_what_they_leave_out() {
-        let panels = vec![("with".to_owned(), timeline(3)), ("off".to_owned(), timeline(40))];
-        let chart = Timelines { panels };
+        let course = |name: &str, processes| Course {
+            name: name.to_owned(),
+            note: Some(format!("median of {name}")),
+            timeline: timeline(processes),
+        };
+        let chart = Timelines { courses: vec![course("with", 3), course("off", 40)] };
         let figure = Picture {
             slug: "x".to_owned(),
             title: "x".to_owned(),
@@ -268,6 +303,7 @@ mod tests {
             let svg = figure.svg(form).unwrap();
             roxmltree::Document::parse(&svg).unwrap();
             assert!(svg.contains("and 16 with less processor time"), "{form:?}");
+            assert!(svg.contains("median of with") && svg.contains("median of off"), "{form:?}");
             assert!(svg.contains("p39 &lt;&amp;&gt;") && !svg.contains("p15 "), "{form:?}");
         }
     }

@@ -114,6 +114,27 @@ pub fn document(
     ))
 }
 
+/// Returns documents as one, each below the one before it.
+pub fn stacked(documents: &[String]) -> String {
+    if let [one] = documents {
+        return one.clone();
+    }
+    let side = |document: &str, name: &str| -> u32 {
+        let value = document.split_once(name).and_then(|(_, rest)| rest.split('"').next());
+        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    let (mut width_px, mut height_px, mut all) = (0, 0, String::new());
+    for document in documents {
+        let _ = write!(all, "<g transform=\"translate(0 {height_px})\">\n{document}</g>\n");
+        width_px = width_px.max(side(document, " width=\""));
+        height_px += side(document, " height=\"");
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width_px}\" height=\"{height_px}\" \
+         viewBox=\"0 0 {width_px} {height_px}\">\n{all}</svg>\n"
+    )
+}
+
 impl Canvas {
     /// Draws a line through places.
     pub fn line(&self, places: &[Place], stroke: Stroke) {

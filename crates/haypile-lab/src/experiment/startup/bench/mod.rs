@@ -70,7 +70,8 @@ impl Experiment for BenchExperiment {
         host.finish();
         let written = options.exports.write(session.samples(), host);
         // What was measured is printed even if a file cannot be written, and each error is said.
-        let ended = session.end(measured, differences, printout::printout);
+        let ended =
+            session.end(measured, differences, |samples| printout::printout(samples, false));
         let mut errors: Vec<anyhow::Error> =
             [written.err(), cleaned.err()].into_iter().flatten().collect();
         let (first, others) = match ended {

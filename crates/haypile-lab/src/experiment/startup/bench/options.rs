@@ -10,10 +10,13 @@ use haypile_startup::Accepted;
 use serde_json::json;
 
 use super::super::exports::ExportOptions;
-use super::super::options::Variable;
+use super::super::options::{Variable, draws};
 use super::super::plan::Schedule;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
+
+/// Between asking a command to end and killing it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
@@ -192,6 +195,9 @@ impl BenchOptions {
             warmup: self.warmup,
             cold: None,
             settle: self.settle,
+            grace: GRACE,
+            traces: false,
+            draws: draws(&self.exports, &self.run),
             max_processes: self.max_processes,
             seed: self.run.seed,
             timeout: self.run.timeout,

@@ -1,0 +1,230 @@
+//! Where a difference comes from: the calls of the system that one condition makes and the other does not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use haypile_measure::result::{CallCounts, StartCalls};
+use haypile_number::Quantity;
+use haypile_sim::plot::drawing::text::printable;
+use serde_json::{Value, json};
+
+use super::condition::Condition;
+use super::difference::StartCase;
+use super::tables::title;
+use crate::report::table::Table;
+
+/// A folder holds a difference if so large a part of it is below.
+const PART: f64 = 0.8;
+/// The least difference in calls that is told, and as a part of the larger count.
+const LEAST_CALLS: u64 = 10;
+const LEAST_PART: f64 = 0.05;
+/// The number of differences that are told without being asked for.
+const TOLD: usize = 3;
+
+/// A kind of call of which one condition makes more than the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallDifference {
+    pub(super) kind: &'static str,
+    /// The condition without the cache.
+    pub(super) condition: Condition,
+    /// Its calls, and those with the cache.
+    pub(super) calls: [u64; 2],
+    /// The deepest folder with most of the difference below.
+    pub(super) below: String,
+    /// The calls below it.
+    pub(super) calls_below: [u64; 2],
+}
+
+impl CallDifference {
+    fn size(&self) -> u64 {
+        self.calls[0].abs_diff(self.calls[1])
+    }
+
+    fn is_told(&self) -> bool {
+        let larger = self.calls[0].max(self.calls[1]) as f64;
+        self.size() >= LEAST_CALLS && self.size() as f64 >= LEAST_PART * larger
+    }
+}
+
+/// Returns the traced starts that are compared: without the cache, or filling it, and with it.
+fn pair<'a>(case: &StartCase<'a>) -> Option<(Condition, &'a StartCalls, &'a StartCalls)> {
+    let with = case.calls(Condition::With)?;
+    let of = |condition| Some((condition, case.calls(condition)?, with));
+    of(Condition::Off).or_else(|| of(Condition::Fill))
+}
+
+/// Returns the differences between the traced starts of a case, the largest first.
+pub(super) fn differences(case: &StartCase<'_>) -> Vec<CallDifference> {
+    let Some((condition, other, with)) = pair(case) else { return Vec::new() };
+    let of_kind = |kind| {
+        let (below, calls_below) = deepest(kind, [other, with]);
+        let calls = [other.calls.of(kind), with.calls.of(kind)];
+        CallDifference { kind, condition, calls, below, calls_below }
+    };
+    let mut all: Vec<CallDifference> = CallCounts::KINDS.map(of_kind).into();
+    all.sort_by_key(|difference| std::cmp::Reverse(difference.size()));
+    all
+}
+
+/// Goes down from the root as long as one folder has most of the difference below it. Returns that folder, and the
+/// calls below.
+fn deepest(kind: &str, both: [&StartCalls; 2]) -> (String, [u64; 2]) {
+    let below = |path: &Path| {
+        both.map(|calls| {
+            let inside = calls.folders.iter().filter(|it| Path::new(&it.path).starts_with(path));
+            inside.map(|it| it.calls.of(kind)).sum::<u64>()
+        })
+    };
+    let difference = |[other, with]: [u64; 2]| other as f64 - with as f64;
+    let mut place = Path::new("/");
+    let whole = difference(below(place));
+    loop {
+        let children: BTreeSet<&Path> = both
+            .iter()
+            .flat_map(|calls| &calls.folders)
+            .filter_map(|folder| child_towards(place, Path::new(&folder.path)))
+            .collect();
+        let holds = |child: &&&Path| difference(below(child)) / whole >= PART;
+        match children.iter().find(holds) {
+            Some(child) => place = child,
+            None => return (place.to_string_lossy().into_owned(), below(place)),
+        }
+    }
+}
+
+/// Returns the folder directly below a place, on the way to a path.
+fn child_towards<'a>(place: &Path, path: &'a Path) -> Option<&'a Path> {
+    path.ancestors().find(|ancestor| ancestor.parent() == Some(place))
+}
+
+/// Returns the largest differences as sentences; none where the starts ask for the same.
+pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
+    let told = differences(case).into_iter().filter(CallDifference::is_told).take(TOLD);
+    let mut texts: Vec<String> = told
+        .map(|it| {
+            let [other, with] = it.calls.map(|count| Quantity::Number.write(count as f64));
+            format!(
+                "Why: {} calls {} {other} times, with {with}: most of the difference is below {}.",
+                it.condition,
+                it.kind,
+                printable(&it.below)
+            )
+        })
+        .collect();
+    if let Some((condition, other, _)) = pair(case)
+        && !other.only_programs.is_empty()
+    {
+        let programs = list(&other.only_programs, 4);
+        texts.push(format!("Why: {condition} runs programs that with does not: {programs}."));
+    }
+    texts
+}
+
+/// Returns the warnings that a start without the cache has one of its own.
+pub(super) fn own_cache(case: &StartCase<'_>) -> Vec<String> {
+    let off = case.calls(Condition::Off);
+    let texts = off.into_iter().flat_map(|calls| &calls.own_cache);
+    texts.map(|text| format!("Warning: {}.", printable(text))).collect()
+}
+
+/// Returns all differences as a table; `None` where no start was traced.
+pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
+    let (condition, other, with) = pair(case)?;
+    let count = |count: u64| Quantity::Number.write(count as f64);
+    let row = |it: CallDifference| {
+        let [other, with] = it.calls.map(count);
+        let [below_other, below_with] = it.calls_below.map(count);
+        vec![it.kind.to_owned(), other, with, printable(&it.below), below_other, below_with]
+    };
+    let mut rows: Vec<Vec<String>> = differences(case).into_iter().map(row).collect();
+    let [other, with] = [other, with].map(|it| Quantity::Bytes.write(it.read_bytes as f64));
+    let nothing = String::new;
+    rows.push(vec!["bytes read".to_owned(), other, with, nothing(), nothing(), nothing()]);
+    let condition = condition.to_string();
+    let (there_other, there_with) = (format!("there: {condition}"), "there: with".to_owned());
+    let names = ["Call", &condition, "with", "Most of it below", &there_other, &there_with];
+    let caption = format!("{}: calls of one traced start of each", title(case));
+    Some(Table::of_numbers(caption, &names, rows).with_text_in(&[3]))
+}
+
+/// Returns what only one condition opens and runs, in words.
+pub(super) fn only(case: &StartCase<'_>) -> Vec<String> {
+    let Some((condition, other, with)) = pair(case) else { return Vec::new() };
+    let mut texts = Vec::new();
+    for (name, calls) in [(condition, other), (Condition::With, with)] {
+        if calls.only_files > 0 {
+            let files = Quantity::Number.write(calls.only_files as f64);
+            let names = list(&calls.only, 10);
+            texts.push(format!("Only {name} opens {files} files, by size: {names}."));
+        }
+        if !calls.only_programs.is_empty() {
+            texts.push(format!("Only {name} runs {}.", list(&calls.only_programs, 10)));
+        }
+        if calls.is_cut {
+            texts.push(format!("The trace of {name} has more files or folders than it keeps."));
+        }
+    }
+    texts
+}
+
+fn list(names: &[String], most: usize) -> String {
+    let shown: Vec<String> = names.iter().take(most).map(|name| printable(name)).collect();
+    let more = if names.len() > most { ", ..." } else { "" };
+    shown.join(", ") + more
+}
+
+/// Returns the same as fields of the JSON; null where no start was traced.
+pub(super) fn in_json(case: &StartCase<'_>) -> Value {
+    let Some((condition, other, with)) = pair(case) else { return Value::Null };
+    let calls = differences(case).into_iter().map(|it| {
+        json!({
+            "call": it.kind, "other": it.calls[0], "with": it.calls[1], "below": it.below,
+            "below_other": it.calls_below[0], "below_with": it.calls_below[1],
+        })
+    });
+    let only = |calls: &StartCalls| {
+        json!({
+            "files": calls.only_files, "first": calls.only, "programs": calls.only_programs,
+        })
+    };
+    json!({
+        "other": condition.name(), "calls": calls.collect::<Vec<_>>(),
+        "read_bytes": { "other": other.read_bytes, "with": with.read_bytes },
+        "only_other": only(other), "only_with": only(with), "own_cache": other.own_cache,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use haypile_measure::result::FolderCalls;
+
+    use super::*;
+
+    fn calls(folders: &[(&str, u64)]) -> StartCalls {
+        let folder = |(path, getdents): &(&str, u64)| FolderCalls {
+            path: (*path).to_owned(),
+            calls: CallCounts { getdents: *getdents, ..CallCounts::default() },
+        };
+        let folders: Vec<FolderCalls> = folders.iter().map(folder).collect();
+        let mut sum = CallCounts::default();
+        folders.iter().for_each(|folder| sum.add(folder.calls));
+        StartCalls { calls: sum, folders, ..StartCalls::default() }
+    }
+
+    #[test]
+    fn a_difference_is_placed_in_the_deepest_folder_that_has_most_of_it() {
+        let off = calls(&[
+            ("/usr/share/icons/Papirus/16x16/apps", 1_000),
+            ("/usr/share/icons/Papirus/24x24/apps", 1_000),
+            ("/usr/lib", 30),
+            ("/etc", 100),
+        ]);
+        let with = calls(&[("/usr/share/icons/Papirus", 20), ("/etc", 100)]);
+        let (below, counts) = deepest("getdents", [&off, &with]);
+        assert_eq!((below.as_str(), counts), ("/usr/share/icons/Papirus", [2_000, 20]));
+        // Less than with the cache is a difference as well.
+        let (below, counts) = deepest("getdents", [&with, &off]);
+        assert_eq!((below.as_str(), counts), ("/usr/share/icons/Papirus", [20, 2_000]));
+        assert_eq!(deepest("getdents", [&with, &with]).0, "/", "there is none");
+    }
+}

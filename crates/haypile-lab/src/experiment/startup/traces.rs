@@ -1,0 +1,146 @@
+//! From the trace of a start to what its row keeps: sums by folder, and what only this condition opens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use haypile_measure::result::{CallCounts, FolderCalls, StartCalls};
+use haypile_startup::{CallTrace, FileUse};
+
+/// The most folders, and the most names of files, that a row keeps.
+const MOST_FOLDERS: usize = 300;
+const MOST_NAMES: usize = 40;
+
+/// The most files of an own cache that are named.
+const MOST_OWN: usize = 3;
+
+/// Returns what a row keeps of a trace, next to that of another condition.
+pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>) -> StartCalls {
+    let is_only = |path: &PathBuf| other.is_some_and(|other| !other.files.contains_key(path));
+    let mut only: Vec<(&PathBuf, &FileUse)> =
+        trace.files.iter().filter(|(path, _)| is_only(path)).collect();
+    only.sort_by_key(|(path, file)| (std::cmp::Reverse(file.bytes), *path));
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    let is_own = |path: &&PathBuf| other.is_some_and(|it| !it.programs.contains_key(*path));
+    StartCalls {
+        calls: trace.calls,
+        read_bytes: trace.read_bytes,
+        folders: rolled_up(&trace.folders),
+        only_files: only.len() as u64,
+        only: only.iter().take(MOST_NAMES).map(|(path, _)| shown(path)).collect(),
+        only_programs: trace.programs.keys().filter(is_own).map(|path| shown(path)).collect(),
+        own_cache: Vec::new(),
+        is_cut: trace.is_cut,
+    }
+}
+
+/// Returns the folders with the most calls; those of others count for the nearest of these above them.
+fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>) -> Vec<FolderCalls> {
+    let root = Path::new("/");
+    let mut most: Vec<(&Path, u64)> =
+        folders.iter().map(|(path, calls)| (path.as_path(), calls.all())).collect();
+    most.sort_by_key(|(path, calls)| (std::cmp::Reverse(*calls), *path));
+    let kept: BTreeSet<&Path> =
+        most.iter().take(MOST_FOLDERS - 1).map(|(path, _)| *path).chain([root]).collect();
+    let mut sums: BTreeMap<&Path, CallCounts> = BTreeMap::new();
+    for (path, calls) in folders {
+        let place = path.ancestors().find(|path| kept.contains(path)).unwrap_or(root);
+        sums.entry(place).or_default().add(*calls);
+    }
+    let row = |(path, calls): (&Path, CallCounts)| FolderCalls {
+        path: path.to_string_lossy().into_owned(),
+        calls,
+    };
+    sums.into_iter().map(row).collect()
+}
+
+/// Returns texts about files which show that a start without the cache has one of its own: those of the cache itself;
+/// those that an earlier start without it wrote, between these two moments; and, where there is none of these, those
+/// that lie where caches are and that no start with the cache opens.
+pub(super) fn own_cache(
+    (off, with): (&CallTrace, Option<&CallTrace>),
+    cache: &[PathBuf],
+    written_between: Option<(i64, i64)>,
+) -> Vec<String> {
+    let read = || off.files.iter().filter(|(_, file)| file.bytes > 0);
+    let names = |found: Vec<&PathBuf>| {
+        let named: Vec<String> =
+            found.iter().take(MOST_OWN).map(|path| path.display().to_string()).collect();
+        let more = found.len().saturating_sub(MOST_OWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!found.is_empty()).then(|| named.join(", ") + &more)
+    };
+    let remedy = "then it is not without a cache; --off points it elsewhere, --prepare removes it";
+    let of = |is_it: &dyn Fn(&PathBuf, &FileUse) -> bool| {
+        names(read().filter(|(path, file)| is_it(path, file)).map(|(path, _)| path).collect())
+    };
+    let is_only = |path: &PathBuf| with.is_some_and(|with| !with.files.contains_key(path));
+    let real: Vec<PathBuf> = cache.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let of_cache = of(&|path, _| real.iter().any(|cache| path.starts_with(cache)));
+    let written = written_between.and_then(|(from, to)| {
+        of(&|path, file| is_only(path) && (from..=to).contains(&file.changed_ns))
+    });
+    let mut texts = Vec::new();
+    texts.extend(of_cache.map(|names| format!("off opens the cache: {names}; {remedy}")));
+    texts.extend(
+        written.map(|names| {
+            format!("off opens what an earlier start of off wrote: {names}; {remedy}")
+        }),
+    );
+    if texts.is_empty() {
+        let found = of(&|path, _| is_only(path) && is_where_caches_are(path));
+        texts.extend(found.map(|names| {
+            format!("off opens files that with does not, where caches are: {names}; if they are one of its own, {remedy}")
+        }));
+    }
+    texts
+}
+
+/// Whether a folder on the way to a file is called a cache.
+fn is_where_caches_are(path: &Path) -> bool {
+    let folders = path.parent().into_iter().flat_map(Path::components);
+    folders.into_iter().any(|part| {
+        let name = part.as_os_str().to_string_lossy().to_lowercase();
+        name.contains("cache")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(files: &[(&str, i64)]) -> CallTrace {
+        let file = |(path, changed_ns): &(&str, i64)| {
+            (PathBuf::from(path), FileUse { bytes: 10, changed_ns: *changed_ns, is_written: false })
+        };
+        CallTrace { files: files.iter().map(file).collect(), ..CallTrace::default() }
+    }
+
+    #[test]
+    fn an_own_cache_is_known_by_its_writer_and_suspected_by_its_place() {
+        let with = trace(&[("/usr/lib/x", 1), ("/given/registry", 50)]);
+        let of = |files: &[(&str, i64)]| {
+            own_cache((&trace(files), Some(&with)), &[PathBuf::from("/tmp")], Some((100, 200)))
+        };
+        assert_eq!(of(&[("/usr/lib/x", 150), ("/src/a", 7)]), [""; 0], "both open it");
+        assert_eq!(of(&[("/scratch/conf", 99), ("/scratch/late", 201)]), [""; 0]);
+        let written = of(&[("/scratch/none.bin", 150), ("/home/u/.cache/y", 7)]);
+        assert!(written.len() == 1 && written[0].contains("start of off wrote: /scratch/none.bin"));
+        let suspected = of(&[("/home/u/.cache/gstreamer-1.0/registry", 7)]);
+        assert!(suspected[0].contains("where caches are: /home/u/.cache/gstreamer-1.0/registry"));
+        let itself = of(&[("/tmp/c", 7)]);
+        assert!(itself[0].contains("off opens the cache: /tmp/c"), "{itself:?}");
+    }
+
+    #[test]
+    fn folders_with_few_calls_count_for_those_above_and_no_call_is_lost() {
+        let mut folders = BTreeMap::new();
+        for number in 0..1_000_u64 {
+            let calls = CallCounts { stat: 1 + number % 7, ..CallCounts::default() };
+            folders.insert(PathBuf::from(format!("/a/{}/{number}", number % 10)), calls);
+        }
+        let sum: u64 = folders.values().map(|calls| calls.stat).sum();
+        let rolled = rolled_up(&folders);
+        assert!(rolled.len() <= MOST_FOLDERS);
+        assert_eq!(rolled.iter().map(|folder| folder.calls.stat).sum::<u64>(), sum);
+    }
+}

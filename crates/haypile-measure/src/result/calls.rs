@@ -1,0 +1,96 @@
+//! What a start asks the kernel for: its calls for files and folders, counted while it was traced.
+
+use serde::{Deserialize, Serialize};
+
+/// Calls of the system for files and folders, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCounts {
+    /// Attempts to open a file or folder (open, openat, openat2, creat), whether they succeeded or not.
+    pub open: u64,
+    /// Questions for the status of a path or of an open file (stat, lstat, fstat, newfstatat, statx), or whether a path
+    /// may be used (access, faccessat).
+    pub stat: u64,
+    /// Reads of names of a folder (getdents).
+    pub getdents: u64,
+    /// Reads from a file (read, pread64, readv, preadv), not from pipes and sockets.
+    pub read: u64,
+}
+
+impl CallCounts {
+    /// The kinds, by the names that results give them.
+    pub const KINDS: [&'static str; 4] = ["getdents", "stat", "open", "read"];
+
+    /// Returns the count of a kind; 0 for an unknown name.
+    pub fn of(&self, kind: &str) -> u64 {
+        match kind {
+            "getdents" => self.getdents,
+            "stat" => self.stat,
+            "open" => self.open,
+            "read" => self.read,
+            _ => 0,
+        }
+    }
+
+    /// Returns the sum of all kinds.
+    pub fn all(&self) -> u64 {
+        self.open + self.stat + self.getdents + self.read
+    }
+
+    /// Adds the counts of others.
+    pub fn add(&mut self, other: Self) {
+        self.open += other.open;
+        self.stat += other.stat;
+        self.getdents += other.getdents;
+        self.read += other.read;
+    }
+}
+
+/// Calls for the files of one folder, and for the folder itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderCalls {
+    /// The folder.
+    pub path: String,
+    /// The calls.
+    #[serde(flatten)]
+    pub calls: CallCounts,
+}
+
+/// The calls of a start that was traced, which is none of the timed ones, and what tells it from the start of another
+/// condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartCalls {
+    /// All calls.
+    pub calls: CallCounts,
+    /// Bytes that were read from files by calls, not through mappings.
+    pub read_bytes: u64,
+    /// Calls by folder. Those with few are counted for a folder above.
+    pub folders: Vec<FolderCalls>,
+    /// The number of files that this start opened and the other did not.
+    pub only_files: u64,
+    /// The first of them, in the order of their sizes.
+    pub only: Vec<String>,
+    /// Programs that this start ran and the other did not.
+    pub only_programs: Vec<String>,
+    /// Texts about files by which a start without the cache has one of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_cache: Vec<String>,
+    /// Whether there were more files or folders than are remembered.
+    #[serde(default)]
+    pub is_cut: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_and_a_row_survives_its_json() {
+        let calls = CallCounts { open: 1, stat: 20, getdents: 300, read: 4_000 };
+        assert_eq!(CallCounts::KINDS.map(|kind| calls.of(kind)).iter().sum::<u64>(), calls.all());
+        let folder = FolderCalls { path: "/usr".to_owned(), calls };
+        let all = StartCalls { calls, folders: vec![folder], ..StartCalls::default() };
+        let text = serde_json::to_string(&all).unwrap();
+        assert!(text.contains(r#""path":"/usr","open":1"#), "{text}");
+        assert_eq!(serde_json::from_str::<StartCalls>(&text).unwrap(), all);
+    }
+}

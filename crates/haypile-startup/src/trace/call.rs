@@ -1,0 +1,80 @@
+//! Calls of the system that ask for files and folders.
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Opens a file or folder.
+    Open,
+    /// Asks for the status of a path, or whether it may be used.
+    Stat,
+    /// Reads names of a folder.
+    List,
+    /// Reads from a file.
+    Read,
+}
+
+/// Where the arguments of a call say what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A path, by the place of its argument.
+    Path(usize),
+    /// A path below the folder of a descriptor, by the place of the descriptor's argument; the path is the next one.
+    At(usize),
+    /// A descriptor, by its place.
+    Descriptor(usize),
+}
+
+/// A call that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) kind: Kind,
+    pub(super) subject: Subject,
+    /// The place of the flags of `open`.
+    pub(super) flags: Option<usize>,
+}
+
+/// Returns what the call of a number does; `None` if it is not counted.
+pub(super) fn known(number: i64) -> Option<Known> {
+    use Kind::{List, Open, Read, Stat};
+    use Subject::{At, Descriptor, Path};
+    let of = |kind, subject, flags| Some(Known { kind, subject, flags });
+    #[cfg(target_arch = "x86_64")]
+    match number {
+        libc::SYS_open => return of(Open, Path(0), Some(1)),
+        libc::SYS_creat => return of(Open, Path(0), None),
+        libc::SYS_stat | libc::SYS_lstat | libc::SYS_access => return of(Stat, Path(0), None),
+        libc::SYS_getdents => return of(List, Descriptor(0), None),
+        _ => {}
+    }
+    match number {
+        libc::SYS_openat => of(Open, At(0), Some(2)),
+        // Its flags are in memory: it counts as one that reads.
+        libc::SYS_openat2 => of(Open, At(0), None),
+        libc::SYS_newfstatat | libc::SYS_statx | libc::SYS_faccessat | libc::SYS_faccessat2 => {
+            of(Stat, At(0), None)
+        }
+        libc::SYS_fstat => of(Stat, Descriptor(0), None),
+        libc::SYS_getdents64 => of(List, Descriptor(0), None),
+        libc::SYS_read
+        | libc::SYS_pread64
+        | libc::SYS_readv
+        | libc::SYS_preadv
+        | libc::SYS_preadv2 => of(Read, Descriptor(0), None),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_four_kinds_are_known_and_others_are_not() {
+        let kind = |number| known(number).map(|it| it.kind);
+        assert_eq!(kind(libc::SYS_openat), Some(Kind::Open));
+        assert_eq!(kind(libc::SYS_newfstatat), Some(Kind::Stat));
+        assert_eq!(kind(libc::SYS_getdents64), Some(Kind::List));
+        assert_eq!(kind(libc::SYS_pread64), Some(Kind::Read));
+        assert_eq!(kind(libc::SYS_write), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! The calls of `ptrace(2)` and `waitpid(2)` that tracing needs. (The crate `nix` has them, and loses the stop of a
+//! process by a signal of real time, for which it has no name: that process would never go on.)
+
+#![expect(unsafe_code, reason = "no safe interface has ptrace")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
+
+/// The exit or the stop of a traced process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It exited, with this status.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+    /// It enters or leaves a call of the system.
+    Call,
+    /// It has begun another program.
+    Exec,
+    /// Another event of tracing, such as a new child.
+    Other,
+    /// It is about to get this signal.
+    Signal(i32),
+}
+
+/// A call of the system at a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Its number and arguments, before it is carried out. `is_native` is false where a program of another width, such
+    /// as one of 32 bits, has other numbers.
+    Enter { number: i64, arguments: [u64; 6], is_native: bool },
+    /// Its result; `None` if it failed.
+    Leave(Option<u64>),
+}
+
+#[cfg(target_arch = "x86_64")]
+const NATIVE_ARCH: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const NATIVE_ARCH: u32 = 0xC000_00B7;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const NATIVE_ARCH: u32 = 0;
+
+/// Makes a command's process traced by this one from its first instruction on.
+pub(super) fn trace_from_the_start(command: &mut Command) {
+    let ask = || {
+        // SAFETY: this request has no other arguments.
+        let answer = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
+        if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec, it makes one call of the system, allocates nothing and takes no lock.
+    unsafe { command.pre_exec(ask) };
+}
+
+/// Traces the children of a stopped process too, tells calls from signals, and kills all when the tracer ends.
+pub(super) fn set_options(pid: i32) {
+    let options = libc::PTRACE_O_TRACESYSGOOD
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_EXITKILL;
+    // SAFETY: the request takes a number. A process that was killed in the meantime needs no options.
+    unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, i64::from(options)) };
+}
+
+/// Lets a stopped process go on to its next call, with a signal or without one (0).
+pub(super) fn go_on(pid: i32, signal: i32) {
+    // SAFETY: the request takes a number. A process that was killed in the meantime does not go on.
+    unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, i64::from(signal)) };
+}
+
+/// Returns the next event of any traced process; `None` if there is none now.
+pub(super) fn next_event() -> Option<(i32, Event)> {
+    let mut status = 0;
+    // SAFETY: the pointer is to a writable number.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
+    (pid > 0).then(|| (pid, event(status)))
+}
+
+fn event(status: i32) -> Event {
+    if libc::WIFEXITED(status) {
+        return Event::Exited(libc::WEXITSTATUS(status));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Event::Killed(libc::WTERMSIG(status));
+    }
+    match (libc::WSTOPSIG(status), status >> 16) {
+        (signal, 0) if signal == libc::SIGTRAP | 0x80 => Event::Call,
+        (signal, 0) => Event::Signal(signal),
+        (_, libc::PTRACE_EVENT_EXEC) => Event::Exec,
+        _ => Event::Other,
+    }
+}
+
+/// Returns the call at which a process stands; `None` where the kernel (before Linux 5.3) does not tell.
+pub(super) fn call(pid: i32) -> Option<Call> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let bytes = size_of::<libc::ptrace_syscall_info>();
+    // SAFETY: the kernel writes at most as many bytes as the structure has.
+    let answer =
+        unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, pid, bytes, info.as_mut_ptr()) };
+    if answer <= 0 {
+        return None;
+    }
+    // SAFETY: it was zeroed, and every field of it, in each variant, is a number.
+    let info = unsafe { info.assume_init() };
+    match info.op {
+        libc::PTRACE_SYSCALL_INFO_ENTRY => {
+            // SAFETY: the kernel says that this is the variant.
+            let entry = unsafe { info.u.entry };
+            let number = i64::try_from(entry.nr).ok()?;
+            let is_native = NATIVE_ARCH == info.arch;
+            Some(Call::Enter { number, arguments: entry.args, is_native })
+        }
+        libc::PTRACE_SYSCALL_INFO_EXIT => {
+            // SAFETY: the kernel says that this is the variant.
+            let exit = unsafe { info.u.exit };
+            Some(Call::Leave(u64::try_from(exit.sval).ok().filter(|_| exit.is_error == 0)))
+        }
+        _ => None,
+    }
+}
+
+/// Signals for which a tracer waits instead of being interrupted by them: of a child, or to end.
+#[derive(Debug)]
+pub(super) struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// Blocks them. None is lost between two looks at the children.
+    pub(super) fn block() -> Self {
+        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: `sigemptyset` makes a set of the memory; the others read and change it.
+        let set = unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut());
+            set.assume_init()
+        };
+        Self(set)
+    }
+
+    /// Waits for one of them. Returns whether it asks this process to end.
+    pub(super) fn wait(&self) -> bool {
+        let mut signal = 0;
+        // SAFETY: both pointers are to values of the right types.
+        unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
+        signal == libc::SIGTERM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_waitpid_are_told_apart() {
+        assert_eq!(event(3 << 8), Event::Exited(3));
+        assert_eq!(event(9), Event::Killed(9));
+        assert_eq!(event((libc::SIGTRAP | 0x80) << 8 | 0x7f), Event::Call);
+        // Of real time, for which there is no name.
+        assert_eq!(event(40 << 8 | 0x7f), Event::Signal(40));
+        let exec = (libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8) << 8 | 0x7f;
+        assert_eq!(event(exec), Event::Exec);
+    }
+}

@@ -1,0 +1,132 @@
+//! Windows that appear on an X server.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use regex_lite::Regex;
+use x11rb::connection::Connection;
+use x11rb::protocol::Event;
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeWindowAttributesAux, ConnectionExt, EventMask, MapState, Window, WindowClass,
+};
+use x11rb::rust_connection::RustConnection;
+
+/// The longest title or class that is compared, in units of four bytes.
+const TEXT_UNITS: u32 = 256;
+
+/// Waits for a new window of a program: one that is mapped, and neither a menu nor a place for input only.
+#[derive(Debug)]
+pub(super) struct Windows {
+    server: RustConnection,
+    title: Regex,
+    /// The atom of titles in UTF-8.
+    utf8_title: u32,
+    /// Windows that were made since the start.
+    new: Vec<Window>,
+    is_seen: bool,
+}
+
+impl Windows {
+    /// Begins to watch the server of a display for windows whose title or class matches.
+    ///
+    /// # Errors
+    ///
+    /// There is no display, or its server does not answer.
+    pub(super) fn watch(display: Option<&str>, title: &str) -> Result<Self, String> {
+        let Some(display) = display else {
+            return Err(
+                "--ready window needs an X server: DISPLAY is not set (xvfb-run starts one; \
+                        --env DISPLAY=:99 names one)"
+                    .to_owned(),
+            );
+        };
+        let lost = |error: &dyn std::fmt::Display| {
+            format!("--ready window: the X server of DISPLAY={display} does not answer: {error}")
+        };
+        let (server, _) = x11rb::connect(Some(display)).map_err(|error| lost(&error))?;
+        let own = ChangeWindowAttributesAux::new().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
+        for screen in &server.setup().roots {
+            let watched = server.change_window_attributes(screen.root, &own);
+            watched.map_err(|error| lost(&error))?.check().map_err(|error| lost(&error))?;
+        }
+        let atom = server.intern_atom(false, b"_NET_WM_NAME").map_err(|error| lost(&error))?;
+        let utf8_title = atom.reply().map_err(|error| lost(&error))?.atom;
+        let title = Regex::new(title).map_err(|error| error.to_string())?;
+        Ok(Self { server, title, utf8_title, new: Vec::new(), is_seen: false })
+    }
+
+    /// Whether a window has appeared.
+    pub(super) fn is_seen(&self) -> bool {
+        self.is_seen
+    }
+
+    /// Takes note of what has happened, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// The connection is lost.
+    pub(super) fn look(&mut self) -> Result<(), String> {
+        let lost = |error: &dyn std::fmt::Display| format!("the X server is lost: {error}");
+        while let Some(event) = self.server.poll_for_event().map_err(|error| lost(&error))? {
+            let window = match event {
+                Event::CreateNotify(event) if !event.override_redirect => {
+                    // A window manager takes it into a frame: from now on it tells of itself.
+                    let mask = EventMask::STRUCTURE_NOTIFY | EventMask::PROPERTY_CHANGE;
+                    let own = ChangeWindowAttributesAux::new().event_mask(mask);
+                    let asked = self.server.change_window_attributes(event.window, &own);
+                    // One that is gone already is not waited for.
+                    asked.map_err(|error| lost(&error))?.ignore_error();
+                    self.new.push(event.window);
+                    event.window
+                }
+                Event::MapNotify(event) => event.window,
+                Event::PropertyNotify(event) => event.window,
+                _ => continue,
+            };
+            if !self.is_seen && self.new.contains(&window) {
+                self.is_seen = self.is_it(window).unwrap_or(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a window is mapped and is the one that is waited for; `None` if it is gone.
+    fn is_it(&self, window: Window) -> Option<bool> {
+        let state = self.server.get_window_attributes(window).ok()?.reply().ok()?;
+        if state.map_state == MapState::UNMAPPED || state.class == WindowClass::INPUT_ONLY {
+            return Some(false);
+        }
+        if self.title.as_str().is_empty() {
+            return Some(true);
+        }
+        let names = [self.utf8_title, AtomEnum::WM_NAME.into(), AtomEnum::WM_CLASS.into()];
+        let matches = |name: u32| {
+            let asked = self.server.get_property(false, window, name, AtomEnum::ANY, 0, TEXT_UNITS);
+            let value = asked.ok()?.reply().ok()?.value;
+            // A class is two texts, each with a zero at its end.
+            let mut texts = value.split(|byte| *byte == 0);
+            Some(texts.any(|text| {
+                !text.is_empty() && self.title.is_match(&String::from_utf8_lossy(text))
+            }))
+        };
+        Some(names.into_iter().any(|name| matches(name).unwrap_or(false)))
+    }
+}
+
+impl AsFd for Windows {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.server.stream().as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_or_silent_server_is_an_error_that_says_how_to_get_one() {
+        let missing = Windows::watch(None, "").unwrap_err();
+        assert!(missing.contains("xvfb-run"), "{missing}");
+        let silent = Windows::watch(Some(":64999"), "").unwrap_err();
+        assert!(silent.contains("DISPLAY=:64999 does not answer"), "{silent}");
+    }
+}
