@@ -13,6 +13,9 @@ use x11rb::rust_connection::RustConnection;
 /// The longest title or class that is compared, in units of four bytes.
 const TEXT_UNITS: u32 = 256;
 
+/// The last display with a port: they begin with 6000.
+const LAST_DISPLAY: u64 = 65_535 - 6_000;
+
 /// Waits for a new window of a program: one that is mapped, and neither a menu nor a place for input only.
 #[derive(Debug)]
 pub(super) struct Windows {
@@ -42,6 +45,10 @@ impl Windows {
         let lost = |error: &dyn std::fmt::Display| {
             format!("--ready window: the X server of DISPLAY={display} does not answer: {error}")
         };
+        // Its port would be above the last one, which the library adds up without a look.
+        if number(display).is_some_and(|number| number > LAST_DISPLAY) {
+            return Err(lost(&format!("displays end with {LAST_DISPLAY}")));
+        }
         let (server, _) = x11rb::connect(Some(display)).map_err(|error| lost(&error))?;
         let own = ChangeWindowAttributesAux::new().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
         for screen in &server.setup().roots {
@@ -112,6 +119,11 @@ impl Windows {
     }
 }
 
+/// The number of a display: of `host:number.screen`.
+fn number(display: &str) -> Option<u64> {
+    display.rsplit_once(':')?.1.split('.').next()?.parse().ok()
+}
+
 impl AsFd for Windows {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.server.stream().as_fd()
@@ -126,7 +138,94 @@ mod tests {
     fn a_missing_or_silent_server_is_an_error_that_says_how_to_get_one() {
         let missing = Windows::watch(None, "").unwrap_err();
         assert!(missing.contains("xvfb-run"), "{missing}");
-        let silent = Windows::watch(Some(":64999"), "").unwrap_err();
-        assert!(silent.contains("DISPLAY=:64999 does not answer"), "{silent}");
+        for display in [":59000", ":64999", "host:99999999999.1", "", "x"] {
+            let silent = Windows::watch(Some(display), "").unwrap_err();
+            assert!(silent.contains(&format!("DISPLAY={display} does not answer")), "{silent}");
+        }
+    }
+
+    /// An X server without a screen, which ends with this; `None` where Xvfb is not installed.
+    struct Server {
+        child: std::process::Child,
+        display: String,
+    }
+
+    impl Server {
+        fn begin() -> Option<Self> {
+            use std::io::{BufRead, BufReader};
+            use std::process::{Command, Stdio};
+
+            let mut command = Command::new("Xvfb");
+            command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "640x480x24"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::null());
+            let Ok(mut child) = command.spawn() else {
+                assert!(std::env::var_os("HAYPILE_REQUIRE_RIVALS").is_none(), "Xvfb is missing");
+                eprintln!("skipped: install xvfb");
+                return None;
+            };
+            let mut line = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            Some(Self { child, display: format!(":{}", line.trim()) })
+        }
+    }
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    #[test]
+    fn a_window_counts_when_it_is_mapped_and_menus_never_do() {
+        use x11rb::protocol::xproto::{CreateWindowAux, PropMode};
+        use x11rb::wrapper::ConnectionExt as _;
+
+        let Some(server) = Server::begin() else { return };
+        let (client, screen) = x11rb::connect(Some(&server.display)).unwrap();
+        let root = client.setup().roots[screen].root;
+        let create = |is_menu: bool| {
+            let window = client.generate_id().unwrap();
+            let own = CreateWindowAux::new().override_redirect(u32::from(is_menu));
+            let class = WindowClass::INPUT_OUTPUT;
+            client.create_window(0, window, root, 0, 0, 50, 50, 0, class, 0, &own).unwrap();
+            window
+        };
+        let title = |window, text: &str| {
+            let kind = AtomEnum::STRING;
+            client
+                .change_property8(PropMode::REPLACE, window, AtomEnum::WM_NAME, kind, text.as_bytes())
+                .unwrap();
+        };
+        // The server has done all of it when it answers.
+        let map = |window| {
+            client.map_window(window).unwrap();
+            client.get_input_focus().unwrap().reply().unwrap();
+        };
+        let earlier = create(false);
+        map(earlier);
+        let mut any = Windows::watch(Some(&server.display), "").unwrap();
+        let mut named = Windows::watch(Some(&server.display), "^Mouse").unwrap();
+        let mut look = || {
+            any.look().unwrap();
+            named.look().unwrap();
+            (any.is_seen(), named.is_seen())
+        };
+        map(create(true));
+        assert_eq!(look(), (false, false), "a menu");
+        client.unmap_window(earlier).unwrap();
+        map(earlier);
+        assert_eq!(look(), (false, false), "it was there before");
+        let splash = create(false);
+        title(splash, "Loading");
+        client.get_input_focus().unwrap().reply().unwrap();
+        assert_eq!(look(), (false, false), "not mapped");
+        map(splash);
+        assert_eq!(look(), (true, false));
+        title(splash, "Mousepad");
+        client.get_input_focus().unwrap().reply().unwrap();
+        assert_eq!(look(), (true, true), "it has its title later");
+        drop(server);
+        assert!(any.look().is_err() || any.look().is_err());
     }
 }

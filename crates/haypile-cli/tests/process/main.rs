@@ -24,4 +24,5 @@ mod rivals;
 mod sampling;
 mod sources;
 mod startup;
+mod startup_evidence;
 mod torture;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use haypile_measure::result::{CallCounts, StartCalls};
+use haypile_measure::result::{CallCounts, FolderCalls, StartCalls};
 use haypile_number::Quantity;
 use haypile_sim::plot::drawing::text::printable;
 use serde_json::{Value, json};
@@ -69,27 +69,34 @@ pub(super) fn differences(case: &StartCase<'_>) -> Vec<CallDifference> {
 /// Goes down from the root as long as one folder has most of the difference below it. Returns that folder, and the
 /// calls below.
 fn deepest(kind: &str, both: [&StartCalls; 2]) -> (String, [u64; 2]) {
+    // `{scratch}` is a folder of the root here.
+    let root = Path::new("/");
+    let folders = both.map(|calls| {
+        let of = |folder: &FolderCalls| (root.join(&folder.path), folder.calls.of(kind));
+        calls.folders.iter().map(of).collect::<Vec<_>>()
+    });
     let below = |path: &Path| {
-        both.map(|calls| {
-            let inside = calls.folders.iter().filter(|it| Path::new(&it.path).starts_with(path));
-            inside.map(|it| it.calls.of(kind)).sum::<u64>()
+        [0, 1].map(|at| {
+            let inside = folders[at].iter().filter(|(folder, _)| folder.starts_with(path));
+            inside.map(|(_, calls)| calls).sum::<u64>()
         })
     };
     let difference = |[other, with]: [u64; 2]| other as f64 - with as f64;
-    let mut place = Path::new("/");
+    let mut place = root;
     let whole = difference(below(place));
     loop {
-        let children: BTreeSet<&Path> = both
-            .iter()
-            .flat_map(|calls| &calls.folders)
-            .filter_map(|folder| child_towards(place, Path::new(&folder.path)))
-            .collect();
+        let all = folders.iter().flatten();
+        let children: BTreeSet<&Path> =
+            all.filter_map(|(folder, _)| child_towards(place, folder)).collect();
         let holds = |child: &&&Path| difference(below(child)) / whole >= PART;
         match children.iter().find(holds) {
             Some(child) => place = child,
-            None => return (place.to_string_lossy().into_owned(), below(place)),
+            None => break,
         }
     }
+    let name = place.to_string_lossy();
+    let name = name.strip_prefix('/').filter(|it| it.starts_with('{')).unwrap_or(&name);
+    (name.to_owned(), below(place))
 }
 
 /// Returns the folder directly below a place, on the way to a path.
@@ -154,7 +161,7 @@ pub(super) fn only(case: &StartCase<'_>) -> Vec<String> {
     for (name, calls) in [(condition, other), (Condition::With, with)] {
         if calls.only_files > 0 {
             let files = Quantity::Number.write(calls.only_files as f64);
-            let names = list(&calls.only, 10);
+            let names = list(&calls.only, 5);
             texts.push(format!("Only {name} opens {files} files, by size: {names}."));
         }
         if !calls.only_programs.is_empty() {
@@ -196,8 +203,6 @@ pub(super) fn in_json(case: &StartCase<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use haypile_measure::result::FolderCalls;
-
     use super::*;
 
     fn calls(folders: &[(&str, u64)]) -> StartCalls {
@@ -226,5 +231,7 @@ mod tests {
         let (below, counts) = deepest("getdents", [&with, &off]);
         assert_eq!((below.as_str(), counts), ("/usr/share/icons/Papirus", [20, 2_000]));
         assert_eq!(deepest("getdents", [&with, &with]).0, "/", "there is none");
+        let scratch = calls(&[("{scratch}/off/icons", 700)]);
+        assert_eq!(deepest("getdents", [&scratch, &with]).0, "{scratch}/off/icons");
     }
 }

@@ -220,7 +220,8 @@ impl<'a, 's> Measuring<'a, 's> {
             let report = report?;
             concluded?;
             if let Some(error) = report.error {
-                return Err(Failure::Failed(format!("the start that fills the cache: {error}")));
+                let text = format!("the start that fills the cache: {error}");
+                return Err(Failure::Failed(self.explained(text)));
             }
         }
         self.is_primed = true;

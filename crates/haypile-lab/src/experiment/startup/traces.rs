@@ -10,21 +10,25 @@ use haypile_startup::{CallTrace, FileUse};
 const MOST_FOLDERS: usize = 300;
 const MOST_NAMES: usize = 40;
 
+/// The scratch folder in rows.
+const SCRATCH: &str = "{scratch}";
+
 /// The most files of an own cache that are named.
 const MOST_OWN: usize = 3;
 
-/// Returns what a row keeps of a trace, next to that of another condition.
-pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>) -> StartCalls {
+/// Returns what a row keeps of a trace, next to that of another condition. The scratch folder, which has another name in
+/// each run, is `{scratch}` there.
+pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>, scratch: &Path) -> StartCalls {
     let is_only = |path: &PathBuf| other.is_some_and(|other| !other.files.contains_key(path));
     let mut only: Vec<(&PathBuf, &FileUse)> =
         trace.files.iter().filter(|(path, _)| is_only(path)).collect();
     only.sort_by_key(|(path, file)| (std::cmp::Reverse(file.bytes), *path));
-    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    let shown = |path: &Path| shown(path, scratch);
     let is_own = |path: &&PathBuf| other.is_some_and(|it| !it.programs.contains_key(*path));
     StartCalls {
         calls: trace.calls,
         read_bytes: trace.read_bytes,
-        folders: rolled_up(&trace.folders),
+        folders: rolled_up(&trace.folders, scratch),
         only_files: only.len() as u64,
         only: only.iter().take(MOST_NAMES).map(|(path, _)| shown(path)).collect(),
         only_programs: trace.programs.keys().filter(is_own).map(|path| shown(path)).collect(),
@@ -33,8 +37,17 @@ pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>) -> StartCalls 
     }
 }
 
+/// Returns a path in words.
+fn shown(path: &Path, scratch: &Path) -> String {
+    match path.strip_prefix(scratch) {
+        Ok(rest) if rest.as_os_str().is_empty() => SCRATCH.to_owned(),
+        Ok(rest) => Path::new(SCRATCH).join(rest).to_string_lossy().into_owned(),
+        Err(_) => path.to_string_lossy().into_owned(),
+    }
+}
+
 /// Returns the folders with the most calls; those of others count for the nearest of these above them.
-fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>) -> Vec<FolderCalls> {
+fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>, scratch: &Path) -> Vec<FolderCalls> {
     let root = Path::new("/");
     let mut most: Vec<(&Path, u64)> =
         folders.iter().map(|(path, calls)| (path.as_path(), calls.all())).collect();
@@ -46,10 +59,7 @@ fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>) -> Vec<FolderCalls> {
         let place = path.ancestors().find(|path| kept.contains(path)).unwrap_or(root);
         sums.entry(place).or_default().add(*calls);
     }
-    let row = |(path, calls): (&Path, CallCounts)| FolderCalls {
-        path: path.to_string_lossy().into_owned(),
-        calls,
-    };
+    let row = |(path, calls)| FolderCalls { path: shown(path, scratch), calls };
     sums.into_iter().map(row).collect()
 }
 
@@ -59,12 +69,12 @@ fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>) -> Vec<FolderCalls> {
 pub(super) fn own_cache(
     (off, with): (&CallTrace, Option<&CallTrace>),
     cache: &[PathBuf],
-    written_between: Option<(i64, i64)>,
+    (written_between, scratch): (Option<(i64, i64)>, &Path),
 ) -> Vec<String> {
     let read = || off.files.iter().filter(|(_, file)| file.bytes > 0);
     let names = |found: Vec<&PathBuf>| {
         let named: Vec<String> =
-            found.iter().take(MOST_OWN).map(|path| path.display().to_string()).collect();
+            found.iter().take(MOST_OWN).map(|path| shown(path, scratch)).collect();
         let more = found.len().saturating_sub(MOST_OWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!found.is_empty()).then(|| named.join(", ") + &more)
@@ -119,12 +129,18 @@ mod tests {
     fn an_own_cache_is_known_by_its_writer_and_suspected_by_its_place() {
         let with = trace(&[("/usr/lib/x", 1), ("/given/registry", 50)]);
         let of = |files: &[(&str, i64)]| {
-            own_cache((&trace(files), Some(&with)), &[PathBuf::from("/tmp")], Some((100, 200)))
+            own_cache(
+                (&trace(files), Some(&with)),
+                &[PathBuf::from("/tmp")],
+                (Some((100, 200)), Path::new("/scratch")),
+            )
         };
         assert_eq!(of(&[("/usr/lib/x", 150), ("/src/a", 7)]), [""; 0], "both open it");
         assert_eq!(of(&[("/scratch/conf", 99), ("/scratch/late", 201)]), [""; 0]);
         let written = of(&[("/scratch/none.bin", 150), ("/home/u/.cache/y", 7)]);
-        assert!(written.len() == 1 && written[0].contains("start of off wrote: /scratch/none.bin"));
+        assert!(
+            written.len() == 1 && written[0].contains("start of off wrote: {scratch}/none.bin")
+        );
         let suspected = of(&[("/home/u/.cache/gstreamer-1.0/registry", 7)]);
         assert!(suspected[0].contains("where caches are: /home/u/.cache/gstreamer-1.0/registry"));
         let itself = of(&[("/tmp/c", 7)]);
@@ -139,7 +155,7 @@ mod tests {
             folders.insert(PathBuf::from(format!("/a/{}/{number}", number % 10)), calls);
         }
         let sum: u64 = folders.values().map(|calls| calls.stat).sum();
-        let rolled = rolled_up(&folders);
+        let rolled = rolled_up(&folders, Path::new("/x"));
         assert!(rolled.len() <= MOST_FOLDERS);
         assert_eq!(rolled.iter().map(|folder| folder.calls.stat).sum::<u64>(), sum);
     }

@@ -147,10 +147,12 @@ impl Measuring<'_, '_> {
         for (condition, (trace, begun_ns)) in &all {
             let against = if condition.is_reference() { other } else { Some(Condition::With) };
             let against = against.and_then(|it| all.get(&it)).map(|(trace, _)| trace);
-            let mut calls = traces::calls(trace, against);
+            let scratch = &self.plan.directory;
+            let mut calls = traces::calls(trace, against, scratch);
             if *condition == Condition::Off {
                 let since = self.off_ran_ns.map(|(from, to)| (from, to.min(*begun_ns)));
-                calls.own_cache = traces::own_cache((trace, against), &self.plan.cache, since);
+                calls.own_cache =
+                    traces::own_cache((trace, against), &self.plan.cache, (since, scratch));
                 for text in &calls.own_cache {
                     let name = &self.plan.name;
                     self.host.note(&format!("warning: {name}: {text}"));

@@ -8,7 +8,7 @@ use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::canvas::{self, Canvas, Place, Size, Stroke};
 use haypile_sim::plot::drawing::marks::COLOURS;
 use haypile_sim::plot::drawing::text::{printable, shorten};
-use haypile_sim::plot::drawing::{GRID, HPos, INK, SOFT_INK};
+use haypile_sim::plot::drawing::{HPos, INK, SOFT_INK};
 
 use super::scale::Scale;
 use super::{EDGE_PX, Form, Picture, SMALL_PX, TEXT_PX, draw_title, normal, small, text_px};
@@ -19,6 +19,7 @@ const ROW_PX: f64 = 15.0;
 const AXIS_PX: f64 = 24.0;
 const PANEL_GAP_PX: f64 = 24.0;
 const NOTE_PX: f64 = 18.0;
+const TICK_PX: f64 = 4.0;
 /// The most processes of a panel: those with the most processor time.
 const MAX_ROWS: usize = 24;
 /// The most pixels between two values of a graph.
@@ -135,13 +136,15 @@ impl Panel<'_> {
         let mut free = f64::MIN;
         for tick in self.scale.ticks_along(self.right - self.left) {
             let x = self.left + tick.at * (self.right - self.left);
-            canvas.line(&[(x, y), (x, foot)], Stroke::solid(GRID, 1.0));
+            // Names of processes are above: a line through all rows would strike them out.
+            canvas.line(&[(x, foot), (x, foot + TICK_PX)], Stroke::solid(SOFT_INK, 1.0));
             // The last name moves to the left, so that it ends with the axis; there may be no room then.
-            let half = text_px(&tick.name, SMALL_PX) / 2.0;
+            let name = if tick.at > 0.0 { tick.name.as_str() } else { "0" };
+            let half = text_px(name, SMALL_PX) / 2.0;
             let begin = x.min(self.right - half) - half;
             if begin >= free {
                 let ends = (self.left, self.right);
-                super::centred_within(canvas, &tick.name, (x, foot + 12.0), ends);
+                super::centred_within(canvas, name, (x, foot + 12.0), ends);
                 free = begin.max(self.left) + 2.0 * half + SMALL_PX / 2.0;
             }
         }
