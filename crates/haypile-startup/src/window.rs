@@ -194,7 +194,13 @@ mod tests {
         let title = |window, text: &str| {
             let kind = AtomEnum::STRING;
             client
-                .change_property8(PropMode::REPLACE, window, AtomEnum::WM_NAME, kind, text.as_bytes())
+                .change_property8(
+                    PropMode::REPLACE,
+                    window,
+                    AtomEnum::WM_NAME,
+                    kind,
+                    text.as_bytes(),
+                )
                 .unwrap();
         };
         // The server has done all of it when it answers.

@@ -107,7 +107,8 @@ fn a_cold_start_reads_from_the_disk_and_the_warm_one_after_it_does_not() {
 #[test]
 fn the_calls_that_a_cache_saves_are_counted_and_placed() {
     let directory = folder();
-    let setup = "mkdir -p tree with; for i in $(seq 300); do mkdir tree/$i; done; echo x > with/index";
+    let setup =
+        "mkdir -p tree with; for i in $(seq 300); do mkdir tree/$i; done; echo x > with/index";
     let options = ["--with", "MODE=on", "--off", "MODE=off", "--setup", setup];
     let script = "if [ $MODE = on ]; then cat with/index; else ls -R tree; fi > /dev/null";
     let output = run(&directory, &options, &["sh", "-c", script]);
@@ -165,7 +166,8 @@ fn commands_of_their_own_tell_the_conditions_apart() {
     let directory = folder();
     let place = directory.path().to_str().unwrap();
     let setup = "head -c 3000000 /dev/zero > big; : > small";
-    let first = ["lab", "startup", "--json", "--blocks", "1", "--directory", place, "--setup", setup];
+    let first =
+        ["lab", "startup", "--json", "--blocks", "1", "--directory", place, "--setup", setup];
     let commands = ["--with-command", "cat small", "--off-command", "sh -c 'cat big'"];
     let output = haypile(&[&first[..], &commands].concat()).output().unwrap();
     let json = json(&output);
@@ -176,7 +178,8 @@ fn commands_of_their_own_tell_the_conditions_apart() {
     assert!(read("off") >= 3_000_000 && read("with") < 1_000_000);
     assert_eq!(json["cases"][0]["case"], "cat");
     // One of them replaces the command of its condition only.
-    let output = run(&directory, &["--setup", setup, "--off-command", "cat big"], &["cat", "small"]);
+    let output =
+        run(&directory, &["--setup", setup, "--off-command", "cat big"], &["cat", "small"]);
     let json = self::json(&output);
     let read = |condition: &str| {
         timed(&json, condition, "warm")[0]["counts"]["read_bytes"].as_u64().unwrap()
@@ -224,9 +227,17 @@ fn a_program_that_ends_between_two_questions_was_ready() {
 #[test]
 fn a_program_that_writes_its_cache_at_its_end_gets_the_time_for_it() {
     let directory = folder();
-    let script = "trap 'sleep 1.5; echo x > stored; exit' TERM; touch up; while :; do sleep .01; done";
+    let script =
+        "trap 'sleep 1.5; echo x > stored; exit' TERM; touch up; while :; do sleep .01; done";
     let options = [
-        "--off", "X=1", "--ready", "file:up", "--prepare", "rm -f up", "--cache", "{scratch}/stored",
+        "--off",
+        "X=1",
+        "--ready",
+        "file:up",
+        "--prepare",
+        "rm -f up",
+        "--cache",
+        "{scratch}/stored",
     ];
     let short = run(&directory, &options, &["sh", "-c", script]);
     let text = String::from_utf8_lossy(&short.stdout).into_owned();
@@ -258,14 +269,60 @@ fn a_failure_names_the_variables_that_were_taken_away() {
     assert_eq!(kept.status.code(), Some(0), "{}", String::from_utf8_lossy(&kept.stdout));
 }
 
+/// Presets whose programs are large are tried where they are installed.
+#[test]
+fn every_preset_measures_what_it_says_where_its_program_is() {
+    let directory = folder();
+    let place = directory.path().to_str().unwrap();
+    for preset in ["python", "fontconfig", "gstreamer", "gtk", "node", "appcds", "firefox"] {
+        let options = ["lab", "startup", "--json", "--blocks", "1", "--directory", place];
+        let output = haypile(&[&options[..], &["--preset", preset]].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let missing = said.lines().find(|line| line.contains("not measured:"));
+        if let Some(missing) = missing.filter(|it| it.contains("; ")) {
+            // The small ones are installed where nothing may be skipped.
+            let is_small = ["python", "gstreamer"].contains(&preset);
+            let is_required = std::env::var_os("HAYPILE_REQUIRE_RIVALS").is_some();
+            assert!(!(is_small && is_required), "{missing}");
+            eprintln!("skipped: {missing}");
+            continue;
+        }
+        let json = json(&output);
+        let text = json.to_string();
+        if preset == "node" && text.contains("has no cache of compiled modules") {
+            eprintln!("skipped: {preset}: Node.js 22.1 or later is not installed");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{preset}: {said}{json:#}");
+        assert!(!timed(&json, "with", "warm").is_empty(), "{preset}: {json}");
+        let own = &explained(&json)["own_cache"];
+        assert_eq!(own.as_array().map(Vec::len), Some(0), "{preset}: {own}");
+    }
+}
+
 #[test]
 fn a_planted_gain_is_found_and_drawn_as_it_was_measured() {
     let directory = folder();
     let place = directory.path().to_str().unwrap();
     let svg = directory.path().join("gain.svg");
     let options = [
-        "lab", "startup", "--json", "--blocks", "6", "--directory", place, "--with", "PAUSE=0", "--off",
-        "PAUSE=0.05", "--timeline", svg.to_str().unwrap(), "--", "sh", "-c", "sleep $PAUSE",
+        "lab",
+        "startup",
+        "--json",
+        "--blocks",
+        "6",
+        "--directory",
+        place,
+        "--with",
+        "PAUSE=0",
+        "--off",
+        "PAUSE=0.05",
+        "--timeline",
+        svg.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        "sleep $PAUSE",
     ];
     let output = haypile(&options).output().unwrap();
     let json = json(&output);

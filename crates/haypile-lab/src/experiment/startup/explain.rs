@@ -110,12 +110,11 @@ pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     let mut texts: Vec<String> = told
         .map(|it| {
             let [other, with] = it.calls.map(|count| Quantity::Number.write(count as f64));
-            format!(
-                "Why: {} calls {} {other} times, with {with}: most of the difference is below {}.",
-                it.condition,
-                it.kind,
-                printable(&it.below)
-            )
+            let place = match it.below.as_str() {
+                "/" => "in several folders".to_owned(),
+                below => format!("most of the difference is below {}", printable(below)),
+            };
+            format!("Why: {} calls {} {other} times, with {with}: {place}.", it.condition, it.kind)
         })
         .collect();
     if let Some((condition, other, _)) = pair(case)

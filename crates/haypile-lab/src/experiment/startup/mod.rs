@@ -126,11 +126,15 @@ impl Experiment for StartupExperiment {
     }
 }
 
-/// Returns a text about the first program or path that is missing.
+/// Returns a text about the first program, path or variable that is missing.
 fn missing(requires: &[String]) -> Option<String> {
     requires.iter().find_map(|text| {
         let (program, hint) = text.split_once('=').unwrap_or((text, "install it"));
         let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(variable) = program.strip_prefix('$') {
+            let is_set = std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+            return (!is_set).then(|| format!("{variable} is not set; {hint}"));
+        }
         let is_there = if program.contains('/') {
             std::fs::read_dir(program).map_or_else(
                 |_| Path::new(program).exists(),
@@ -278,7 +282,8 @@ mod tests {
             let options: StartupOptions = filled.get().unwrap();
             assert_eq!(options.name.as_deref(), Some(preset.name()));
             assert_eq!(options.blocks, 7, "the command line takes precedence");
-            assert!(!options.command.is_empty() && !options.requires.is_empty());
+            let has_command = options.with_command.is_some() && options.off_command.is_some();
+            assert!(has_command != !options.command.is_empty() && !options.requires.is_empty());
             StartPlan::new(&options, Path::new("/scratch")).unwrap();
         }
     }
@@ -290,5 +295,7 @@ mod tests {
         assert_eq!(of("/tmp=make one"), None);
         assert_eq!(of("no-such-program=buy one").unwrap(), "no-such-program is not there; buy one");
         assert!(of("/no/such/path").unwrap().contains("install it"));
+        assert_eq!(of("$PATH=set it"), None);
+        assert_eq!(of("$NO_SUCH_ONE=set it").unwrap(), "NO_SUCH_ONE is not set; set it");
     }
 }

@@ -128,7 +128,7 @@ pub struct StartupOptions {
     /// Cache in a file whose first and last operation are a further clock, by its counters
     #[arg(long, value_name = "file:PATH")]
     pub span: Option<String>,
-    /// Program, or path, without which this cannot be measured, and how to get it
+    /// Program, path or $VARIABLE without which this cannot be measured, and how to get it
     #[arg(long, value_name = "PROGRAM=HINT")]
     pub requires: Vec<String>,
     /// Number of blocks: in each, every condition once; below 6 there are no intervals
@@ -183,6 +183,16 @@ pub enum Preset {
     IconsBare,
     /// The same for eight.
     IconsFull,
+    /// GTK's index of an icon theme, on an X server.
+    Gtk,
+    /// GStreamer's registry of plugins.
+    Gstreamer,
+    /// Node.js's compiled modules.
+    Node,
+    /// An archive of a Java program's classes.
+    Appcds,
+    /// Firefox's start-up cache.
+    Firefox,
 }
 
 impl Preset {
@@ -195,6 +205,11 @@ impl Preset {
             Self::Icons => include_str!("presets/icons.toml"),
             Self::IconsBare => include_str!("presets/icons-bare.toml"),
             Self::IconsFull => include_str!("presets/icons-full.toml"),
+            Self::Gtk => include_str!("presets/gtk.toml"),
+            Self::Gstreamer => include_str!("presets/gstreamer.toml"),
+            Self::Node => include_str!("presets/node.toml"),
+            Self::Appcds => include_str!("presets/appcds.toml"),
+            Self::Firefox => include_str!("presets/firefox.toml"),
         }
     }
 
@@ -207,6 +222,11 @@ impl Preset {
             Self::Icons => "icons",
             Self::IconsBare => "icons-bare",
             Self::IconsFull => "icons-full",
+            Self::Gtk => "gtk",
+            Self::Gstreamer => "gstreamer",
+            Self::Node => "node",
+            Self::Appcds => "appcds",
+            Self::Firefox => "firefox",
         }
     }
 }

@@ -45,9 +45,14 @@ fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
 
 /// Returns how much later than with the cache each condition is; `None` where nothing can be compared.
 pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
-    // Of the control, the two that people compare say enough.
+    let is_nothing = |condition, figure| {
+        case.estimate(condition, figure).is_none_or(|estimate| estimate.value <= 0.0)
+    };
+    // Of the control, the two that people compare say enough; two medians of 0 say nothing.
     let is_shown = |found: &Difference| {
-        !found.condition.is_control() || [&READY, &CPU].contains(&found.figure)
+        let both = [found.condition, case.reference()];
+        (!found.condition.is_control() || [&READY, &CPU].contains(&found.figure))
+            && !both.into_iter().all(|condition| is_nothing(condition, found.figure))
     };
     let row = |found: Difference| {
         let quantity = found.figure.quantity;
