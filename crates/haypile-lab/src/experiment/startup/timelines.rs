@@ -111,3 +111,67 @@ pub(super) fn svg(samples: &[Sample]) -> anyhow::Result<String> {
     let drawn = pictures.iter().map(|figure| figure.svg(Form::Alone));
     Ok(canvas::stacked(&drawn.collect::<Result<Vec<_>, _>>()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use haypile_measure::result::{Tick, Timeline};
+    use serde_json::json;
+
+    use super::*;
+
+    fn sample(case: &str, (condition, cache): (&str, &str), block: u64, wall_ms: u64) -> Sample {
+        serde_json::from_value(json!({
+            "schema": 1, "run": "r", "experiment": "startup", "case": case, "seed": 1, "position": 0,
+            "parameters": { "page_cache": cache, "ready": "exit" },
+            "subject": { "name": condition, "program": "haypile", "language": "", "version": "" },
+            "block": block, "operations": 1, "wall_ns": wall_ms * 1_000_000, "cpu_ns": 5_000_000, "hits": 0,
+            "misses": 0, "counts": { "machine_window_ns": 1 },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_picture_says_what_the_rows_say_of_each_command_warm_and_cold() {
+        let mut samples = Vec::new();
+        let ready = [
+            ("with", "warm", 145),
+            ("off", "warm", 413),
+            ("with", "cold", 264),
+            ("off", "cold", 583),
+        ];
+        for case in ["one", "two"] {
+            for (condition, cache, ms) in ready {
+                samples.extend((0..7).map(|block| sample(case, (condition, cache), block, ms)));
+                let mut drawn = sample(case, (condition, cache), 0, ms + 1);
+                drawn.parameters.insert("watched".to_owned(), json!(true));
+                drawn.timeline = Some(Timeline {
+                    ready_ns: drawn.wall_ns,
+                    processors: 2,
+                    ticks: vec![Tick::default()],
+                    ..Timeline::default()
+                });
+                samples.push(drawn);
+            }
+        }
+        let pictures = figures(&samples);
+        assert_eq!(pictures.len(), 2, "one of each command");
+        for picture in &pictures {
+            let svg = picture.svg(Form::Alone).unwrap().replace('\u{a0}', " ");
+            for text in [
+                "off, warm",
+                "with, warm",
+                "off, cold",
+                "with, cold",
+                "median of 7: ready 413 ms",
+                "median of 7: ready 145 ms; saved +268 ms, 64.9 %",
+                "median of 7: ready 583 ms",
+                "median of 7: ready 264 ms; saved +319 ms, 54.7 %",
+            ] {
+                assert!(svg.contains(text), "{text}: {svg}");
+            }
+        }
+        let both = svg(&samples).unwrap();
+        assert!(both.contains("one: without the cache") && both.contains("two: without the cache"));
+        roxmltree::Document::parse(&both).unwrap();
+    }
+}
