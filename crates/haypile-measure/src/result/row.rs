@@ -100,7 +100,7 @@ pub struct Sample {
     pub timeline: Option<Timeline>,
     /// The calls of the system of a start that was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<StartCalls>,
+    pub calls: Option<Box<StartCalls>>,
     /// Other work on the machine in the meantime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,

@@ -196,7 +196,8 @@ fn is_counted(path: &Path) -> bool {
 /// Returns what a call is about, as an absolute path; `None` for what is not a file or folder.
 fn path(pid: i32, subject: Subject, arguments: &[u64; 6]) -> Option<PathBuf> {
     // A descriptor is a number of 32 bits, in an argument of 64.
-    let descriptor = |at: usize| i32::from_ne_bytes(low_half(arguments[at]));
+    let descriptor =
+        |at: usize| u32::try_from(arguments[at] & 0xFFFF_FFFF).map_or(-1, u32::cast_signed);
     let open = |descriptor: i32| fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok();
     let (folder, named) = match subject {
         Subject::Descriptor(at) => return open(descriptor(at)),
@@ -212,11 +213,6 @@ fn path(pid: i32, subject: Subject, arguments: &[u64; 6]) -> Option<PathBuf> {
         open(folder)?
     };
     Some(plain(&base.join(named)))
-}
-
-fn low_half(argument: u64) -> [u8; 4] {
-    let bytes = argument.to_le_bytes();
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).to_ne_bytes()
 }
 
 /// Reads a path from the memory of a process.

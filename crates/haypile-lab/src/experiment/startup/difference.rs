@@ -174,7 +174,7 @@ pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
                         (&*sample.case, &*sample.subject.name)
                             == (&*samples[0].case, condition.name())
                     });
-                    Some((*condition, own.next()?.calls.as_ref()?))
+                    Some((*condition, own.next()?.calls.as_deref()?))
                 })
                 .collect(),
         }

@@ -33,7 +33,8 @@ impl Measuring<'_, '_> {
                 let mut best: Option<Sample> = None;
                 for _ in 0..TRIES {
                     // One that fails now has no picture; the timed ones have their results.
-                    let Ok(measured) = attempt(self.start(condition, *cold, Watch::Polled))? else {
+                    let Ok(measured) = attempt(self.start(condition, *cold, &Watch::Polled))?
+                    else {
                         break;
                     };
                     let mut sample = self.sample(condition, *cold, &measured);

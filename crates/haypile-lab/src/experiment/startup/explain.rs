@@ -211,7 +211,9 @@ mod tests {
         };
         let folders: Vec<FolderCalls> = folders.iter().map(folder).collect();
         let mut sum = CallCounts::default();
-        folders.iter().for_each(|folder| sum.add(folder.calls));
+        for folder in &folders {
+            sum.add(folder.calls);
+        }
         StartCalls { calls: sum, folders, ..StartCalls::default() }
     }
 

@@ -175,7 +175,7 @@ impl<'a, 's> Measuring<'a, 's> {
 
     /// Returns the row of a timed start.
     fn timed(&mut self, condition: Condition, cold: Option<Cold>) -> anyhow::Result<Sample> {
-        Ok(match attempt(self.start(condition, cold, Watch::Timed))? {
+        Ok(match attempt(self.start(condition, cold, &Watch::Timed))? {
             Ok(measured) => self.sample(condition, cold, &measured),
             Err(text) => {
                 let blank = self.blank(condition, self.parameters(cold));
@@ -234,10 +234,10 @@ impl<'a, 's> Measuring<'a, 's> {
         &mut self,
         condition: Condition,
         cold: Option<Cold>,
-        watch: Watch,
+        watch: &Watch,
     ) -> Result<Measured, Failure> {
         if cold.is_none() && self.chilled.contains(&condition.repeated()) {
-            self.start_once(condition, None, Watch::Timed)?;
+            self.start_once(condition, None, &Watch::Timed)?;
         }
         self.start_once(condition, cold, watch)
     }
@@ -246,7 +246,7 @@ impl<'a, 's> Measuring<'a, 's> {
         &mut self,
         condition: Condition,
         cold: Option<Cold>,
-        watch: Watch,
+        watch: &Watch,
     ) -> Result<Measured, Failure> {
         if condition.is_primed() {
             self.prime()?;
@@ -261,7 +261,7 @@ impl<'a, 's> Measuring<'a, 's> {
         }
         let (busy, begin) = (machine_busy_ns(), Instant::now());
         let load = LoadWatch::begin();
-        let report = self.supervise(condition, &watch);
+        let report = self.supervise(condition, watch);
         let waited_ns = report.as_ref().ok().and_then(|report| report.waited_ns);
         let load = load.end(waited_ns);
         let busy_ns = machine_busy_ns().saturating_sub(busy);

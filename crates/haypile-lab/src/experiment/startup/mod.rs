@@ -283,7 +283,7 @@ mod tests {
             assert_eq!(options.name.as_deref(), Some(preset.name()));
             assert_eq!(options.blocks, 7, "the command line takes precedence");
             let has_command = options.with_command.is_some() && options.off_command.is_some();
-            assert!(has_command != !options.command.is_empty() && !options.requires.is_empty());
+            assert!(has_command == options.command.is_empty() && !options.requires.is_empty());
             StartPlan::new(&options, Path::new("/scratch")).unwrap();
         }
     }

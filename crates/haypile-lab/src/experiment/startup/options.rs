@@ -185,7 +185,7 @@ pub enum Preset {
     IconsFull,
     /// GTK's index of an icon theme, on an X server.
     Gtk,
-    /// GStreamer's registry of plugins.
+    /// The registry of plugins of media programs.
     Gstreamer,
     /// Node.js's compiled modules.
     Node,

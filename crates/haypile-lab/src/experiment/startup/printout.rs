@@ -6,7 +6,7 @@ use haypile_number::Quantity;
 use super::cold_start::{self, ColdVerdict};
 use super::condition::Condition;
 use super::difference::{StartCase, cases};
-use super::{bench, explain, source, tables};
+use super::{bench, explain, section, source, tables};
 use crate::experiment::Printout;
 use crate::report::table::Table;
 
@@ -69,7 +69,12 @@ fn of_case(case: &StartCase<'_>, all: &[StartCase<'_>]) -> Printout {
         let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
         printout.text(format!("error: {condition}: {error}{times}\n"));
     }
-    if let Some(answer) = bench::sentence(case).filter(|_| case.pair.is_some()) {
+    let answer = if case.pair.is_some() {
+        bench::sentence(case)
+    } else {
+        section::answer(case).map(|answer| format!("{answer}."))
+    };
+    if let Some(answer) = answer {
         printout.text(format!("\n{answer}\n"));
     }
     printout

@@ -89,7 +89,8 @@ fn name(case: &StartCase<'_>) -> String {
     }
 }
 
-fn answer(case: &StartCase<'_>) -> Option<String> {
+/// Returns the answer of a case: how much sooner it is ready with the cache, and how certain that is.
+pub(super) fn answer(case: &StartCase<'_>) -> Option<String> {
     if let Some([a, b]) = &case.pair {
         let (a, b) = (printable(a), printable(b));
         return bench::sentence(case).map(|sentence| format!("{a} (A), {b} (B): {sentence}"));

@@ -84,8 +84,8 @@ pub(super) fn own_cache(
         names(read().filter(|(path, file)| is_it(path, file)).map(|(path, _)| path).collect())
     };
     let is_only = |path: &PathBuf| with.is_some_and(|with| !with.files.contains_key(path));
-    let real: Vec<PathBuf> = cache.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    let of_cache = of(&|path, _| real.iter().any(|cache| path.starts_with(cache)));
+    let places: Vec<PathBuf> = cache.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let of_cache = of(&|path, _| places.iter().any(|cache| path.starts_with(cache)));
     let written = written_between.and_then(|(from, to)| {
         of(&|path, file| is_only(path) && (from..=to).contains(&file.changed_ns))
     });

@@ -57,12 +57,12 @@ impl Measuring<'_, '_> {
         }
         let before = evidence.as_ref().map(Evidence::before).transpose()?;
         let begun_ns = wall_clock_ns();
-        let measured = self.start(condition, None, Watch::Polled)?;
+        let measured = self.start(condition, None, &Watch::Polled)?;
         if condition == Condition::Off {
             self.off_ran_ns = Some((begun_ns, wall_clock_ns()));
         }
         for _ in 1..self.schedule.warmup {
-            self.start(condition, None, Watch::Timed)?;
+            self.start(condition, None, &Watch::Timed)?;
         }
         if let Some(before) = before.filter(|_| condition == Condition::With) {
             let name = &self.plan.name;
@@ -160,7 +160,7 @@ impl Measuring<'_, '_> {
             }
             let mut sample = self.blank(*condition, self.parameters(None));
             sample.parameters.insert("watched".to_owned(), Value::Bool(true));
-            sample.calls = Some(calls);
+            sample.calls = Some(Box::new(calls));
             self.session.keep(sample)?;
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Measuring<'_, '_> {
     fn trace_one(&mut self, condition: Condition) -> Result<(CallTrace, i64), Failure> {
         let file = tempfile::NamedTempFile::new().map_err(anyhow::Error::from)?;
         let begun_ns = wall_clock_ns();
-        let started = self.start(condition, None, Watch::Traced(file.path().to_owned()));
+        let started = self.start(condition, None, &Watch::Traced(file.path().to_owned()));
         let text = fs::read(file.path()).map_err(anyhow::Error::from)?;
         match (started, serde_json::from_slice(&text)) {
             (Ok(_), Ok(trace)) => Ok((trace, begun_ns)),
