@@ -17,7 +17,7 @@ use super::orders::StartOrders;
 
 /// The shortest rest between two runs.
 const LEAST_PAUSE: Duration = Duration::from_millis(10);
-/// A rest is so many times as long as the run before it.
+/// The length of a rest, in runs before it.
 const PAUSE_FACTOR: u32 = 3;
 /// The longest rest.
 const MOST_PAUSE: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) struct Probe {
 pub(super) struct Success {
     /// When that was known.
     pub(super) at: Instant,
-    /// How long before that the start may have been ready: since the last run that failed began.
+    /// Time before that within which the start may have been ready: since the last run that failed began.
     pub(super) within: Duration,
 }
 

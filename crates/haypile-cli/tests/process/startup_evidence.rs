@@ -1,4 +1,4 @@
-//! What a verdict on a start rests on: files in use, traces, probes, and an `off` that is off. Known answers.
+//! Known answers for the grounds of a verdict on a start: files in use, traces, probes, and an `off` that is off.
 
 use std::fs;
 use std::process::Output;
@@ -36,7 +36,7 @@ fn timed<'a>(json: &'a Value, condition: &str, page_cache: &str) -> Vec<&'a Valu
     samples.filter(is_it).collect()
 }
 
-/// What the traced starts tell of the only command.
+/// The comparison of the traced starts of the only command.
 fn explained(json: &Value) -> &Value {
     &json["cases"][0]["explained"]
 }

@@ -130,7 +130,7 @@ impl ColdFiles {
         self.all().filter_map(of).collect()
     }
 
-    /// What is in memory of the files that starts use; of all where none is known to be used.
+    /// The part of the files in use that is in memory; that of all where none is known to be used.
     pub(super) fn residency(&self) -> Residency {
         let files = if self.used.is_empty() { &self.named } else { &self.used };
         let each = files.iter().filter_map(|file| Residency::of(file).ok());

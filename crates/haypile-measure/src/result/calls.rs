@@ -1,4 +1,4 @@
-//! What a start asks the kernel for: its calls for files and folders, counted while it was traced.
+//! The calls of a start for files and folders, counted while it was traced.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Calls of the system that ask for files and folders.
 
-/// What a call does.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Opens a file or folder.

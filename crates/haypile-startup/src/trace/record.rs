@@ -1,4 +1,4 @@
-//! What a traced start did, as far as files and folders are concerned.
+//! The record of a traced start: its files, and its calls by folder.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use super::ptrace::{self, Call};
 const MOST_PATHS: usize = 50_000;
 /// The longest path that is read of a process, in bytes.
 const PATH_BYTES: usize = 4096;
-/// Places that are no files of a program or its cache.
+/// Places of the kernel's own, without files of a program or its cache.
 const APART: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// One file that a traced start opened.

@@ -1,4 +1,4 @@
-//! What "cold" means in a case: what was in memory of the files that starts use, and what cannot be dropped at all.
+//! The verdict on cold starts: the part of the files in use that was in memory, and the folders that cannot be dropped.
 
 use haypile_measure::statistics::MedianInterval;
 use haypile_number::{NBSP, Quantity};
@@ -12,7 +12,7 @@ use crate::report::table::{NOTHING, Table};
 
 /// Reading is called cold if less than this part was in memory.
 const COLD: f64 = 0.05;
-/// Folders decide where one condition asks for so many more of their entries and names.
+/// Folders decide from this difference between conditions on, in calls that ask for names and status.
 const FOLDER_CALLS: u64 = 200;
 
 /// The parameter of cases of which only files were dropped.

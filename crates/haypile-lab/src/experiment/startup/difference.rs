@@ -17,7 +17,7 @@ pub(super) struct StartCase<'a> {
     /// The two commands that are compared; `None` for one with and without its cache.
     pub(super) pair: Option<[String; 2]>,
     by_condition: Vec<(Condition, Samples<'a>)>,
-    /// What the traced start of each condition asked the kernel for.
+    /// The calls of the traced start of each condition.
     calls: Vec<(Condition, &'a StartCalls)>,
 }
 

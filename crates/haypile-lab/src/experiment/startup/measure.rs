@@ -25,15 +25,15 @@ const OBSERVE_MS: u64 = 10;
 /// The most removed variables that an error names.
 const REMOVED_NAMED: usize = 12;
 
-/// A traced start takes longer, by so many times at most.
+/// The most times that a traced start may take as long as another one.
 const TRACE_PATIENCE: u64 = 10;
 
-/// The way in which a start is looked at.
+/// The observation of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     /// It is timed, and nothing disturbs it.
     Timed,
-    /// All processes are looked at, again and again.
+    /// All processes are listed, again and again.
     Polled,
     /// It is traced, and the trace is written to this file.
     Traced(PathBuf),

@@ -34,7 +34,7 @@ const RATE_INTERVALS: usize = 5;
 pub(crate) struct Course {
     /// Its name, such as that of its condition.
     pub(crate) name: String,
-    /// What the table says of starts like this.
+    /// A line with the table's figures of starts like this.
     pub(crate) note: Option<String>,
     /// The course.
     pub(crate) timeline: Timeline,
