@@ -144,6 +144,38 @@ fn a_trace_goes_through_forks_threads_and_signals_that_have_no_name() {
 }
 
 #[test]
+fn a_traced_program_ends_as_any_other_and_its_daemons_are_followed() {
+    let directory = folder();
+    // Asked to end, it works on for a while; a daemon reads after the command has exited.
+    let script = "trap 'echo x >> ended; exit' TERM; touch up; while :; do sleep .01; done";
+    let options = [
+        "--off",
+        "X=1",
+        "--ready",
+        "file:up",
+        "--prepare",
+        "rm -f up",
+        "--grace",
+        "20",
+        "--conclude",
+        "test -s ended && rm ended",
+    ];
+    let output = run(&directory, &options, &["sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    assert!(explained(&json(&output)).is_object(), "{}", String::from_utf8_lossy(&output.stderr));
+    let daemon = "(setsid sh -c 'sleep .2; ls tree/. > /dev/null' &)";
+    let options = ["--with", "M=1", "--off", "M=2", "--setup", "mkdir tree"];
+    let output = run(&directory, &options, &["sh", "-c", daemon]);
+    let (off, with) = calls(&json(&output), "getdents");
+    assert!(off >= 2 && with >= 2, "{off} {with}");
+    // One that never ends is ended.
+    let forever = "(setsid sh -c 'while :; do sleep .05; done' &)";
+    let output = run(&directory, &options, &["sh", "-c", forever]);
+    assert_eq!(output.status.code(), Some(0), "{}", json(&output));
+    assert!(explained(&json(&output)).is_object());
+}
+
+#[test]
 fn an_off_with_a_cache_of_its_own_is_told() {
     let directory = folder();
     let script = "[ -s $STORE ] || head -c 100000 /dev/urandom > $STORE; cat $STORE > /dev/null";

@@ -10,17 +10,23 @@ mod record;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use ptrace::{Event, Signals, go_on, next_event, set_options, trace_from_the_start};
+use ptrace::{
+    Event, Next, Signals, Woken, go_on, next, set_options, terminate, trace_from_the_start,
+};
 use record::Recorder;
 
 pub use record::{CallTrace, FileUse};
 
+/// The longest wait for processes that go on after the command has exited, and for those that are asked to end.
+const STRAGGLER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Starts a command, traces it and all its processes, and writes a [`CallTrace`] as JSON to `file` when it exits, or
-/// when this process is asked to end (SIGTERM). Then all of its processes are killed. Returns the command's exit
-/// status, or 128 and the signal that ended it; 0 where this process was asked to end.
+/// when this process is asked to end (SIGTERM). Processes that are left a second after the exit are asked to end, and
+/// killed a second later. Returns the command's exit status, or 128 and the signal that ended it.
 ///
 /// # Errors
 ///
@@ -33,31 +39,73 @@ pub fn serve(file: &Path, command: &[String]) -> anyhow::Result<i32> {
     trace_from_the_start(&mut start);
     let child = start.spawn().with_context(|| format!("{program} cannot be started and traced"))?;
     let main = i32::try_from(child.id())?;
-    let mut recorder = Recorder::new(file);
-    let status = follow(main, &signals, &mut recorder);
-    recorder.write()?;
-    Ok(status)
+    follow(main, &signals, &mut Recorder::new(file))
 }
 
-/// Follows the command until it has ended or this process is to end. Returns the exit status.
-fn follow(main: i32, signals: &Signals, recorder: &mut Recorder) -> i32 {
+/// Follows the command until all of its processes have ended. Once this process is asked to end, or a while after the
+/// command has exited, nothing is recorded any more, and what is left may end in peace. Returns the exit status.
+///
+/// # Errors
+///
+/// The trace cannot be written.
+fn follow(main: i32, signals: &Signals, recorder: &mut Recorder) -> anyhow::Result<i32> {
+    let mut status = 0;
+    let mut deadline: Option<Instant> = None;
+    let mut is_recording = true;
     loop {
-        while let Some((pid, event)) = next_event() {
-            match event {
-                Event::Exited(status) if pid == main => return status,
-                Event::Killed(signal) if pid == main => return 128 + signal,
-                Event::Exited(_) | Event::Killed(_) => recorder.forget(pid),
-                stop => go_on(pid, at_stop((pid, stop), recorder)),
+        match next() {
+            Next::NoChildren => {
+                if is_recording {
+                    recorder.write()?;
+                }
+                return Ok(status);
             }
-        }
-        if signals.wait() {
-            return 0;
+            Next::Of(pid, event @ (Event::Exited(_) | Event::Killed(_))) => {
+                recorder.forget(pid);
+                if pid == main {
+                    status = exit_status(event);
+                    deadline = Some(Instant::now() + STRAGGLER_PATIENCE);
+                }
+            }
+            Next::Of(pid, stop) => {
+                let signal = at_stop((pid, stop), is_recording, recorder);
+                go_on(pid, signal, is_recording);
+            }
+            Next::NotYet => {
+                let now = Instant::now();
+                let is_late = deadline.is_some_and(|deadline| now >= deadline);
+                if is_late && !is_recording {
+                    return Ok(status);
+                }
+                let woken = if is_late {
+                    Woken::Late
+                } else {
+                    signals.wait(deadline.map(|deadline| deadline - now))
+                };
+                if is_recording && (is_late || woken == Woken::ToEnd) {
+                    is_recording = false;
+                    recorder.write()?;
+                    if is_late {
+                        recorder.living().for_each(terminate);
+                        deadline = Some(now + STRAGGLER_PATIENCE);
+                    }
+                }
+            }
         }
     }
 }
 
+/// Returns the status with which a tracer ends as its command did.
+fn exit_status(event: Event) -> i32 {
+    match event {
+        Event::Exited(status) => status,
+        Event::Killed(signal) => 128 + signal,
+        _ => 0,
+    }
+}
+
 /// Takes note of a stop, and returns the signal with which the process goes on.
-fn at_stop((pid, event): (i32, Event), recorder: &mut Recorder) -> i32 {
+fn at_stop((pid, event): (i32, Event), is_recording: bool, recorder: &mut Recorder) -> i32 {
     match event {
         // The command's own first stop, at its start.
         Event::Signal(libc::SIGTRAP) if !recorder.has_begun() => {
@@ -68,14 +116,14 @@ fn at_stop((pid, event): (i32, Event), recorder: &mut Recorder) -> i32 {
         // A new process stops once before it begins, by no signal of anybody.
         Event::Signal(libc::SIGSTOP) if recorder.is_new(pid) => 0,
         Event::Signal(signal) => signal,
-        Event::Call => {
+        Event::Call if is_recording => {
             recorder.at_call(pid);
             0
         }
-        Event::Exec => {
+        Event::Exec if is_recording => {
             recorder.at_exec(pid);
             0
         }
-        Event::Exited(_) | Event::Killed(_) | Event::Other => 0,
+        Event::Exited(_) | Event::Killed(_) | Event::Call | Event::Exec | Event::Other => 0,
     }
 }

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::time::Duration;
 
 /// The exit or the stop of a traced process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,18 +67,35 @@ pub(super) fn set_options(pid: i32) {
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, i64::from(options)) };
 }
 
-/// Lets a stopped process go on to its next call, with a signal or without one (0).
-pub(super) fn go_on(pid: i32, signal: i32) {
+/// Lets a stopped process go on, with a signal or without one (0): to its next call, or past all calls.
+pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
+    let request = if stops_at_calls { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
     // SAFETY: the request takes a number. A process that was killed in the meantime does not go on.
-    unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, i64::from(signal)) };
+    unsafe { libc::ptrace(request, pid, 0, i64::from(signal)) };
 }
 
-/// Returns the next event of any traced process; `None` if there is none now.
-pub(super) fn next_event() -> Option<(i32, Event)> {
+/// The outcome of asking for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// One of this process.
+    Of(i32, Event),
+    /// None now.
+    NotYet,
+    /// All processes have ended.
+    NoChildren,
+}
+
+/// Returns the next event of any traced process, without waiting for one.
+pub(super) fn next() -> Next {
     let mut status = 0;
     // SAFETY: the pointer is to a writable number.
     let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
-    (pid > 0).then(|| (pid, event(status)))
+    match pid {
+        0 => Next::NotYet,
+        // Without the flag to wait, nothing interrupts the call.
+        ..0 => Next::NoChildren,
+        pid => Next::Of(pid, event(status)),
+    }
 }
 
 fn event(status: i32) -> Event {
@@ -124,6 +142,23 @@ pub(super) fn call(pid: i32) -> Option<Call> {
     }
 }
 
+/// The reason for which a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// A child has an event.
+    ByChild,
+    /// This process is asked to end.
+    ToEnd,
+    /// The time has passed, or something else has interrupted the wait.
+    Late,
+}
+
+/// Asks a process to end.
+pub(super) fn terminate(pid: i32) {
+    // SAFETY: the call takes numbers. One that is gone needs no signal.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+}
+
 /// Signals for which a tracer waits instead of being interrupted by them: of a child, or to end.
 #[derive(Debug)]
 pub(super) struct Signals(libc::sigset_t);
@@ -143,12 +178,22 @@ impl Signals {
         Self(set)
     }
 
-    /// Waits for one of them. Returns whether it asks this process to end.
-    pub(super) fn wait(&self) -> bool {
-        let mut signal = 0;
-        // SAFETY: both pointers are to values of the right types.
-        unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
-        signal == libc::SIGTERM
+    /// Waits for one of them, for at most a time.
+    pub(super) fn wait(&self, limit: Option<Duration>) -> Woken {
+        // A longer wait than the type has is one without an end.
+        let limit = limit.unwrap_or(Duration::MAX);
+        let limit = libc::timespec {
+            tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        // SAFETY: the pointers are to values of the right types, or nothing where nothing is wanted.
+        let signal =
+            unsafe { libc::sigtimedwait(&raw const self.0, ptr::null_mut(), &raw const limit) };
+        match signal {
+            libc::SIGTERM => Woken::ToEnd,
+            libc::SIGCHLD => Woken::ByChild,
+            _ => Woken::Late,
+        }
     }
 }
 

@@ -80,12 +80,17 @@ impl Recorder {
 
     /// Whether the command's own process has been seen.
     pub(super) fn has_begun(&self) -> bool {
-        !self.known.is_empty()
+        !self.trace.programs.is_empty() || !self.known.is_empty()
     }
 
     /// Whether a process is seen for the first time.
     pub(super) fn is_new(&mut self, pid: i32) -> bool {
         self.known.insert(pid)
+    }
+
+    /// The processes and threads that were seen and have not ended.
+    pub(super) fn living(&self) -> impl Iterator<Item = i32> {
+        self.known.iter().copied()
     }
 
     pub(super) fn forget(&mut self, pid: i32) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 use haypile_measure::measure::{self, Runner, Turns};
@@ -71,10 +71,18 @@ pub(super) enum Failure {
 pub(super) struct Measured {
     pub(super) report: StartReport,
     pub(super) residency: Option<Residency>,
+    /// When it began and when its processes had ended, by the clock of files, in nanoseconds since 1970.
+    pub(super) ran_ns: (i64, i64),
     /// Processor time that the whole machine was busy in the meantime, and how long that was.
     pub(super) busy_ns: u64,
     pub(super) window_ns: u64,
     pub(super) load: Load,
+}
+
+/// The time of files, in nanoseconds since 1970.
+fn wall_clock_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl From<Failure> for measure::Failure {
@@ -261,7 +269,9 @@ impl<'a, 's> Measuring<'a, 's> {
         }
         let (busy, begin) = (machine_busy_ns(), Instant::now());
         let load = LoadWatch::begin();
+        let begun_ns = wall_clock_ns();
         let report = self.supervise(condition, watch);
+        let ran_ns = (begun_ns, wall_clock_ns());
         let waited_ns = report.as_ref().ok().and_then(|report| report.waited_ns);
         let load = load.end(waited_ns);
         let busy_ns = machine_busy_ns().saturating_sub(busy);
@@ -282,7 +292,7 @@ impl<'a, 's> Measuring<'a, 's> {
         if let Some(verify) = self.plan.verify.as_ref().filter(|_| condition.is_primed()) {
             self.hook(condition, ("--verify", verify), &self.output)?;
         }
-        Ok(Measured { report, residency, busy_ns, window_ns, load })
+        Ok(Measured { report, residency, ran_ns, busy_ns, window_ns, load })
     }
 
     /// Empties the cache. A command that changes none of its files has not done so.

@@ -48,7 +48,7 @@ impl Measuring<'_, '_> {
         cold: Option<Cold>,
         measured: &Measured,
     ) -> Sample {
-        let Measured { report, residency, busy_ns, window_ns, load } = measured;
+        let Measured { report, residency, busy_ns, window_ns, load, .. } = measured;
         let mut sample = self.blank(condition, self.parameters(cold));
         sample.load = Some(load.clone());
         sample.operations = 1;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use haypile_startup::CallTrace;
 use serde_json::Value;
@@ -38,14 +37,14 @@ impl Measuring<'_, '_> {
             }
             self.host.advance(1);
         }
+        usable.sort();
+        if self.schedule.traces {
+            self.trace(&usable)?;
+        }
         self.cold.add(&self.plan.cache);
         self.cold.add(&self.plan.cold_paths);
         if let Some(text) = self.cold.left_out().filter(|_| self.schedule.cold.is_some()) {
             self.host.note(&format!("warning: {text}"));
-        }
-        usable.sort();
-        if self.schedule.traces {
-            self.trace(&usable)?;
         }
         Ok(usable)
     }
@@ -56,10 +55,9 @@ impl Measuring<'_, '_> {
             self.prime()?;
         }
         let before = evidence.as_ref().map(Evidence::before).transpose()?;
-        let begun_ns = wall_clock_ns();
         let measured = self.start(condition, None, &Watch::Polled)?;
         if condition == Condition::Off {
-            self.off_ran_ns = Some((begun_ns, wall_clock_ns()));
+            self.off_ran_ns = Some(measured.ran_ns);
         }
         for _ in 1..self.schedule.warmup {
             self.start(condition, None, &Watch::Timed)?;
@@ -169,19 +167,12 @@ impl Measuring<'_, '_> {
     /// Traces a start of a condition, as it is measured. Returns the trace and the time at which the start began.
     fn trace_one(&mut self, condition: Condition) -> Result<(CallTrace, i64), Failure> {
         let file = tempfile::NamedTempFile::new().map_err(anyhow::Error::from)?;
-        let begun_ns = wall_clock_ns();
         let started = self.start(condition, None, &Watch::Traced(file.path().to_owned()));
         let text = fs::read(file.path()).map_err(anyhow::Error::from)?;
         match (started, serde_json::from_slice(&text)) {
-            (Ok(_), Ok(trace)) => Ok((trace, begun_ns)),
+            (Ok(measured), Ok(trace)) => Ok((trace, measured.ran_ns.0)),
             (Ok(_), Err(_)) => Err(Failure::Failed("the start left no trace".to_owned())),
             (Err(failure), _) => Err(failure),
         }
     }
-}
-
-/// The time of files, in nanoseconds since 1970.
-fn wall_clock_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
