@@ -128,3 +128,16 @@ pub enum OpenError {
         source: Box<dyn StdError + Send + Sync>,
     },
 }
+
+impl OpenError {
+    /// Returns whether this is about a file whose contents are not a cache that this program can use: it is
+    /// truncated, damaged, of an older format, of another byte order, or something else altogether. `recreate=yes`
+    /// replaces it. Not the file of a newer program: that one still uses it.
+    pub fn is_unusable_file(&self) -> bool {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+        if let Self::Backend { source, .. } = self {
+            return crate::file::is_unusable(source.as_ref());
+        }
+        false
+    }
+}

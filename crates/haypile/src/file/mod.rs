@@ -46,3 +46,15 @@ mod store;
 pub use builder::FileBuilder;
 pub use inspect::{FileCheck, FileStat};
 pub(crate) use opener::FileOpener;
+
+/// Returns whether an error of opening a file is about its contents, which a new file can replace.
+pub(crate) fn is_unusable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    use format::header::HeaderError;
+
+    match error.downcast_ref() {
+        Some(process::error::FileError::Header { source, .. }) => {
+            !matches!(source, HeaderError::Newer(_))
+        }
+        _ => false,
+    }
+}
