@@ -25,6 +25,8 @@
 //! | `pixmap`, `render` | pictures, and how they are made of PNG and SVG |
 //! | `place` | the file of a user's cache |
 //! | `cache` | icons from the cache, or made for it |
+//! | `view`, `trust` | what a process sees of the file system, and the checks that processes with the same view share |
+//! | `verified` | values whose checksums are verified |
 //! | `pixmap_cache` | pixmaps by name, with the calls of `KPixmapCache` |
 //!
 //! [freedesktop Icon Theme Specification]: https://specifications.freedesktop.org/icon-theme-spec/latest/
@@ -40,10 +42,13 @@ mod regular;
 mod render;
 mod stamp;
 pub mod theme;
+mod trust;
+mod verified;
+mod view;
 
 pub use cache::{Icon, IconCache, IconCacheOptions, IconCounts, IconRequest};
 pub use error::IconError;
 pub use pixmap::Pixmap;
 pub use pixmap_cache::{PixmapCache, RemoveStrategy};
-pub use place::{cache_url, cache_url_at};
+pub use place::{CacheError, OpenedCache, cache_url, cache_url_at, open_cache, open_cache_at};
 pub use render::{MAX_FILE_BYTES, MAX_SIDE_PX, render_file};

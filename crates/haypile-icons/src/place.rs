@@ -1,18 +1,123 @@
 //! The file of a user's cache.
 
 use std::env;
-use std::fs::DirBuilder;
+use std::error::Error;
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use haypile::url::{CacheUrl, Level};
+use haypile::{Cache, OpenError};
 
 /// The size of a user's cache: some ten thousand icons of 32 by 32 pixels.
 const SIZE: &str = "64MiB";
 /// The size of an entry for which the cache's own index is made. The default, 256 bytes, makes one that is eight times
 /// as large, and readers that use all of it have all of it in memory.
 const ENTRY_SIZE: &str = "2KiB";
+
+/// The longest wait for another process that replaces the file.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The pause between two attempts to be the process that replaces it.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A cache of icons that was opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OpenedCache {
+    /// The cache.
+    pub cache: Cache,
+    /// Its URL.
+    pub url: CacheUrl,
+    /// The reason why the file that was there could not be used, if this process has replaced it by an empty one.
+    pub replaced: Option<String>,
+}
+
+/// A cache of icons that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// No folder can have the file.
+    #[error("there is no folder for their cache: {0}")]
+    Folder(#[from] io::Error),
+    /// The file cannot be opened, made or replaced.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Opens this user's cache of icons, in the file of [`cache_url`]. A file that is truncated, damaged, of an older
+/// format or not a cache at all is replaced by an empty one: what was in it can be rendered again.
+///
+/// # Errors
+///
+/// [`CacheError`]. The file of a newer program is one that cannot be opened.
+pub fn open_cache() -> Result<OpenedCache, CacheError> {
+    Ok(open(cache_url()?.levels()[0].clone())?)
+}
+
+/// Opens the cache of icons in this file, as [`open_cache`] does with the user's own.
+///
+/// # Errors
+///
+/// [`CacheError`].
+pub fn open_cache_at(path: &Path) -> Result<OpenedCache, CacheError> {
+    Ok(open(cache_url_at(path)?.levels()[0].clone())?)
+}
+
+/// Opens the cache of a level, and replaces its file if that cannot be used.
+pub(crate) fn open(level: Level) -> Result<OpenedCache, OpenError> {
+    let url = CacheUrl::from(level.clone());
+    let opened = |cache, replaced| OpenedCache { cache, url: url.clone(), replaced };
+    let open = || Cache::open(&url.to_string());
+    let unusable = match open() {
+        Err(error) if error.is_unusable_file() => error,
+        other => return Ok(opened(other?, None)),
+    };
+    // Of several processes that find it so, one replaces it, and the others open the new file.
+    let Some(_alone) = lock_folder(level.path()) else { return Err(unusable) };
+    match open() {
+        Err(error) if error.is_unusable_file() => {}
+        other => return Ok(opened(other?, None)),
+    }
+    let replacing = CacheUrl::from(level.with_option("recreate", "yes")?);
+    Ok(opened(Cache::open(&replacing.to_string())?, Some(reason(&unusable))))
+}
+
+/// Locks the folder of a file against other processes that replace it; `None` if one has it for too long.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = File::open(path.parent()?).ok()?;
+    let begin = Instant::now();
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(TryLockError::WouldBlock) if begin.elapsed() < LONGEST_WAIT => thread::sleep(PAUSE),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Returns the reason of an error, without the advice that follows it: this program has taken it.
+fn reason(error: &OpenError) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    let text = last.to_string();
+    text.split_once("; ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+}
+
+impl OpenedCache {
+    /// Warns in the log if the file was replaced.
+    pub(crate) fn warned(self) -> Cache {
+        if let Some(reason) = &self.replaced {
+            let path = self.url.levels()[0].path().display();
+            log::warn!("{path} was replaced by an empty cache of icons: {reason}");
+        }
+        self.cache
+    }
+}
 
 /// The URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or `~/.cache`; where that
 /// is on a network file system or is missing, in a folder of the user's own in `/var/tmp`.

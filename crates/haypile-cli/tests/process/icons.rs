@@ -63,9 +63,61 @@ fn an_unusable_cache_of_the_user_is_said_once_and_icons_come_all_the_same() {
     let output = own.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text(output.stdout).starts_with("1 rendered"));
-    let wrong = haypile(&[&words[..], &["--cache", "file:/no/such/folder/cache"]].concat());
-    let output = { wrong }.output().unwrap();
-    assert_eq!(output.status.code(), Some(FAILURE));
+}
+
+#[test]
+fn the_users_own_cache_is_replaced_where_it_cannot_be_used_and_one_line_says_so() {
+    let folder = TempDir::new().unwrap();
+    let base = theme(&folder);
+    let own = |words: &[&str]| {
+        let all = [&["icons"], words, &["--theme", "mine", "--base", &base]].concat();
+        let mut command = haypile(&all);
+        command.env("XDG_CACHE_HOME", folder.path()).output().unwrap()
+    };
+    let file = folder.path().join("haypile/icons.haypile");
+    assert_eq!(text(own(&["lookup", "red"]).stderr), "");
+    for bytes in [12_345_678, 100, 0] {
+        fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(bytes).unwrap();
+        let found = own(&["lookup", "red"]);
+        assert_eq!(found.status.code(), Some(0), "{bytes}");
+        assert!(text(found.stdout).ends_with("mine/16/red.svg\n"), "{bytes}");
+        let said = text(found.stderr);
+        let expected = format!("warning: {} was replaced by an empty cache", file.display());
+        assert!(said.starts_with(&expected) && said.lines().count() == 1, "{bytes}: {said}");
+        assert!(!said.contains("recreate"), "{bytes}: {said}");
+        assert_eq!(text(own(&["lookup", "red"]).stderr), "", "{bytes}");
+    }
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_named_cache_that_cannot_be_used_stays_and_icons_are_found_without_it() {
+    let folder = TempDir::new().unwrap();
+    let base = theme(&folder);
+    let path = path_in(&folder, "cache");
+    fs::write(&path, "mine").unwrap();
+    let with = |words: &[&str], cache: &str| {
+        let place = ["--theme", "mine", "--base", &base, "--cache", cache];
+        haypile(&[&["icons"], words, &place[..]].concat()).output().unwrap()
+    };
+    for cache in [format!("file:{path}"), "file:/no/such/folder/cache".to_owned()] {
+        let found = with(&["lookup", "red", "--json"], &cache);
+        assert_eq!(found.status.code(), Some(0), "{cache}");
+        let json: Value = serde_json::from_slice(&found.stdout).unwrap();
+        assert_eq!(json["cached"], false, "{cache}");
+        let said = text(found.stderr);
+        assert!(said.starts_with("warning: icons are not cached: "), "{said}");
+        assert_eq!(said.matches("cannot be opened").count(), 1, "{said}");
+        for command in [&["warm", "red"][..], &["stat"]] {
+            let refused = with(command, &cache);
+            assert_eq!(refused.status.code(), Some(FAILURE), "{cache}");
+            let said = text(refused.stderr);
+            assert_eq!(said.matches("cannot be opened").count(), 1, "{said}");
+        }
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    let wrong = with(&["lookup", "red"], "no-such-scheme:/cache");
+    assert_eq!(wrong.status.code(), Some(FAILURE));
 }
 
 #[test]

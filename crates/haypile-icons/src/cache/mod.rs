@@ -1,123 +1,28 @@
 //! Icons from the cache, or made for it.
 
-use std::collections::HashMap;
+mod epoch;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::ops::DerefMut;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use haypile::Cache;
+use haypile::{Cache, OwnedPinned};
 use parking_lot::Mutex;
 
 use crate::error::IconError;
 use crate::pixmap::Pixmap;
+use crate::place::{self, OpenedCache};
 use crate::render;
 use crate::stamp::{Stamp, now_ns, step};
-use crate::theme::{IconName, ThemeIndex, base_folders, scan, scan_hash};
-
-/// For this long, a process does not ask again whether files are as they were. Together with a lookup
-/// it stays below a second.
-const EPOCH: Duration = Duration::from_millis(900);
-
-/// An icon to find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IconRequest<'a> {
-    /// Its name, without folder and extension.
-    pub name: &'a str,
-    /// The size, in pixels at scale 1.
-    pub size: u32,
-    /// The scale of the screen: the icon has `size` times `scale` pixels.
-    pub scale: u32,
-    /// Whether a less specific icon may serve: `input-mouse` for `input-mouse-usb`.
-    pub is_generic: bool,
-}
-
-impl<'a> IconRequest<'a> {
-    /// An icon at scale 1, for which a less specific one may serve.
-    pub fn new(name: &'a str, size: u32) -> Self {
-        Self { name, size, scale: 1, is_generic: true }
-    }
-}
-
-/// An icon that was found.
-#[derive(Clone, Debug)]
-pub struct Icon {
-    path: PathBuf,
-    pixmap: Pixmap,
-}
-
-impl Icon {
-    /// The file that it was made of.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Width in pixels.
-    pub fn width(&self) -> u32 {
-        self.pixmap.width()
-    }
-
-    /// Height in pixels.
-    pub fn height(&self) -> u32 {
-        self.pixmap.height()
-    }
-
-    /// Rows of red, green, blue and alpha, the colours multiplied by alpha.
-    pub fn pixels(&self) -> &[u8] {
-        self.pixmap.pixels()
-    }
-
-    /// The picture.
-    pub fn pixmap(&self) -> &Pixmap {
-        &self.pixmap
-    }
-}
-
-/// Parts of an [`IconCache`], and where it looks.
-#[derive(Clone, Debug)]
-pub struct IconCacheOptions {
-    /// The folders with themes, the most important first.
-    pub base: Vec<PathBuf>,
-    /// Whether the index is kept.
-    pub has_index: bool,
-    /// Whether pixmaps are kept.
-    pub has_pixmaps: bool,
-    /// The time for which a process trusts its checks.
-    pub epoch: Duration,
-    /// The least age of a file that is kept, where that is not the file system's step: for tests.
-    pub racy_margin: Option<Duration>,
-}
-
-impl Default for IconCacheOptions {
-    fn default() -> Self {
-        Self {
-            base: base_folders(),
-            has_index: true,
-            has_pixmaps: true,
-            epoch: EPOCH,
-            racy_margin: None,
-        }
-    }
-}
-
-/// Counts of this process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct IconCounts {
-    /// Lookups.
-    pub lookups: u64,
-    /// Lookups that found no icon.
-    pub negative: u64,
-    /// Icons that were rendered.
-    pub rendered: u64,
-    /// Pixmaps that came from the cache.
-    pub cached: u64,
-    /// Scans of the theme's folders.
-    pub scans: u64,
-    /// Calls that asked for the status of a file or folder.
-    pub stats: u64,
-    /// Failures of the cache; icons were made without it.
-    pub failures: u64,
-}
+use crate::theme::{IconName, ThemeIndex, scan, scan_hash};
+use crate::trust::Trust;
+use crate::verified::{self, Verified};
+use crate::view::{SystemViewer, Viewer};
+use epoch::{Epoch, State};
+pub use request::{Icon, IconCacheOptions, IconCounts, IconRequest};
 
 /// Icons of one theme, with a cache that other processes share.
 #[derive(Debug)]
@@ -126,39 +31,37 @@ pub struct IconCache {
     hash: u64,
     cache: Option<Cache>,
     options: IconCacheOptions,
+    viewer: Box<dyn Viewer>,
     state: Mutex<State>,
 }
 
 /// The hash of a path. Should two paths have the same, a picture is drawn again: the stored one has another stamp.
 type PathHash = u128;
 
-#[derive(Debug, Default)]
-struct State {
-    index: Option<ThemeIndex>,
-    /// When the current epoch began, and what was checked in it.
-    since: Option<Instant>,
-    checked: HashMap<PathHash, Option<Stamp>>,
-    counts: IconCounts,
-    is_warned: bool,
-}
-
 impl IconCache {
-    /// Opens this user's cache for a theme. Without a usable cache, because the disk is full or a folder
-    /// is not this user's, icons are made each time; a warning is logged once.
+    /// Opens this user's cache for a theme. A file that cannot be used is replaced, see [`open_cache`](crate::open_cache).
+    /// Without a usable cache, because the disk is full or a folder is not this user's, icons are made each time. Either
+    /// is logged as one warning.
     pub fn open(theme: &str) -> Self {
-        let cache = crate::cache_url().map_err(|error| error.to_string());
-        let cache =
-            cache.and_then(|url| Cache::open(&url.to_string()).map_err(|error| error.to_string()));
-        let cache = cache.map_err(|error| {
+        let cache = place::open_cache().map_err(|error| {
             log::warn!("icons are not cached: {error}");
         });
-        Self::with(theme, cache.ok(), IconCacheOptions::default())
+        Self::with(theme, cache.ok().map(OpenedCache::warned), IconCacheOptions::default())
     }
 
     /// Icons of a theme from any cache; without one, they are made each time.
     pub fn with(theme: &str, cache: Option<Cache>, options: IconCacheOptions) -> Self {
+        Self::seen_by(theme, cache, options, Box::new(SystemViewer))
+    }
+
+    fn seen_by(
+        theme: &str,
+        cache: Option<Cache>,
+        options: IconCacheOptions,
+        viewer: Box<dyn Viewer>,
+    ) -> Self {
         let hash = scan_hash(theme, &options.base);
-        Self { theme: theme.to_owned(), hash, cache, options, state: Mutex::default() }
+        Self { theme: theme.to_owned(), hash, cache, options, viewer, state: Mutex::default() }
     }
 
     /// Whether there is a cache.
@@ -223,36 +126,44 @@ impl IconCache {
             return self.render(path, width, height);
         }
         let hash = xxhash_rust::xxh3::xxh3_128(path.as_os_str().as_bytes());
-        let stamp = self.stamp(path, hash);
         let key = pixmap_key(hash, width, height);
-        if let (Some(stamp), Some(cache)) = (stamp, &self.cache) {
-            let value = self.tried(cache.get_in_place_owned(&key)).flatten();
-            let stored = value.and_then(|value| Pixmap::decode(value, path.as_os_str().as_bytes()));
-            let is_size = |pixmap: &Pixmap| (pixmap.width(), pixmap.height()) == (width, height);
-            if let Some((pixmap, _)) =
-                stored.filter(|(pixmap, own)| *own == stamp && is_size(pixmap))
-            {
-                self.state.lock().counts.cached += 1;
-                return Ok(pixmap);
-            }
+        if let Some(pixmap) = self.stored_pixmap(&key, path, hash)
+            && (pixmap.width(), pixmap.height()) == (width, height)
+        {
+            return Ok(pixmap);
         }
         // The status before it is read: what changes in the meantime is not taken for what was read.
         let before = Stamp::of(path).map(|(stamp, _)| stamp);
         let now = now_ns();
         let pixmap = self.render(path, width, height)?;
         let after = Stamp::of(path).map(|(stamp, _)| stamp);
+        let margin = self.options.racy_margin.unwrap_or_else(|| step(path));
+        let is_kept = before == after && before.is_some_and(|stamp| !stamp.is_racy(now, margin));
         let mut state = self.state.lock();
         state.counts.stats += 2;
-        state.checked.insert(hash, after);
+        state.note_rendered(hash, after, is_kept);
         drop(state);
-        let margin = self.options.racy_margin.unwrap_or_else(|| step(path));
-        if let (Some(stamp), Some(cache)) = (before, &self.cache)
-            && before == after
-            && !stamp.is_racy(now, margin)
-        {
-            self.tried(cache.set(&key, pixmap.encode(path.as_os_str().as_bytes(), stamp)));
+        if let (true, Some(stamp), Some(cache)) = (is_kept, before, &self.cache) {
+            let stored = cache.set(&key, pixmap.encode(path.as_os_str().as_bytes(), stamp));
+            let mut state = self.state.lock();
+            note(&mut state, stored.err().map(|error| error.to_string()));
+            state.share_pictures(cache, false);
         }
         Ok(pixmap)
+    }
+
+    /// The stored picture of a file, if the file is as it was when the picture was made.
+    fn stored_pixmap(&self, key: &[u8], path: &Path, hash: PathHash) -> Option<Pixmap> {
+        let cache = self.cache.as_ref()?;
+        let value = whole(verified::read(cache, key), || self.state.lock())?;
+        let (pixmap, stamp) = Pixmap::decode(value, path.as_os_str().as_bytes())?;
+        let mut state = self.state.lock();
+        if !state.is_picture_current(path, hash, stamp) {
+            return None;
+        }
+        state.counts.cached += 1;
+        state.share_pictures(cache, false);
+        Some(pixmap)
     }
 
     fn render(&self, path: &Path, width: u32, height: u32) -> Result<Pixmap, IconError> {
@@ -260,48 +171,59 @@ impl IconCache {
         render::render_file(path, (width, height))
     }
 
-    /// The stamp of a file, asked for once in an epoch.
-    fn stamp(&self, path: &Path, hash: PathHash) -> Option<Stamp> {
-        let mut state = self.state.lock();
-        self.begin_epoch(&mut state);
-        if let Some(stamp) = state.checked.get(&hash) {
-            return *stamp;
-        }
-        state.counts.stats += 1;
-        let stamp = Stamp::of(path).map(|(stamp, _)| stamp);
-        state.checked.insert(hash, stamp);
-        stamp
-    }
-
-    /// Forgets what was checked if that is too long ago. Returns whether it did.
-    fn begin_epoch(&self, state: &mut State) -> bool {
-        let is_over = state.since.is_none_or(|since| since.elapsed() >= self.options.epoch);
-        if is_over {
-            state.since = Some(Instant::now());
-            state.checked.clear();
-        }
-        is_over
-    }
-
-    /// The index: this process's own, the stored one, or a new one.
+    /// The index: this process's own, the stored one, or a new one. It begins an epoch if the last one is over.
     fn current(&self, state: &mut State) -> ThemeIndex {
-        let is_new_epoch = self.begin_epoch(state);
-        if let Some(index) = &state.index {
-            if !is_new_epoch {
-                return index.clone();
-            }
-            state.counts.stats += index.watched() as u64;
-            if self.is_trusted(index) {
-                return index.clone();
-            }
+        let now_ns = self.viewer.now_ns();
+        let is_over = |epoch: &Epoch| !is_within(epoch.since_ns, now_ns, self.epoch_ns());
+        let own = state.index.clone();
+        if let Some(index) = &own
+            && !state.epoch.as_ref().is_none_or(is_over)
+        {
+            return index.clone();
         }
-        match self.stored(state) {
-            Some(index) => {
-                state.index = Some(index.clone());
-                index
-            }
-            None => self.scan_again(state),
+        state.epochs += 1;
+        let key = self.trust_key();
+        let trust = self.trust(state, now_ns, key.as_deref());
+        state.epoch = Some(Epoch::new(now_ns, key));
+        let own = match (own, &trust) {
+            (Some(index), Some(trust)) => (index.id() == trust.index).then_some(index),
+            (Some(index), None) => self.is_trusted(state, &index).then_some(index),
+            (None, _) => None,
+        };
+        let found = own.or_else(|| {
+            let index = self.stored(state)?;
+            let is_of_other = trust.as_ref().is_some_and(|trust| trust.index == index.id());
+            (is_of_other || self.is_trusted(state, &index)).then_some(index)
+        });
+        let Some(index) = found else { return self.scan_again(state) };
+        state.index = Some(index.clone());
+        match trust.filter(|trust| trust.index == index.id()) {
+            Some(trust) => state.take_over(trust),
+            None => state.share_index(self.cache.as_ref(), index.id()),
         }
+        index
+    }
+
+    fn epoch_ns(&self) -> u64 {
+        u64::try_from(self.options.epoch.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The key under which processes with the view of this one share their checks. A relative folder is another one
+    /// for each of them.
+    fn trust_key(&self) -> Option<Vec<u8>> {
+        let is_shared = self.cache.is_some() && self.options.has_index;
+        let is_absolute = || self.options.base.iter().all(|folder| folder.is_absolute());
+        let view = (is_shared && is_absolute()).then(|| self.viewer.view()).flatten()?;
+        Some(Trust::key(view, self.hash))
+    }
+
+    /// The check of another process, if it began less than an epoch ago.
+    fn trust(&self, state: &mut State, now_ns: u64, key: Option<&[u8]>) -> Option<Trust> {
+        let (Some(cache), Some(key), true) = (&self.cache, key, self.options.shares_checks) else {
+            return None;
+        };
+        let trust = epoch::shared(state, cache, key)?;
+        is_within(trust.moment_ns, now_ns, self.epoch_ns()).then_some(trust)
     }
 
     /// A new index, which is stored if it may be.
@@ -313,44 +235,64 @@ impl IconCache {
         if let Some(cache) = self.cache.as_ref().filter(|_| is_kept) {
             let stored = cache.set(index_key(self.hash), index.as_bytes());
             note(state, stored.err().map(|error| error.to_string()));
+            state.share_index(Some(cache), index.id());
         }
         state.index = Some(index.clone());
         index
     }
 
-    /// The stored index, if it is still true.
+    /// The stored index, which may not be true any more.
     fn stored(&self, state: &mut State) -> Option<ThemeIndex> {
         let cache = self.cache.as_ref().filter(|_| self.options.has_index)?;
-        let value = match cache.get_pinned_owned(index_key(self.hash)) {
-            Ok(value) => value?,
-            Err(error) => {
-                note(state, Some(error.to_string()));
-                return None;
-            }
-        };
-        let index = ThemeIndex::from_stored(value, self.hash)?;
-        state.counts.stats += index.watched() as u64;
-        self.is_trusted(&index).then_some(index)
+        let value = whole(verified::read(cache, &index_key(self.hash)), || &mut *state)?;
+        ThemeIndex::from_stored(value, self.hash)
     }
 
     /// Whether an index is as its folders are now.
-    fn is_trusted(&self, index: &ThemeIndex) -> bool {
-        !self.is_racy(index) && index.is_current()
+    fn is_trusted(&self, state: &mut State, index: &ThemeIndex) -> bool {
+        if self.is_racy(index) {
+            return false;
+        }
+        state.counts.stats += index.watched() as u64;
+        index.is_current()
     }
 
     fn is_racy(&self, index: &ThemeIndex) -> bool {
         self.options.racy_margin.is_none() && index.is_racy()
     }
+}
 
-    fn tried<T>(&self, result: haypile::Result<T>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                note(&mut self.state.lock(), Some(error.to_string()));
-                None
-            }
+impl Drop for IconCache {
+    /// Shares what was checked for processes that are started next.
+    fn drop(&mut self) {
+        let (now_ns, epoch_ns) = (self.viewer.now_ns(), self.epoch_ns());
+        let state = self.state.get_mut();
+        let is_young = |epoch: &Epoch| is_within(epoch.since_ns, now_ns, epoch_ns);
+        if let Some(cache) =
+            self.cache.as_ref().filter(|_| state.epoch.as_ref().is_some_and(is_young))
+        {
+            state.share_pictures(cache, true);
         }
     }
+}
+
+/// Whether a moment is less than an epoch ago. One in the future is of another clock.
+fn is_within(moment_ns: u64, now_ns: u64, epoch_ns: u64) -> bool {
+    now_ns.checked_sub(moment_ns).is_some_and(|age_ns| age_ns < epoch_ns)
+}
+
+/// Returns a value that is what was stored, and counts what is damaged and failures.
+fn whole<S: DerefMut<Target = State>>(
+    read: haypile::Result<Verified>,
+    state: impl FnOnce() -> S,
+) -> Option<OwnedPinned> {
+    match read {
+        Ok(Verified::Whole(value)) => return Some(value),
+        Ok(Verified::Missing) => {}
+        Ok(Verified::Damaged) => state().counts.damaged += 1,
+        Err(error) => note(&mut state(), Some(error.to_string())),
+    }
+    None
 }
 
 /// Counts a failure of the cache, and warns of the first.

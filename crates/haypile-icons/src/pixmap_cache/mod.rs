@@ -10,14 +10,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haypile::url::CacheUrl;
-use haypile::{Cache, OpenError, Result};
+use haypile::{Cache, OwnedPinned, Result};
 use parking_lot::Mutex;
 
 use crate::error::IconError;
 use crate::pixmap::Pixmap;
+use crate::place;
 use crate::render;
 use crate::stamp::{Stamp, now_ns, step};
+use crate::verified::{self, Verified};
 use entry::{Entry, Use};
 use front::Front;
 pub use remove::RemoveStrategy;
@@ -54,19 +55,18 @@ pub struct PixmapCache {
     strategy: Mutex<RemoveStrategy>,
     front: Mutex<Option<Front>>,
     drawn: AtomicU64,
+    damaged: AtomicU64,
 }
 
 impl PixmapCache {
-    /// Opens the pixmaps of this name in the user's cache.
+    /// Opens the pixmaps of this name in the user's cache. A file that cannot be used is replaced, and a warning says so.
     ///
     /// # Errors
     ///
     /// The file cannot be opened, or the name is not one of a namespace.
     pub fn open(name: &str) -> std::result::Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let level = crate::cache_url()?.levels()[0].clone().with_option("namespace", name)?;
-        let cache = Cache::open(&CacheUrl::from(level).to_string())
-            .map_err(|error: OpenError| Box::new(error))?;
-        Ok(Self::with(cache))
+        Ok(Self::with(place::open(level)?.warned()))
     }
 
     /// Pixmaps in a cache of which no other keys are used: one with a `namespace=` of its own.
@@ -77,6 +77,7 @@ impl PixmapCache {
             strategy: Mutex::default(),
             front: Mutex::new(None),
             drawn: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
         }
     }
 
@@ -96,9 +97,7 @@ impl PixmapCache {
         {
             return Ok(Some(pixmap));
         }
-        let Some(value) = self.cache.get_in_place_owned(named(ENTRY, key))? else {
-            return Ok(None);
-        };
+        let Some(value) = self.whole(&named(ENTRY, key))? else { return Ok(None) };
         let Some(entry) = Entry::decode(value, key.as_bytes()) else { return Ok(None) };
         if source.is_some() && entry.source != source {
             return Ok(None);
@@ -108,6 +107,18 @@ impl PixmapCache {
             front.put(key, &entry.pixmap, entry.source);
         }
         Ok(Some(entry.pixmap))
+    }
+
+    /// Reads a value; one that is damaged is a miss.
+    fn whole(&self, key: &[u8]) -> Result<Option<OwnedPinned>> {
+        match verified::read(&self.cache, key)? {
+            Verified::Whole(value) => return Ok(Some(value)),
+            Verified::Missing => {}
+            Verified::Damaged => {
+                self.damaged.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(None)
     }
 
     /// Uses are counted without a lock: of two at the same time one may be lost.
@@ -182,6 +193,11 @@ impl PixmapCache {
         self.drawn.load(Ordering::Relaxed)
     }
 
+    /// The number of values that this process found damaged, and took for missing ones.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
     /// Removes everything: pixmaps, timestamp and header.
     ///
     /// # Errors
@@ -243,8 +259,8 @@ impl PixmapCache {
     ///
     /// The cache fails.
     pub fn timestamp(&self) -> Result<Option<u64>> {
-        let bytes = self.cache.get(TIMESTAMP)?;
-        Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))))
+        let bytes = self.whole(TIMESTAMP)?;
+        Ok(bytes.and_then(|bytes| Some(u64::from_le_bytes((*bytes).try_into().ok()?))))
     }
 
     /// Keeps a moment with the pixmaps.
@@ -262,7 +278,7 @@ impl PixmapCache {
     ///
     /// The cache fails.
     pub fn header(&self) -> Result<Option<Vec<u8>>> {
-        self.cache.get(HEADER)
+        Ok(self.whole(HEADER)?.map(|header| header.to_vec()))
     }
 
     /// Keeps bytes with the pixmaps.

@@ -21,9 +21,11 @@ use super::file::{FolderKind, ThemeFolder};
 use crate::stamp::{STAMP_BYTES, Stamp, step};
 
 /// Begins an index; the digits are the version of the format.
-const MAGIC: [u8; 8] = *b"hpicon01";
-/// Magic, when it was scanned, its base, four counts, bytes of texts.
-const HEAD_BYTES: usize = 8 + 8 + 8 + 5 * 4 + 4;
+const MAGIC: [u8; 8] = *b"hpicon02";
+/// Magic, when it was scanned, its base, four counts, bytes of texts, whether it is racy, the hash of all of that.
+const HEAD_BYTES: usize = ID_AT + 8;
+/// The place of the hash of all other bytes.
+const ID_AT: usize = 8 + 8 + 8 + 5 * 4 + 4;
 /// Place and length of the path, whether it is there, the stamp.
 const WATCHED_BYTES: usize = 12 + STAMP_BYTES + 4;
 /// Place and length of the path, size, scale, kind, two numbers of the kind, rank.
@@ -183,9 +185,12 @@ impl Builder {
             bytes.extend(count.to_le_bytes());
         }
         bytes.extend(u32::from(self.is_racy).to_le_bytes());
+        bytes.extend([0; HEAD_BYTES - ID_AT]);
         for part in [&self.watched, &self.folders, &name_bytes, &file_bytes, &self.texts] {
             bytes.extend(part);
         }
+        let id = xxhash_rust::xxh3::xxh3_64(&bytes);
+        bytes[ID_AT..HEAD_BYTES].copy_from_slice(&id.to_le_bytes());
         ThemeIndex(Bytes::Own(Arc::new(bytes)))
     }
 }
@@ -224,6 +229,12 @@ impl ThemeIndex {
     /// The number of paths that are checked.
     pub fn watched(&self) -> usize {
         self.view().map_or(0, |view| view.watched)
+    }
+
+    /// A number that an index with other icons, other folders or other stamps does not have.
+    pub(crate) fn id(&self) -> u64 {
+        let id = self.as_bytes().get(ID_AT..HEAD_BYTES).and_then(|id| id.try_into().ok());
+        id.map_or(0, u64::from_le_bytes)
     }
 
     /// Whether a folder was changed so shortly before the scan that a later change may have left no

@@ -1,93 +1,15 @@
-//! Icons as programs use them: rendered, cached, shared, and never stale.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+//! Icons that are cached, and the changes that their users see.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use haypile::Cache;
 use haypile_icons::theme::{IconName, ProbeCounts, probe, scan};
 use haypile_icons::{IconCache, IconCacheOptions, IconError, IconRequest, Pixmap, render_file};
-use tempfile::TempDir;
 
-fn svg(colour: &str) -> String {
-    format!(
-        "<svg xmlns='http://www.w3.org/2000/svg' width='16' height='16'>\
-         <rect width='16' height='16' fill='{colour}'/></svg>"
-    )
-}
-
-/// A theme of one size below a folder, whose times lie in the past.
-struct Theme {
-    folder: TempDir,
-}
-
-impl Theme {
-    fn new(icons: &[(&str, String)]) -> Self {
-        let theme = Self { folder: TempDir::new().unwrap() };
-        let text = "[Icon Theme]\nDirectories=16/apps\n[16/apps]\nSize=16\nType=Fixed\n";
-        fs::create_dir_all(theme.apps()).unwrap();
-        fs::write(theme.base().join("mine/index.theme"), text).unwrap();
-        for (name, text) in icons {
-            fs::write(theme.apps().join(name), text).unwrap();
-        }
-        theme.age();
-        theme
-    }
-
-    fn base(&self) -> PathBuf {
-        self.folder.path().join("icons")
-    }
-
-    fn apps(&self) -> PathBuf {
-        self.base().join("mine/16/apps")
-    }
-
-    /// Sets times of modification back, by other amounts each time, so that they differ from those
-    /// before, whatever the steps of the clock are.
-    fn age(&self) {
-        let paths = ["", "mine", "mine/16/apps", "mine/index.theme"];
-        for path in paths {
-            age(&self.base().join(path), 1000);
-        }
-    }
-
-    fn file(&self) -> String {
-        format!("file:{},size=8MiB", self.folder.path().join("cache").display())
-    }
-
-    fn open(&self) -> IconCache {
-        self.with(&IconCacheOptions::default())
-    }
-
-    /// Young files are kept: the tests change times explicitly.
-    fn with(&self, options: &IconCacheOptions) -> IconCache {
-        let options = IconCacheOptions {
-            base: vec![self.base()],
-            racy_margin: Some(Duration::ZERO),
-            ..options.clone()
-        };
-        IconCache::with("mine", Some(Cache::open(&self.file()).unwrap()), options)
-    }
-}
-
-fn age(path: &Path, seconds: u64) {
-    File::open(path)
-        .unwrap()
-        .set_modified(SystemTime::now() - Duration::from_secs(seconds))
-        .unwrap();
-}
-
-fn colour(icons: &IconCache, name: &str) -> Option<[u8; 4]> {
-    let icon = icons.lookup(&IconRequest::new(name, 16)).unwrap()?;
-    assert_eq!((icon.width(), icon.height(), icon.pixels().len()), (16, 16, 1024));
-    Some(icon.pixels()[..4].try_into().unwrap())
-}
-
-const RED: [u8; 4] = [255, 0, 0, 255];
-const BLUE: [u8; 4] = [0, 0, 255, 255];
+use crate::theme::{BLUE, RED, Theme, age, colour, svg};
 
 #[test]
 fn another_process_finds_index_and_pixmaps_and_renders_nothing() {
@@ -223,7 +145,7 @@ fn without_a_cache_or_with_one_that_lies_icons_are_made() {
     // Every value is garbled.
     let cache = Cache::open(&theme.file()).unwrap();
     let keys: Vec<Vec<u8>> = cache.keys().map(Result::unwrap).collect();
-    assert_eq!(keys.len(), 2);
+    assert_eq!(keys.len(), 3, "an index, a picture, a check");
     for key in keys {
         let mut value = cache.get(&key).unwrap().unwrap();
         value.truncate(value.len() - 1);
@@ -359,7 +281,8 @@ fn a_link_whose_target_is_gone_is_no_icon() {
         symlink(&target, theme.apps().join("link.svg")).unwrap();
         theme.age();
         age(&target, 100);
-        let options = IconCacheOptions { has_pixmaps, ..IconCacheOptions::default() };
+        let options =
+            IconCacheOptions { has_pixmaps, shares_checks: false, ..IconCacheOptions::default() };
         assert!(colour(&theme.with(&options), "link").is_some());
         fs::remove_file(&target).unwrap();
         for _ in 0..2 {

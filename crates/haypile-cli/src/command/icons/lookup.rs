@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Lookup) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.output {
         target::check(path)?;
     }
-    let (icons, _) = super::open(&arguments.place)?;
+    let (icons, _) = super::open(&arguments.place, super::CacheNeed::Useful)?;
     let request = IconRequest {
         name: &arguments.name,
         size: arguments.size,

@@ -7,9 +7,9 @@ mod warm;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use haypile::Cache;
+use haypile::{Cache, OpenError};
 use haypile_icons::theme::is_installed;
-use haypile_icons::{IconCache, IconCacheOptions, cache_url};
+use haypile_icons::{IconCache, IconCacheOptions, open_cache};
 
 use crate::args::icons::{IconPlace, IconsCommand};
 
@@ -22,22 +22,43 @@ pub(crate) fn run(command: &IconsCommand) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Opens the icons of a theme, and returns what the cache is called. A cache that was named has to
-/// open; without the user's own, icons are made each time, and a line says why.
-fn open(place: &IconPlace) -> anyhow::Result<(IconCache, String)> {
+/// Whether a command makes sense without a cache.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CacheNeed {
+    /// It is about the cache.
+    Needed,
+    /// It is about icons, which are found without one.
+    Useful,
+}
+
+/// Opens the icons of a theme, and returns the name of the cache. The user's own file is replaced if it cannot be used,
+/// and without it icons are made each time: a line says so. A cache that was named is left as it is: without it, a
+/// command that needs it fails, and another says why icons are not cached.
+fn open(place: &IconPlace, need: CacheNeed) -> anyhow::Result<(IconCache, String)> {
+    let uncached = |error: &dyn std::fmt::Display| {
+        eprintln!("warning: icons are not cached: {error}");
+        (None, "none".to_owned())
+    };
     let (cache, name) = if let Some(url) = &place.cache {
-        (Some(Cache::new(crate::cache::registry().open(url)?)), url.clone())
+        match crate::cache::registry().open(url) {
+            Ok(store) => (Some(Cache::new(store)), url.clone()),
+            Err(error @ OpenError::Backend { .. }) if need == CacheNeed::Useful => uncached(&error),
+            Err(error) => return Err(error.into()),
+        }
     } else {
-        let url = cache_url().map(|url| url.to_string()).map_err(anyhow::Error::from);
-        match url.and_then(|url| Ok((Cache::open(&url)?, url))) {
-            Ok((cache, url)) => (Some(cache), url),
-            Err(error) => {
-                eprintln!("warning: icons are not cached: {error:#}");
-                (None, "none".to_owned())
+        match open_cache() {
+            Ok(opened) => {
+                if let Some(reason) = &opened.replaced {
+                    let path = opened.url.levels()[0].path().display();
+                    eprintln!("warning: {path} was replaced by an empty cache of icons: {reason}");
+                }
+                (Some(opened.cache), opened.url.to_string())
             }
+            Err(error) => uncached(&error),
         }
     };
-    let mut options = IconCacheOptions::default();
+    // What a script has changed a moment ago is found, and warmed.
+    let mut options = IconCacheOptions { shares_checks: false, ..IconCacheOptions::default() };
     if !place.base.is_empty() {
         let absolute = place.base.iter().map(std::path::absolute);
         options.base = absolute.collect::<std::io::Result<_>>()?;

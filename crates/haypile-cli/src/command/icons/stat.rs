@@ -10,7 +10,7 @@ use crate::output;
 
 /// Prints what the index of a theme holds.
 pub(crate) fn run(arguments: &IconsStat) -> anyhow::Result<ExitCode> {
-    let (icons, cache) = super::open(&arguments.place)?;
+    let (icons, cache) = super::open(&arguments.place, super::CacheNeed::Needed)?;
     let begin = Instant::now();
     let index = icons.index();
     let opened = begin.elapsed();

@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 20;
 
 /// Renders icons into the cache.
 pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
-    let (icons, cache) = super::open(&arguments.place)?;
+    let (icons, cache) = super::open(&arguments.place, super::CacheNeed::Needed)?;
     let index = icons.index();
     let names: Vec<&str> = if arguments.all {
         index.names().collect()
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
         output::json(&json!({
             "cache": cache, "theme": icons.theme(), "rendered": counts.rendered,
             "cached": counts.cached, "missing": missing, "broken": broken,
-            "failures": counts.failures,
+            "failures": counts.failures, "damaged": counts.damaged,
         }))?;
     } else {
         let (rendered, cached) = (counts.rendered, counts.cached);
@@ -60,6 +60,9 @@ pub(crate) fn run(arguments: &Warm) -> anyhow::Result<ExitCode> {
         let more = (missing.len() + broken.len()).saturating_sub(MAX_LISTED);
         if more > 0 {
             eprintln!("and {more} more");
+        }
+        if counts.damaged > 0 {
+            eprintln!("{} values in the cache were damaged, and were made again", counts.damaged);
         }
         if counts.failures > 0 {
             eprintln!("warning: the cache failed {} times", counts.failures);

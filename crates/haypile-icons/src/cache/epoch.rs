@@ -1,0 +1,149 @@
+//! The time for which checks of files are trusted, and the checks.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use haypile::Cache;
+
+use super::request::IconCounts;
+use super::{PathHash, note};
+use crate::stamp::Stamp;
+use crate::theme::ThemeIndex;
+use crate::trust::{SeenPicture, Trust};
+
+/// New pictures after which a check is stored again; later, half of those that it has.
+const FIRST_PICTURES: usize = 16;
+
+/// The state of a cache of icons that its threads share.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) index: Option<ThemeIndex>,
+    pub(super) epoch: Option<Epoch>,
+    /// The number of epochs that have begun.
+    pub(super) epochs: u64,
+    pub(super) counts: IconCounts,
+    pub(super) is_warned: bool,
+}
+
+/// An epoch, and what was checked in it.
+#[derive(Debug)]
+pub(super) struct Epoch {
+    /// When its first check began, by the clock of the viewer: that of this process or of another one.
+    pub(super) since_ns: u64,
+    /// Files of pictures that this process has asked for.
+    pub(super) checked: HashMap<PathHash, Option<Stamp>>,
+    /// The key under which the check is shared; `None` if it is not.
+    pub(super) key: Option<Vec<u8>>,
+    /// The check as it is shared. Without an index there is none.
+    pub(super) trust: Option<Trust>,
+    /// Pictures that were found as they were when they were rendered, and are not in the shared check yet.
+    pub(super) unshared: Vec<SeenPicture>,
+}
+
+impl Epoch {
+    /// An epoch in which nothing is checked yet.
+    pub(super) fn new(since_ns: u64, key: Option<Vec<u8>>) -> Self {
+        Self { since_ns, checked: HashMap::new(), key, trust: None, unshared: Vec::new() }
+    }
+
+    /// Whether enough pictures were checked that sharing them is worth a write.
+    fn is_due(&self) -> bool {
+        let shared = self.trust.as_ref().map_or(0, Trust::pictures);
+        self.unshared.len() >= FIRST_PICTURES.max(shared / 2)
+    }
+}
+
+impl State {
+    /// Whether a picture's file is as it was when the picture was made. It is asked for once in an epoch.
+    pub(super) fn is_picture_current(
+        &mut self,
+        path: &Path,
+        hash: PathHash,
+        made_of: Stamp,
+    ) -> bool {
+        let Some(epoch) = &mut self.epoch else { return false };
+        if let Some(stamp) = epoch.checked.get(&hash) {
+            return *stamp == Some(made_of);
+        }
+        let seen = SeenPicture::new(hash, made_of);
+        if epoch.trust.as_ref().is_some_and(|trust| trust.has(seen)) {
+            return true;
+        }
+        self.counts.stats += 1;
+        let stamp = Stamp::of(path).map(|(stamp, _)| stamp);
+        epoch.checked.insert(hash, stamp);
+        let is_current = stamp == Some(made_of);
+        if is_current {
+            epoch.unshared.push(seen);
+        }
+        is_current
+    }
+
+    /// Notes the status of a file that was just rendered.
+    pub(super) fn note_rendered(&mut self, hash: PathHash, stamp: Option<Stamp>, is_kept: bool) {
+        let Some(epoch) = &mut self.epoch else { return };
+        epoch.checked.insert(hash, stamp);
+        epoch.unshared.extend(stamp.filter(|_| is_kept).map(|it| SeenPicture::new(hash, it)));
+    }
+
+    /// Takes the check of another process for one of this one: the epoch began with it.
+    pub(super) fn take_over(&mut self, trust: Trust) {
+        let Some(epoch) = &mut self.epoch else { return };
+        epoch.since_ns = trust.moment_ns;
+        epoch.trust = Some(trust);
+        self.counts.shared_checks += 1;
+    }
+
+    /// Shares the check of an index, which has begun with the epoch.
+    pub(super) fn share_index(&mut self, cache: Option<&Cache>, index: u64) {
+        let (Some(epoch), Some(cache)) = (&mut self.epoch, cache) else { return };
+        let Some(key) = &epoch.key else { return };
+        let trust = Trust::new(epoch.since_ns, index);
+        let stored = cache.set(key, trust.encode(key));
+        epoch.trust = Some(trust);
+        note(self, stored.err().map(|error| error.to_string()));
+    }
+
+    /// Shares the pictures that were checked, if they are enough, or `is_last`. Only in the first epoch of a process: it
+    /// is for others that are started at the same time, and a process that goes on looking would fill the file with them.
+    pub(super) fn share_pictures(&mut self, cache: &Cache, is_last: bool) {
+        let is_first = self.epochs == 1;
+        let Some(epoch) = &mut self.epoch else { return };
+        let is_due = epoch.is_due() || (is_last && !epoch.unshared.is_empty());
+        if !is_first || !is_due {
+            return;
+        }
+        let (Some(key), Some(trust)) = (&epoch.key, &mut epoch.trust) else { return };
+        trust.add(epoch.unshared.drain(..));
+        let key = key.clone();
+        let other = shared(self, cache, &key);
+        let Some(trust) = self.epoch.as_mut().and_then(|epoch| epoch.trust.as_mut()) else {
+            return;
+        };
+        match other {
+            Some(other) if other.moment_ns > trust.moment_ns => return,
+            Some(other) if (other.moment_ns, other.index) == (trust.moment_ns, trust.index) => {
+                trust.join(&other);
+            }
+            _ => {}
+        }
+        let stored = cache.set(&key, trust.encode(&key));
+        note(self, stored.err().map(|error| error.to_string()));
+    }
+}
+
+/// Returns the check that is stored under a key. It has a checksum of its own.
+pub(super) fn shared(state: &mut State, cache: &Cache, key: &[u8]) -> Option<Trust> {
+    match cache.get(key) {
+        Ok(value) => {
+            let value = value?;
+            let trust = Trust::decode(&value, key);
+            state.counts.damaged += u64::from(trust.is_none());
+            trust
+        }
+        Err(error) => {
+            note(state, Some(error.to_string()));
+            None
+        }
+    }
+}

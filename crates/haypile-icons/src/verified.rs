@@ -1,0 +1,32 @@
+//! Values whose checksums are verified.
+//!
+//! A file that lives for months meets disks and programs that change its bytes. A value that is not what was stored is
+//! a miss here, whatever the URL of the cache says about `verify=`.
+
+use haypile::{Cache, OwnedPinned, Result};
+
+/// The outcome of reading a value.
+pub(crate) enum Verified {
+    /// It is what was stored.
+    Whole(OwnedPinned),
+    Missing,
+    /// Its bytes are not those that were stored.
+    Damaged,
+}
+
+/// Reads a value in place, and compares its checksum when this process first reads it.
+///
+/// # Errors
+///
+/// The cache fails.
+pub(crate) fn read(cache: &Cache, key: &[u8]) -> Result<Verified> {
+    if let Some(value) = cache.get_in_place_verified_owned(key)? {
+        return Ok(Verified::Whole(value));
+    }
+    if !cache.contains(key)? {
+        return Ok(Verified::Missing);
+    }
+    // Another process may have stored it in between.
+    let again = cache.get_in_place_verified_owned(key)?;
+    Ok(again.map_or(Verified::Damaged, Verified::Whole))
+}
