@@ -23,15 +23,20 @@ impl Viewer for SystemViewer {
         seconds.saturating_mul(1_000_000_000) + u64::try_from(now.tv_nsec).unwrap_or(0)
     }
 
-    /// Of the boot, to which the clock belongs; of the namespaces of mounts and of this clock; of the root directory;
-    /// and of the user, who may not enter each folder.
+    /// Of the boot, to which the clock belongs; of the namespaces of mounts, users and this clock; of the root
+    /// directory; and of the rights of the thread, which may not enter each folder. A process in a sandbox (Landlock,
+    /// bubblewrap) may gain no privileges: folders can be hidden from it in ways that the system tells nobody.
     fn view(&self) -> Option<u128> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, stat, statx};
         use rustix::process::{getegid, geteuid, getgroups};
+        use rustix::thread::{capabilities, no_new_privs};
         use xxhash_rust::xxh3::Xxh3;
 
         /// `STATX_MNT_ID_UNIQUE` of Linux 6.8: a number that no later mount has again.
         const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+        if no_new_privs() != Ok(false) {
+            return None;
+        }
         let mut hasher = Xxh3::new();
         let mut add = |number: u64| hasher.update(&number.to_le_bytes());
         for name in ["mnt", "user", "time"] {
@@ -56,10 +61,14 @@ impl Viewer for SystemViewer {
         for group in getgroups().ok()? {
             add(u64::from(group.as_raw()));
         }
+        add(capabilities(None).ok()?.effective.bits());
+        // AppArmor and SELinux; without such a module there is none.
+        let label = std::fs::read("/proc/thread-self/attr/current").unwrap_or_default();
         let boot = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
         if boot.is_empty() {
             return None;
         }
+        hasher.update(&label);
         hasher.update(&boot);
         Some(hasher.digest128())
     }
@@ -102,6 +111,10 @@ mod tests {
 
     #[test]
     fn another_namespace_of_mounts_is_another_view_and_another_process_is_not() {
+        if SystemViewer.view().is_none() {
+            println!("skipped: the system does not tell the view of this process");
+            return;
+        }
         let own = std::env::current_exe().unwrap();
         let words = ["--exact", "view::tests::prints_its_view", "--ignored", "--nocapture"];
         let view = |command: &mut Command| {
@@ -116,6 +129,11 @@ mod tests {
         match view(Command::new("unshare").arg("--mount").args(user).arg(&own)) {
             Some(there) => assert_ne!(there, here),
             None => println!("skipped: this user may not make namespaces"),
+        }
+        // As in a sandbox.
+        match view(Command::new("setpriv").arg("--no-new-privs").arg(&own)) {
+            Some(there) => assert_eq!(there, "None of a process"),
+            None => println!("skipped: there is no setpriv"),
         }
     }
 }

@@ -149,7 +149,7 @@ fn every_way_of_getting_icons_finds_the_same_pictures() {
     // GTK's program writes GTK's cache: without it, that one is left out, and a line says so.
     let is_gtk = !said.contains("GTK's cache");
     assert!(is_gtk || std::env::var_os("HAYPILE_REQUIRE_RIVALS").is_none(), "{said}");
-    assert_eq!(samples.len(), (7 + usize::from(is_gtk)) * 2 * 2);
+    assert_eq!(samples.len(), (8 + usize::from(is_gtk)) * 2 * 2);
     for sample in samples {
         assert!(sample["error"].is_null(), "{sample}");
         let processes = sample["parameters"]["processes"].as_u64().unwrap();
@@ -162,6 +162,7 @@ fn every_way_of_getting_icons_finds_the_same_pictures() {
             / found["parameters"]["processes"].as_u64().unwrap()
     };
     assert!(stats("probe") > 2 * stats("both"), "{} {}", stats("probe"), stats("both"));
+    assert!(stats("both") > 18 && stats("shared") == 0, "{} {}", stats("both"), stats("shared"));
     assert_eq!(fs::read_dir(Path::new(place)).unwrap().count(), 0);
 }
 

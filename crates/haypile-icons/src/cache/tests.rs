@@ -344,7 +344,7 @@ fn an_epoch_that_ends_within_a_look_up_does_not_leave_the_index_unchecked() {
         let name = format!("late{number}");
         assert_eq!((colour(&icons, "a"), colour(&icons, &name)), (Some(RED), None));
         fs::write(machine.icon(&name), svg("#00f")).unwrap();
-        age(&machine.icon("a").parent().unwrap().to_owned(), 900 - number);
+        age(machine.icon("a").parent().unwrap(), 900 - number);
         assert_eq!(colour(&icons, &name), Some(BLUE), "{number}");
     }
 }

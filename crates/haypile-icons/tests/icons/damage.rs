@@ -146,7 +146,8 @@ impl Random {
     }
 
     fn flips(&mut self, count: usize, range: &std::ops::Range<usize>) -> Vec<(usize, u8)> {
-        let mut flip = || (range.start + self.below(range.len()), 1 + self.below(255) as u8);
+        let mut flip =
+            || (range.start + self.below(range.len()), 1 + u8::try_from(self.below(255)).unwrap());
         (0..count).map(|_| flip()).collect()
     }
 }

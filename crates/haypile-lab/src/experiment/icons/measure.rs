@@ -1,5 +1,6 @@
 //! Measures the ways of getting icons, by processes that get them at the same time.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -88,6 +89,11 @@ impl IconRun<'_> {
                             ("size_px", json!(self.options.size)),
                         ]);
                         let cold = is_cold.then_some(&cold);
+                        if way.shares_checks() {
+                            // The check that is taken over; it is not measured.
+                            attempt(self.measure(&orders(Way::Both), 1, None))?
+                                .map_err(anyhow::Error::msg)?;
+                        }
                         let sample = match attempt(self.measure(&orders(way), processes, cold))? {
                             Ok(measured) => self.sample(way, &wanted, parameters, &measured),
                             Err(text) => {
@@ -203,6 +209,7 @@ impl IconRun<'_> {
             ("cached", Some(sum(|report| report.cached))),
             ("stat_calls", Some(sum(|report| report.stats))),
             ("cache_failures", Some(sum(|report| report.failures))),
+            ("shared_checks", Some(sum(|report| report.shared_checks))),
             ("cold_file_bytes", residency.map(|it| it.file_bytes)),
             ("cold_resident_bytes", residency.map(|it| it.resident_bytes)),
         ];
@@ -225,19 +232,43 @@ fn wrong(way: Way, wanted: &Wanted, report: &IconReport) -> Option<String> {
     }
     let rendered = match way {
         Way::Probe | Way::Scan | Way::Gtk | Way::Index => wanted.found,
-        Way::Pixmaps | Way::Png | Way::Copied | Way::Both => 0,
+        Way::Pixmaps | Way::Png | Way::Copied | Way::Both | Way::Shared => 0,
     };
+    if way.shares_checks() != (report.shared_checks > 0) {
+        return Some(format!("it took over {} checks", report.shared_checks));
+    }
     let is_right = report.rendered == rendered || (rendered > 0 && report.rendered > rendered);
     (!is_right).then(|| format!("it rendered {} icons, and not {rendered}", report.rendered))
 }
 
-/// The memory of a process, in which pages that several share count in part for each.
+/// The memory of a process, in which pages that several share count in part for each: without the program itself and
+/// its libraries, whose pages come in as a process uses them, and which a program has once for whatever it does.
 fn pss_bytes(loader: &Child) -> u64 {
-    let path = format!("/proc/{}/smaps_rollup", loader.pid());
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let pss = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kib = pss.and_then(|pss| pss.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    let path = format!("/proc/{}/smaps", loader.pid());
+    pss_without_code(&fs::read_to_string(path).unwrap_or_default())
+}
+
+fn pss_without_code(smaps: &str) -> u64 {
+    let mut programs: BTreeSet<&str> = BTreeSet::new();
+    let (mut name, mut sizes_kib) = ("", Vec::new());
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        match (words.next(), words.next()) {
+            (Some("Pss:"), Some(kib)) => sizes_kib.push((name, kib.parse::<u64>().unwrap_or(0))),
+            (Some(field), _) if field.ends_with(':') => {}
+            // A mapping: its addresses, rights, place in the file, device, inode and path.
+            (Some(_), Some(rights)) => {
+                name = line.split_once('/').map_or("", |(_, path)| path);
+                if rights.contains('x') {
+                    programs.insert(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    programs.remove("");
+    let counted = sizes_kib.iter().filter(|(name, _)| !programs.contains(name));
+    counted.map(|(_, kib)| kib * 1024).sum()
 }
 
 #[cfg(test)]
@@ -260,5 +291,41 @@ mod tests {
         assert!(is(Way::Both, IconReport { found: 8, ..honest }).unwrap().contains("found 8"));
         assert!(is(Way::Scan, honest).unwrap().contains("and not 9"));
         assert!(is(Way::Both, IconReport { negative: 0, ..honest }).is_some());
+    }
+
+    #[test]
+    fn a_process_that_does_not_take_over_a_check_is_not_shared() {
+        let wanted = Wanted { names: Vec::new(), found: 0, checksum: 0, png_checksum: 0 };
+        let taken = IconReport { shared_checks: 1, ..IconReport::default() };
+        assert_eq!(wrong(Way::Shared, &wanted, &taken), None);
+        for (way, report) in [(Way::Shared, IconReport::default()), (Way::Both, taken)] {
+            assert!(wrong(way, &wanted, &report).unwrap().contains("took over"));
+        }
+    }
+
+    #[test]
+    fn memory_is_that_of_all_mappings_but_programs() {
+        let smaps = "\
+55d0-55d1 r--p 00000000 fe:00 12 /usr/bin/a program
+Rss: 9 kB
+Pss: 1 kB
+55d1-55d2 r-xp 00001000 fe:00 12 /usr/bin/a program
+Pss: 2 kB
+SwapPss: 7 kB
+VmFlags: rd ex mr
+55d2-55d3 rw-p 00002000 fe:00 12 /usr/bin/a program
+Pss: 4 kB
+55d3-55d4 rw-p 00000000 00:00 0 [heap]
+Pss: 16 kB
+7f00-7f01 rw-s 00000000 fe:00 13 /home/me/icons.haypile
+Pss: 32 kB
+7f01-7f02 rw-p 00000000 00:00 0
+Pss: 64 kB
+7f02-7f03 r-xp 00000000 00:00 0 [vdso]
+Pss: 0 kB
+";
+        assert_eq!(pss_without_code(smaps), (16 + 32 + 64) * 1024);
+        let own = fs::read_to_string("/proc/self/smaps").unwrap();
+        assert!(pss_without_code(&own) > 0);
     }
 }

@@ -22,9 +22,10 @@ pub enum IconSet {
 #[command(after_help = "\
 Ways of getting icons: 'probe' asks for every candidate file and renders; 'scan' lists the theme's
 folders and renders; 'gtk' finds files by GTK's icon-theme.cache and renders; 'index' has the index
-cached and renders; 'pixmaps' scans, and has the pictures cached; 'both' is haypile's cache of icons;
-'copied' is the same, with a private copy of each picture; 'png' has the index, and pictures as PNG in
-the cache.
+cached and renders; 'pixmaps' scans, and has the pictures cached; 'both' is haypile's cache of icons,
+whose files each process checks; 'shared' is the same, just after another process has checked them, as
+programs find it that start within a second; 'copied' is 'both' with a private copy of each picture;
+'png' has the index, and pictures as PNG in the cache.
 
 A theme that is not installed is left out, and a line says how to get it; 'generated' is a theme of
 this program's own. --cold drops the theme and the cache from memory before each measurement.

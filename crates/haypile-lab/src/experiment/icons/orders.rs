@@ -45,6 +45,8 @@ pub(super) struct IconReport {
     pub(super) checksum: u64,
     /// Failures of the cache.
     pub(super) failures: u64,
+    /// Checks that were taken over from another process.
+    pub(super) shared_checks: u64,
 }
 
 /// A size of the window.

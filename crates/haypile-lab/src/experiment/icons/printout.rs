@@ -120,8 +120,8 @@ pub(super) fn printout(samples: &[Sample]) -> Printout {
     }
     printout.gap().text(
         "All icons: from opening the cache to the last icon, of the slowest process; again: once \
-         more, with the cache open. Memory: proportional set sizes that the icons add, of all processes. \
-         Calls and negative answers of all processes.\n",
+         more, with the cache open. Memory: proportional set sizes that the icons add, of all processes, \
+         without the program's code. Calls and negative answers of all processes.\n",
     );
     printout
 }

@@ -14,10 +14,11 @@ pub(super) enum Way {
     Png,
     Copied,
     Both,
+    Shared,
 }
 
 impl Way {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Probe,
         Self::Scan,
         Self::Gtk,
@@ -26,6 +27,7 @@ impl Way {
         Self::Png,
         Self::Copied,
         Self::Both,
+        Self::Shared,
     ];
 
     /// Its name as a subject of results.
@@ -39,11 +41,17 @@ impl Way {
             Self::Png => "png",
             Self::Copied => "copied",
             Self::Both => "both",
+            Self::Shared => "shared",
         }
     }
 
     /// Whether it uses a cache of ours, which has to be filled first.
     pub(super) fn has_cache(self) -> bool {
         !matches!(self, Self::Probe | Self::Scan | Self::Gtk)
+    }
+
+    /// Whether it takes over the check of a process that has just made one.
+    pub(super) fn shares_checks(self) -> bool {
+        self == Self::Shared
     }
 }
