@@ -1,4 +1,5 @@
-//! What a process sees of the file system, and when: two processes with the same view find the same under a path.
+//! The view that a process has of the file system, and its clock. Two processes with the same view find the same under a
+//! path.
 
 use std::fmt;
 

@@ -315,36 +315,3 @@ fn two_processes_at_the_same_time_share_what_either_has_checked() {
     assert_eq!((colour(&next, "a"), colour(&next, "b")), (Some(BLUE), Some(RED)));
     assert_eq!(next.counts().shared_checks, 1);
 }
-
-/// A viewer whose clock goes on with each question.
-#[derive(Debug)]
-struct HurriedViewer(AtomicU64);
-
-impl Viewer for HurriedViewer {
-    fn now_ns(&self) -> u64 {
-        self.0.fetch_add(EPOCH_NS, Ordering::SeqCst)
-    }
-
-    fn view(&self) -> Option<u128> {
-        None
-    }
-}
-
-#[test]
-fn an_epoch_that_ends_within_a_look_up_does_not_leave_the_index_unchecked() {
-    let machine = Machine::new(&["a"]);
-    let options = IconCacheOptions {
-        base: vec![machine.base()],
-        racy_margin: Some(Duration::ZERO),
-        ..IconCacheOptions::default()
-    };
-    let viewer = Box::new(HurriedViewer(AtomicU64::new(1)));
-    let icons = IconCache::seen_by("mine", Some(machine.cache()), options, viewer);
-    for number in 0..4 {
-        let name = format!("late{number}");
-        assert_eq!((colour(&icons, "a"), colour(&icons, &name)), (Some(RED), None));
-        fs::write(machine.icon(&name), svg("#00f")).unwrap();
-        age(machine.icon("a").parent().unwrap(), 900 - number);
-        assert_eq!(colour(&icons, &name), Some(BLUE), "{number}");
-    }
-}
