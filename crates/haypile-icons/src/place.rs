@@ -19,7 +19,7 @@ const SIZE: &str = "64MiB";
 const ENTRY_SIZE: &str = "2KiB";
 
 /// The longest wait for another process that replaces the file.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to be the process that replaces it.
 const PAUSE: Duration = Duration::from_millis(5);
 
