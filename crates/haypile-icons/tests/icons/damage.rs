@@ -122,7 +122,7 @@ fn a_byte_that_is_flipped_anywhere_is_no_other_picture_and_is_stored_again() {
     for (what, range, is_covered) in filled.parts() {
         let every = if what == "pixels" { 13 } else { 1 };
         for at in range.step_by(every) {
-            for flip in [0x01, 0x55, 0xFF] {
+            for flip in [0x01, 0xFF] {
                 filled.damage(&[(at, flip)]);
                 let counts = heals(&filled, &format!("{what}, byte {at} ^ {flip:02x}"));
                 if is_covered {
