@@ -163,6 +163,11 @@ fn a_traced_program_ends_as_any_other_and_its_daemons_are_followed() {
     let output = run(&directory, &options, &["sh", "-c", script]);
     assert_eq!(output.status.code(), Some(0), "{}", json(&output));
     assert!(explained(&json(&output)).is_object(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A shell waits for its children by their signal, which the tracer blocks for itself.
+    let blocked = "grep -q 'SigBlk:.*0000000000000000' /proc/self/status || exit 1; \
+                   for i in 1 2 3 4; do cat /dev/null & done; wait";
+    let output = run(&directory, &["--off", "X=1", "--timeout", "3"], &["sh", "-c", blocked]);
+    assert!(explained(&json(&output)).is_object(), "{}", String::from_utf8_lossy(&output.stderr));
     let daemon = "(setsid sh -c 'sleep .2; ls tree/. > /dev/null' &)";
     let options = ["--with", "M=1", "--off", "M=2", "--setup", "mkdir tree"];
     let output = run(&directory, &options, &["sh", "-c", daemon]);

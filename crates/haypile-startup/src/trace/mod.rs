@@ -36,7 +36,7 @@ pub fn serve(file: &Path, command: &[String]) -> anyhow::Result<i32> {
     let Some((program, arguments)) = command.split_first() else { bail!("there is no command") };
     let mut start = Command::new(program);
     start.args(arguments);
-    trace_from_the_start(&mut start);
+    trace_from_the_start(&mut start, &signals);
     let child = start.spawn().with_context(|| format!("{program} cannot be started and traced"))?;
     let main = i32::try_from(child.id())?;
     follow(main, &signals, &mut Recorder::new(file))

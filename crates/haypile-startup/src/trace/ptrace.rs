@@ -44,14 +44,19 @@ const NATIVE_ARCH: u32 = 0xC000_00B7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const NATIVE_ARCH: u32 = 0;
 
-/// Makes a command's process traced by this one from its first instruction on.
-pub(super) fn trace_from_the_start(command: &mut Command) {
-    let ask = || {
-        // SAFETY: this request has no other arguments.
-        let answer = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
+/// Makes a command's process traced by this one from its first instruction on. It blocks the signals that were blocked
+/// before `signals` were, which it would inherit.
+pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
+    let before = signals.before;
+    let ask = move || {
+        // SAFETY: the first call reads a set and writes nothing; the request of the second has no other arguments.
+        let answer = unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)
+        };
         if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
-    // SAFETY: between fork and exec, it makes one call of the system, allocates nothing and takes no lock.
+    // SAFETY: between fork and exec, it makes two calls of the system, allocates nothing and takes no lock.
     unsafe { command.pre_exec(ask) };
 }
 
@@ -161,21 +166,26 @@ pub(super) fn terminate(pid: i32) {
 
 /// Signals for which a tracer waits instead of being interrupted by them: of a child, or to end.
 #[derive(Debug)]
-pub(super) struct Signals(libc::sigset_t);
+pub(super) struct Signals {
+    set: libc::sigset_t,
+    /// The signals that were blocked before.
+    before: libc::sigset_t,
+}
 
 impl Signals {
     /// Blocks them. None is lost between two looks at the children.
     pub(super) fn block() -> Self {
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: `sigemptyset` makes a set of the memory; the others read and change it.
-        let set = unsafe {
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: `sigemptyset` makes sets of the memory; the others read and change them.
+        unsafe {
+            libc::sigemptyset(before.as_mut_ptr());
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
             libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
-            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut());
-            set.assume_init()
-        };
-        Self(set)
+            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
+            Self { set: set.assume_init(), before: before.assume_init() }
+        }
     }
 
     /// Waits for one of them, for at most a time.
@@ -188,7 +198,7 @@ impl Signals {
         };
         // SAFETY: the pointers are to values of the right types, or nothing where nothing is wanted.
         let signal =
-            unsafe { libc::sigtimedwait(&raw const self.0, ptr::null_mut(), &raw const limit) };
+            unsafe { libc::sigtimedwait(&raw const self.set, ptr::null_mut(), &raw const limit) };
         match signal {
             libc::SIGTERM => Woken::ToEnd,
             libc::SIGCHLD => Woken::ByChild,
