@@ -33,6 +33,8 @@ pub struct Manifest {
     pub debian: Vec<String>,
     /// The target of the project's `make` that installs or builds it.
     pub make: String,
+    /// Whether its subjects are HTTP caches, which only experiments with an HTTP origin measure.
+    pub http: bool,
 }
 
 /// The same as it is written, with where that is.
@@ -46,6 +48,8 @@ struct Written {
     #[serde(default)]
     debian: Vec<Spanned<String>>,
     make: Spanned<String>,
+    #[serde(default)]
+    http: bool,
 }
 
 impl Manifest {
@@ -89,6 +93,7 @@ impl Manifest {
             subjects: subject_names(subjects)?,
             debian: names(written.debian)?,
             make: checked(written.make, is_name, NO_NAME)?,
+            http: written.http,
         })
     }
 
@@ -179,8 +184,10 @@ mod tests {
             subjects: vec![text("x")],
             debian: vec![],
             make: text("rivals-foreign"),
+            http: false,
         };
         assert_eq!(manifest, expected);
+        assert!(Manifest::parse(&format!("{RIGHT}http = true\n")).unwrap().http);
         let more = format!("{RIGHT}debian = [\"g++\", \"libx-perl\"]\n");
         assert_eq!(Manifest::parse(&more).unwrap().debian, ["g++", "libx-perl"]);
     }

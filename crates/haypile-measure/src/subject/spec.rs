@@ -23,8 +23,11 @@ impl SubjectSpec {
     }
 
     /// The name of the cache: of an HTTP cache on another, as in `http:memory+file`, that of the last
-    /// level of the other.
+    /// level of the other; of a browser's caches, as in `necko:memory,size=6000KB`, that of the chosen one.
     pub fn cache_name(&self) -> &str {
+        if let Some(browser) = self.0.strip_prefix("necko:") {
+            return browser.split(',').next().unwrap_or(browser);
+        }
         match self.0.strip_prefix("http:") {
             Some(cache) => {
                 let last = cache.rsplit('+').next().unwrap_or(cache);
@@ -154,6 +157,9 @@ mod tests {
             ("http:none", "none"),
             ("http:memory:size=1MiB", "memory"),
             ("http:memory:size=1MiB+file", "file"),
+            ("necko", "necko"),
+            ("necko:none", "none"),
+            ("necko:memory,size=6000KB", "memory"),
         ] {
             assert_eq!(text.parse::<SubjectSpec>().unwrap().cache_name(), name);
         }

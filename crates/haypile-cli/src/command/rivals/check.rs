@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use haypile::ByteSize;
 use haypile_lab::experiment::Host;
 use haypile_lab::experiment::micro::{self, Capacity, CaseKind, Distribution, MicroError};
+use haypile_lab::experiment::necko;
 use haypile_measure::measure::{Case, Contender, Places, Plan, RunnerLimits, measure};
 use haypile_measure::result::{Run, Sample, command_line};
 use haypile_measure::rival::{Rival, Rivals, State};
@@ -23,6 +24,8 @@ use crate::{NEGATIVE, interrupt, output};
 /// Number of keys, and of the operations of each case.
 const KEYS: u32 = 300;
 const OPERATIONS: u32 = 1_000;
+/// Number of requests of each case of a cache over HTTP.
+const REQUESTS: u32 = 50;
 
 /// Sizes of values and of the cache, which holds all keys under any accounting.
 const VALUE_BYTES: u32 = 160;
@@ -49,32 +52,42 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
     if states.len() < chosen.len() {
         bail!("interrupted before the first job");
     }
-    let places = Places::new(&env::temp_dir()).context(
-        "cannot create a directory for the caches' files; set TMPDIR to a writable directory",
-    )?;
+    let places = || {
+        Places::new(&env::temp_dir()).context(
+            "cannot create a directory for the caches' files; set TMPDIR to a writable directory",
+        )
+    };
+    let (places, http_places) = (places()?, places()?);
     let limits = RunnerLimits { prepare: arguments.timeout, timed: arguments.timeout };
-    let plan = Plan {
+    let plan = |cases, contenders, surroundings| Plan {
         then: None,
-        cases: cases()?,
-        contenders: contenders(&states)?,
+        cases,
+        contenders,
         blocks: 1,
         seed: SEED,
         warm_up: 0,
         limits,
-        surroundings: Some(Box::new(places)),
+        surroundings: Some(surroundings),
     };
+    let plain = plan(cases()?, contenders(&states, false)?, Box::new(places));
+    let (cases, surroundings) = necko::http_check(http_places, REQUESTS, VALUE_BYTES, SEED);
+    let over_http = plan(cases, contenders(&states, true)?, surroundings);
+    let all_samples = plain.samples() + over_http.samples();
     let terminal = Terminal::default();
-    terminal.begin(plan.samples(), "checking rivals".to_owned())?;
+    terminal.begin(all_samples, "checking rivals".to_owned())?;
     let run = Run::begin(micro::NAME, command_line(), SEED);
     let mut samples = Vec::new();
     let mut keep = |sample| {
         samples.push(sample);
         Ok(())
     };
-    let is_complete = measure(&plan, &run, &terminal, &mut keep);
+    let is_complete = match measure(&plain, &run, &terminal, &mut keep) {
+        Ok(true) => measure(&over_http, &run, &terminal, &mut keep),
+        incomplete => incomplete,
+    };
     terminal.finish();
     let is_complete = is_complete?;
-    let checked = checked(&states, &samples, plan.cases.len());
+    let checked = checked(&states, &samples, [plain.cases.len(), over_http.cases.len()]);
     if arguments.json {
         let skipped = skipped(&states).map(|(rival, why)| {
             json!({ "rival": rival.name(), "why": why, "how_to_get": rival.how_to_get() })
@@ -85,7 +98,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         output::text(&text(&checked, &states))?;
     }
     if !is_complete {
-        bail!("interrupted; printed {} of {} jobs", samples.len(), plan.samples());
+        bail!("interrupted; printed {} of {} jobs", samples.len(), all_samples);
     }
     let is_wrong = checked.iter().any(|checked| checked.error.is_some());
     Ok(if is_wrong { ExitCode::from(NEGATIVE) } else { ExitCode::SUCCESS })
@@ -109,10 +122,13 @@ fn cases() -> Result<Vec<Case>, MicroError> {
     micro::cases(&options, SEED, None)
 }
 
-/// Returns the subjects of the rivals that run.
-fn contenders(states: &[(&Rival, State)]) -> anyhow::Result<Vec<Contender>> {
+/// Returns the subjects of the rivals that run, and that are HTTP caches or not.
+fn contenders(states: &[(&Rival, State)], http: bool) -> anyhow::Result<Vec<Contender>> {
     let mut contenders = Vec::new();
-    for (rival, _) in states.iter().filter(|(_, state)| matches!(state, State::Runs(_))) {
+    let is_asked = |(rival, state): &&(&Rival, State)| {
+        matches!(state, State::Runs(_)) && rival.manifest().http == http
+    };
+    for (rival, _) in states.iter().filter(is_asked) {
         let runner = Arc::new(rival.runner());
         for subject in &rival.manifest().subjects {
             let subject = subject.parse().map_err(|wrong: String| anyhow!(wrong))?;
@@ -122,11 +138,12 @@ fn contenders(states: &[(&Rival, State)]) -> anyhow::Result<Vec<Contender>> {
     Ok(contenders)
 }
 
-/// Returns the result of each subject that did all its `cases` or failed in one, and of each whose
+/// Returns the result of each subject that did all its `cases`, plain or over HTTP, or failed in one, and of each whose
 /// rival is broken.
-fn checked(states: &[(&Rival, State)], samples: &[Sample], cases: usize) -> Vec<Checked> {
+fn checked(states: &[(&Rival, State)], samples: &[Sample], cases: [usize; 2]) -> Vec<Checked> {
     let mut all = Vec::new();
     for (rival, state) in states {
+        let cases = cases[usize::from(rival.manifest().http)];
         for subject in &rival.manifest().subjects {
             let own = samples.iter().filter(|sample| sample.subject.name == *subject);
             let wrong = own.clone().find_map(|sample| {

@@ -51,6 +51,7 @@ impl OnCaches for LoopExperiment {
                 loop_cases(&options.sizes, requests, origin)
             });
         }
+        let subjects = options.http.subjects(subjects)?;
         Ok(Setup::new(cases(options, measuring.run.seed), subjects))
     }
 

@@ -28,7 +28,7 @@ mod source;
 mod table;
 
 use haypile_measure::job::Settings;
-use haypile_measure::measure::{Case, Places};
+use haypile_measure::measure::{Case, Places, Surroundings};
 use haypile_measure::subject::SubjectSpec;
 pub use options::{LoopOptions, SequenceOptions};
 pub use source::{SourceMachine, SourceRow, source_rows};
@@ -72,6 +72,20 @@ fn setup_over_http(
     let subjects = OverHttp { http: true }.subjects(subjects)?;
     let setup = Setup::new(cases(requests, &origin), subjects);
     Ok(Setup { surroundings: Some(Box::new(CountedPlaces::new(places, origin))), ..setup })
+}
+
+/// Returns tiny cases of `loop` over HTTP, to check an HTTP cache by, and the surroundings that verify them by the
+/// origin's counts.
+pub fn http_check(
+    places: Places,
+    runs: u32,
+    value_bytes: u32,
+    seed: u64,
+) -> (Vec<Case>, Box<dyn Surroundings>) {
+    let origin = Rc::new(CaseOrigin::default());
+    let requests = Requests { runs: Some(runs), delay: Duration::ZERO, seed };
+    let cases = over_http::loop_cases(&[value_bytes], requests, &origin);
+    (cases, Box::new(CountedPlaces::new(places, origin)))
 }
 
 /// Checks that the options of an origin come with `--http`.

@@ -30,6 +30,7 @@ network: a result is the cost of the cache, not its savings.
 Examples:
   haypile lab loop
   haypile lab loop --origin-delay 27ms --against main=/tmp/main/haypile
+  haypile lab loop --subjects file,necko:disk,necko:none    # Firefox's cache; starts browsers
   haypile lab loop --http=false --sizes 50,1024 --subjects memory,file,memcached")]
 pub struct LoopOptions {
     /// Sizes of values in bytes
@@ -65,7 +66,8 @@ behind it. Between the passes everything is written to disk. One more row is new
 Examples:
   haypile lab sequence
   haypile lab sequence --blocks 50 --subjects memory,file
-  haypile lab sequence --http --directory /var/tmp")]
+  haypile lab sequence --http --directory /var/tmp
+  haypile lab sequence --http --subjects file,necko:disk,necko:memory    # Firefox's cache; starts browsers")]
 pub struct SequenceOptions {
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]

@@ -49,6 +49,7 @@ impl OnCaches for SequenceExperiment {
                 sequence_cases(&options.sizes, KEYS, requests, origin)
             });
         }
+        let subjects = options.http.subjects(subjects)?;
         Ok(Setup::new(cases(&options.sizes, measuring.run.seed), subjects))
     }
 

@@ -105,9 +105,9 @@ impl SourceCell<'_> {
         if self.experiment == looped::NAME { "miss (no-store)" } else { "miss" }
     }
 
-    /// As the source calls the cache, or as the subject is called.
+    /// As the source calls the cache, or as the subject is called: a browser's caches are named after it.
     fn label<'s>(&self, figures: &'s Figures) -> &'s str {
-        match self.cache {
+        match self.cache.filter(|_| browser_cache(&figures.subject.name).is_none()) {
             Some("none") => "no-cache",
             Some("memory") => "mem-cache",
             Some("file") => "disk-cache",
@@ -151,7 +151,20 @@ fn cache(figures: &Figures) -> Option<&'static str> {
     kind(&figures.subject.name)
 }
 
+/// Returns the cache of the source's browser that a subject is, as in `necko:disk`.
+fn browser_cache(subject: &str) -> Option<&str> {
+    let (name, cache) = subject.split_once(':').unwrap_or((subject, "disk"));
+    (name == "necko").then(|| cache.split(',').next().unwrap_or(cache))
+}
+
 fn kind(subject: &str) -> Option<&'static str> {
+    match browser_cache(subject) {
+        Some("none") => return Some("none"),
+        Some("memory") => return Some("memory"),
+        Some("disk") => return Some("file"),
+        Some("both") => return Some("both"),
+        _ => {}
+    }
     let subject = subject.strip_prefix("http:").unwrap_or(subject);
     let schemes: Vec<&str> =
         subject.split('+').map(|level| level.split(':').next().unwrap_or(level)).collect();
@@ -178,6 +191,12 @@ mod tests {
             ("http:none", Some("none")),
             ("memory:size=1MiB+file:size=1GiB", Some("both")),
             ("memory+memcached", None),
+            ("necko:none", Some("none")),
+            ("necko:memory,size=6000KB", Some("memory")),
+            ("necko:disk", Some("file")),
+            ("necko", Some("file")),
+            ("necko:both", Some("both")),
+            ("necko:other", None),
         ] {
             assert_eq!(kind(subject), name);
         }

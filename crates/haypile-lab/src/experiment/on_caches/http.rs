@@ -1,9 +1,11 @@
-//! Caches of the engine as HTTP caches.
+//! Caches of the engine as HTTP caches, and rivals that are HTTP caches.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::{ArgAction, Args};
 
 use haypile_measure::subject::SubjectSpec;
+
+use super::Installed;
 
 /// The option of experiments that measure caches themselves, or HTTP caches on them.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -17,19 +19,32 @@ pub struct OverHttp {
 }
 
 impl OverHttp {
-    /// Returns the subjects, as HTTP caches on them if that is asked for.
+    /// Returns the subjects, as HTTP caches on them if that is asked for. A rival that is an HTTP cache stays as it is.
     ///
     /// # Errors
     ///
-    /// A name that cannot be one, or a cache of another program.
+    /// A name that cannot be one, a cache of another program, or an HTTP cache where no origin is asked for.
     pub(crate) fn subjects(self, subjects: Vec<SubjectSpec>) -> anyhow::Result<Vec<SubjectSpec>> {
+        let installed = Installed::default();
+        self.subjects_with(subjects, |subject| installed.is_http(subject))
+    }
+
+    fn subjects_with(
+        self,
+        subjects: Vec<SubjectSpec>,
+        is_http: impl Fn(&SubjectSpec) -> bool,
+    ) -> anyhow::Result<Vec<SubjectSpec>> {
+        let is_rival = |subject: &SubjectSpec| !crate::subjects().has(subject) && is_http(subject);
         if !self.http {
+            if let Some(rival) = subjects.iter().find(|subject| is_rival(subject)) {
+                bail!("'{rival}' is an HTTP cache, which is used by requests; --http measures it");
+            }
             return Ok(subjects);
         }
         let over = |subject: &SubjectSpec| {
             let text = subject.as_str();
             let is_over_http = text.starts_with("http:");
-            if is_over_http {
+            if is_over_http || is_rival(subject) {
                 return Ok(subject.clone());
             }
             if !crate::subjects().has(subject) {
@@ -42,5 +57,36 @@ impl OverHttp {
         };
         let subjects: Result<_, String> = subjects.iter().map(over).collect();
         subjects.map_err(|error| anyhow!(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subjects(http: bool, names: &[&str]) -> Result<Vec<String>, String> {
+        let subjects = names.iter().map(|name| name.parse().unwrap()).collect();
+        let is_http = |subject: &SubjectSpec| subject.name() == "necko";
+        let subjects = OverHttp { http }.subjects_with(subjects, is_http);
+        let subjects = subjects.map_err(|error| error.to_string())?;
+        Ok(subjects.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn an_http_cache_of_a_rival_stays_as_it_is() {
+        let over = subjects(true, &["memory", "http:none", "necko:disk,size=6000KB"]).unwrap();
+        assert_eq!(over, ["http:memory", "http:none", "necko:disk,size=6000KB"]);
+        let error = subjects(true, &["diskcache"]).unwrap_err();
+        assert!(error.contains("'diskcache' is of another"), "{error}");
+    }
+
+    #[test]
+    fn an_http_cache_is_measured_over_http_alone() {
+        assert_eq!(subjects(false, &["memory", "diskcache"]).unwrap(), ["memory", "diskcache"]);
+        let error = subjects(false, &["memory", "necko:none"]).unwrap_err();
+        assert_eq!(
+            error,
+            "'necko:none' is an HTTP cache, which is used by requests; --http measures it"
+        );
     }
 }

@@ -46,6 +46,13 @@ impl Installed {
         rivals.as_ref().is_ok_and(|rivals| rivals.for_subject(subject.name()).is_some())
     }
 
+    /// Whether the subject is an HTTP cache of a rival of the checkout, by that rival's manifest.
+    pub(crate) fn is_http(&self, subject: &SubjectSpec) -> bool {
+        let rivals = self.rivals.get_or_init(|| Rivals::find(None));
+        let rival = rivals.as_ref().ok().and_then(|rivals| rivals.for_subject(subject.name()));
+        rival.is_some_and(|rival| rival.manifest().http)
+    }
+
     /// Returns the subjects of all rivals.
     pub(crate) fn subjects(&self) -> Vec<String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
