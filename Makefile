@@ -323,6 +323,7 @@ rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(
 	cargo test $(RIVALS_CARGO)
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/python/test_measure.py --quiet
+	python3 -B rivals/necko/test_necko.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
 
 # In the browser of the system; without one it is skipped, and a line says how to get it;

@@ -1,0 +1,62 @@
+"""A small HTTP origin that counts its requests: for the check of the settings, and for tests."""
+
+import http.server
+import socket
+import threading
+
+
+class Origin:
+    """Answers GET by the bodies of its paths, on the loopback device."""
+
+    def __init__(self, bodies, cache_control="max-age=86400"):
+        self.bodies, self.cache_control = bodies, cache_control
+        self.requests = 0
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self):
+        """The address, as a job's line `origin` has it."""
+        return "%s:%d" % self._server.server_address
+
+    def close(self):
+        """Ends the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _handler(origin):  # pylint: disable=no-self-argument
+        class Handler(http.server.BaseHTTPRequestHandler):
+            """One connection."""
+
+            protocol_version = "HTTP/1.1"
+            # Head and body leave in one write: a body that comes later meets a delayed acknowledgement.
+            wbufsize = -1
+
+            def setup(self):
+                self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                super().setup()
+
+            def do_GET(self):  # pylint: disable=invalid-name
+                """Answers."""
+                origin.requests += 1
+                body = origin.bodies.get(self.path)
+                self.send_response(404 if body is None else 200)
+                self.send_header("Cache-Control", origin.cache_control)
+                self.send_header("Content-Type", "application/octet-stream")
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+                self.wfile.flush()
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                """Says nothing."""
+
+        return Handler

@@ -1,0 +1,327 @@
+"""Tiny jobs over HTTP on Firefox's cache, and browsers that fail. `make rivals-test` runs it, in about a minute.
+
+Where there is no Firefox the tests are skipped, and a line says how to get it; with HAYPILE_REQUIRE_RIVALS=1 that is a
+failure.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "python"), str(HERE.parent / "conformance")]
+
+import browser  # noqa: E402  pylint: disable=wrong-import-position
+import guard  # noqa: E402  pylint: disable=wrong-import-position
+from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
+from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
+from run import Subject, plausible  # noqa: E402  pylint: disable=wrong-import-position
+from tiny import (  # noqa: E402  pylint: disable=wrong-import-position
+    CLEAR, DELETE, FLUSH, GET, LOAD, SET, WAIT, Process, word, words, write_job)
+
+PROGRAM = HERE / "necko"
+SIZES = [100, 5, 8, 0, 70_001]
+KEYS = range(len(SIZES))
+CAPACITY = 1 << 30
+MARK = b"HAYPILE_NECKO="
+# Much longer than the guard takes.
+LIMIT_SECONDS = 20
+# A timed part that nobody waits for to the end.
+LONG = [word(WAIT, 600_000)]
+
+
+def value_of(pool, key, size):
+    """The value of a key, as docs/job.md defines it."""
+    start = key * 61 % 64
+    return key.to_bytes(8, "little")[:size] + pool[start + 8:start + size]
+
+
+def words_of(value):
+    """The checksum `read_words` of a value."""
+    whole = len(value) // 8 * 8
+    return sum(int.from_bytes(value[at:at + 8], "little") for at in range(0, whole, 8)) + sum(value[whole:])
+
+
+def left():
+    """The processes of browsers and guards of these tests."""
+    guards = [int(entry.name) for entry in Path("/proc").iterdir()
+              if entry.name.isdecimal() and str(guard.__file__).encode() in arguments(entry)]
+    return guard.members(-1, MARK) + guards
+
+
+def arguments(entry):
+    """The arguments of a process, which may have ended."""
+    try:
+        return (entry / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+class JobCase(unittest.TestCase):
+    """A folder for a job, a folder to work in, and an origin."""
+
+    @classmethod
+    def setUpClass(cls):
+        listed = subprocess.run([PROGRAM, "list-subjects"], capture_output=True, text=True, check=False)
+        if listed.returncode == 0:
+            return
+        why = f"necko: {listed.stdout.strip() or listed.stderr.strip()}"
+        if os.environ.get("HAYPILE_REQUIRE_RIVALS", "0") not in ("", "0"):
+            raise RuntimeError(why)
+        print(f"Skipped: {why}", flush=True)
+        raise unittest.SkipTest(why)
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.job, self.place = Path(holder.name, "job"), Path(holder.name, "place")
+        self.job.mkdir()
+        self.place.mkdir()
+        self.origin = Origin({})
+        self.addCleanup(self.origin.close)
+
+    def write(self, prepare, timed, **settings):
+        """Writes a job, and has the origin serve its values."""
+        settings = {"schema": 3, "origin": self.origin.address, "capacity_bytes": CAPACITY, **settings}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        write_job(self.job, SIZES, prepare, timed, **settings)
+        pool = (self.job / "pool.bin").read_bytes()
+        self.values = [value_of(pool, key, size) for key, size in enumerate(SIZES)]
+        self.origin.bodies = {f"/key{key:05}": value for key, value in enumerate(self.values)}
+
+    def start(self, subject):
+        """Starts the runner."""
+        process = Process(PROGRAM, self.job, self.place, subject)
+        self.addCleanup(process.__exit__)
+        return process
+
+    def refused(self, subject):
+        """What the runner says in the place of `ready`; nothing of it is left."""
+        process = self.start(subject)
+        said = process.line()
+        self.assertTrue(said.startswith("error "), said)
+        self.assert_nothing_left(process)
+        return said
+
+    def assert_nothing_left(self, process):
+        """No process, and no file, as soon as the runner has ended."""
+        process.__exit__()
+        self.assertEqual((left(), list(self.place.iterdir())), ([], []))
+
+
+class Jobs(JobCase):
+    """What comes from the cache, and what from the origin."""
+
+    def perform(self, subject):
+        """Does a job; its results, and the origin's counts before, in and after the timed part."""
+        process = self.start(subject)
+        self.assertEqual(process.line(), "ready")
+        before = self.origin.requests
+        process.tell("go")
+        self.assertEqual(process.line(), "timed")
+        timed = self.origin.requests
+        process.tell("verify")
+        results = process.results()
+        self.assert_nothing_left(process)
+        self.assertEqual((results["errors"], results["wrong"]), ("0", "0"))
+        self.assertTrue(0 < int(results["wall_ns"]) and 0 < int(results["cpu_ns"]), results)
+        self.assertIn("Firefox", results["version"])
+        return results, (before, timed - before, self.origin.requests - timed)
+
+    def all_operations(self, subject):
+        """All keys are read, which hit; the cache is cleared; all are read and stored; one is loaded."""
+        timed = [*words(GET, KEYS), word(CLEAR), *words(GET, KEYS), word(CLEAR), *words(LOAD, KEYS)]
+        self.write([*words(GET, KEYS), word(FLUSH)], timed)
+        return self.perform(subject)
+
+    def test_a_cache_on_disk_and_one_in_memory_keep_what_they_may(self):
+        for subject in ("necko:disk,size=6000KB", "necko:memory"):
+            before = self.origin.requests
+            results, counts = self.all_operations(subject)
+            count = len(SIZES)
+            self.assertEqual((counts[0] - before, *counts[1:]), (count, 2 * count, count))
+            self.assertEqual((results["hits"], results["misses"]), (str(count), str(2 * count)))
+            self.assertEqual(int(results["read_words"]), sum(map(words_of, self.values)) % 2**64)
+            self.assertEqual(int(results["hit_bytes"]), sum(SIZES))
+            # What LOAD reads is not stored: the verification after it asks the origin.
+            self.assertEqual((results["verified_before"], results["verified_after"]), (str(count), "0"))
+            self.assertEqual(results["entries"], str(count))
+
+    def test_without_a_cache_all_comes_from_the_origin(self):
+        results, counts = self.all_operations("necko:none")
+        count = len(SIZES)
+        self.assertEqual(counts, (2 * count, 3 * count, count))
+        self.assertEqual((results["hits"], results["misses"]), ("0", str(3 * count)))
+        self.assertEqual((results["keeps_nothing"], results["entries"]), ("1", "0"))
+
+    def test_a_call_sends_nothing(self):
+        self.write([], words(GET, [0] * 1000), origin="inner")
+        results, counts = self.perform("necko:memory")
+        self.assertEqual((results["misses"], counts), ("1000", (0, 0, 0)))
+
+    def test_both_caches_keep_entries_on_disk_which_a_cold_browser_finds(self):
+        self.write([*words(GET, KEYS), word(FLUSH)], words(GET, KEYS), cold=1)
+        results, counts = self.perform("necko:both")
+        self.assertEqual((results["hits"], counts), (str(len(SIZES)), (len(SIZES), 0, 0)))
+        self.assertEqual((results["entries"], results["memory_entries"]), (str(len(SIZES)), "0"))
+        self.assertGreater(int(results["file_bytes"]), sum(SIZES))
+
+
+class Refusals(JobCase):
+    """Jobs and subjects that are not for a browser: none is started."""
+
+    def test_what_it_cannot_do_is_refused_in_a_sentence(self):
+        # Starting a browser would take longer, and say something else.
+        os.environ["HAYPILE_FIREFOX"] = "/bin/true"
+        self.addCleanup(os.environ.pop, "HAYPILE_FIREFOX")
+        for said, settings in (("lab loop --http", {"origin": None}), ("one thread", {"threads": 2}),
+                               ("processes", {"processes": 2, "schema": 2}), ("timing each", {"timing": "each"}),
+                               ("warm_up", {"warm_up": 1}), ("has no files", {"cold": 1}),
+                               ("address", {"origin": "example"}), ("schema", {"schema": 4}),
+                               ("an eighth", {"capacity_bytes": 300_000})):
+            self.write([], words(GET, KEYS), **settings)
+            self.assertIn(said, self.refused("necko:memory"))
+        for operation in (SET, DELETE):
+            self.write([], [word(operation)])
+            self.assertIn(f"operation {operation}", self.refused("necko:memory"))
+        for subject in ("necko:ram", "necko:disk,room=2", "necko:none,size=1MB", "necko:disk,size=0KB"):
+            self.assertIn(subject, self.refused(subject))
+
+    def test_a_program_that_is_not_a_firefox_is_named(self):
+        for name, said in (("/bin/true", "is not a Firefox"), ("/no/such", "no such program")):
+            with mock.patch.dict(os.environ, HAYPILE_FIREFOX=name):
+                with self.assertRaisesRegex(JobError, said):
+                    browser.version()
+
+    def test_sizes_are_those_of_the_source_or_given(self):
+        for text, kilobytes in (("necko", 1_048_576), ("necko:disk", 1_048_576), ("necko:both", 1_048_576),
+                                ("necko:memory", 51_200), ("necko:disk,size=6000KB", 6000),
+                                ("necko:memory,size=2MiB", 2048)):
+            self.assertEqual(Subject.parse(text).kilobytes(CAPACITY), kilobytes)
+        self.assertEqual(Subject.parse("necko:disk").kilobytes(1 << 20), 1024)
+
+    def test_a_clock_that_is_wrong_is_an_error(self):
+        second = 10**9
+        self.assertEqual(plausible(second, second + 1), second)
+        for inner in (2 * second, second // 3):
+            with self.assertRaisesRegex(JobError, "by the runner's clock"):
+                plausible(inner, second)
+
+
+class Failures(JobCase):
+    """Browsers that fail: a clear error in bounded time, nothing left running, no folder left."""
+
+    def fake(self, body):
+        """Has the runner start a script in the place of the browser."""
+        path = self.job / "browser"
+        version = "[ \"$1\" = --version ] && exec echo Mozilla Firefox 1.0"
+        path.write_text(f"#!/bin/sh\n{version}\n{body}\n", encoding="ascii")
+        path.chmod(0o755)
+        patch = mock.patch.dict(os.environ, HAYPILE_FIREFOX=str(path))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def limit(self, seconds):
+        """Bounds what the runner waits for."""
+        patch = mock.patch.dict(os.environ, {browser.SECONDS_NAME: str(seconds)})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def with_setting(self, name, value):
+        """Has the browser start with another setting than the runner's."""
+        line = f"user_pref(\\\"{name}\\\", {value});"
+        self.fake(f"for last; do :; done\necho \"{line}\" >> \"$last/user.js\"\nexec \"{self.real}\" \"$@\"")
+
+    def setUp(self):
+        super().setUp()
+        self.real = browser.program()
+        self.write(words(GET, KEYS), LONG)
+
+    def test_one_that_ends_or_never_opens_marionette(self):
+        self.fake("echo no display >&2\nexit 3")
+        said = self.refused("necko:disk")
+        self.assertIn("ended with status 3 before it could open Marionette: no display", said)
+        self.limit(1)
+        self.fake("sleep 600 &\nsleep 600")
+        self.assertIn("did not open Marionette within 1 s", self.refused("necko:disk"))
+
+    def test_one_that_leaves_its_group_ends_too(self):
+        self.limit(1)
+        self.fake("setsid sleep 600 &\nsleep 600")
+        self.assertIn("did not open Marionette", self.refused("necko:disk"))
+
+    def test_a_cache_with_other_settings_is_an_error(self):
+        self.with_setting("browser.cache.disk.enable", "false")
+        self.assertIn("browser.cache.disk.enable = false, not true", self.refused("necko:disk"))
+
+    def test_a_cache_that_is_off_is_an_error(self):
+        # All settings are what the runner wants, and none of its caches works.
+        script = ("import sys, run\n"
+                  "names = ('browser.cache.disk.enable', 'browser.cache.memory.enable')\n"
+                  "run.Subject.preferences = lambda *_: dict.fromkeys(names, False)\n"
+                  "sys.exit(run.main(sys.argv[1:]))")
+        environment = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent / 'python'}"}
+        said = subprocess.run([sys.executable, "-B", "-c", script, "run-job", self.job, "necko:disk"], cwd=self.place,
+                              env=environment, input="", capture_output=True, text=True, check=False).stdout
+        self.assertRegex(said, r"^error the browser's cache is off although it was asked for: of 50 loads of a URL 0 ")
+        self.assertEqual((left(), list(self.place.iterdir())), ([], []))
+
+    def timed(self, subject):
+        """Starts a job, up to its timed part; the runner and the browser's processes."""
+        process = self.start(subject)
+        self.assertEqual(process.line(), "ready")
+        process.tell("go")
+        return process, guard.members(-1, MARK)
+
+    def test_a_killed_browser_is_an_error(self):
+        process, pids = self.timed("necko:memory")
+        os.kill(min(pids), signal.SIGKILL)
+        self.assertIn("error the browser ended with SIGKILL while it was used", process.line())
+        self.assert_nothing_left(process)
+
+    def test_a_browser_that_hangs_is_an_error(self):
+        self.limit(8)
+        process, pids = self.timed("necko:memory")
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        self.assertIn("error the browser did not finish 'timed' within 8 s", process.line())
+        self.assert_nothing_left(process)
+
+    def test_a_runner_that_is_told_to_end_leaves_nothing(self):
+        process, _ = self.timed("necko:memory")
+        process._process.terminate()  # pylint: disable=protected-access
+        process._process.wait(LIMIT_SECONDS)  # pylint: disable=protected-access
+        self.assert_nothing_left(process)
+
+    def test_a_killed_runner_leaves_nothing(self):
+        process, pids = self.timed("necko:disk")
+        self.assertTrue(pids)
+        process.kill()
+        # The guard does it, which is not a child of this process.
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while left() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assert_nothing_left(process)
+
+    def test_a_full_disk_is_an_error(self):
+        mounts = ["unshare", "--mount", "--map-root-user"]
+        can = shutil.which("unshare") and subprocess.run([*mounts, "true"], capture_output=True, check=False)
+        if not can or can.returncode:
+            self.skipTest("there are no namespaces")
+        self.limit(15)
+        script = "mount -t tmpfs -o size=400k none . && cd \"$PWD\" && \"$@\"; echo left $(ls)"
+        said = subprocess.run([*mounts, "sh", "-c", script, "sh", PROGRAM, "run-job", self.job, "necko:disk"],
+                              cwd=self.place, input="", capture_output=True, text=True, check=False).stdout
+        self.assertRegex(said, r"^error .*\nleft\n$")
+        self.assertEqual(left(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
