@@ -10,6 +10,12 @@ use crate::ranking::rankings;
 
 const NOTHING: &str = "-";
 
+/// The meaning of rows of a browser.
+const BROWSER: &str = "\
+necko: a request of a browser also costs its event loop and its processes; necko:none and Calloverhead show
+that part. With both caches on, a browser keeps its entries on disk: necko:both is not a cache of two levels.
+";
+
 /// Returns the source's table, then the tables of every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let rankings = rankings(samples, &table::names(contenders));
@@ -34,6 +40,9 @@ pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
             "Ubuntu and Nexus S: the source's machines; its origin took some 27 ms to answer.\n"
                 .to_owned(),
         );
+        if lines.iter().any(|line| line.label.contains("(necko")) {
+            printout.text(BROWSER.to_owned());
+        }
     } else {
         let header = ["Size", "Test (cache)", "Total time ms", "#runs", "avg us/run", "miss/hit"];
         printout.table(header, 2, 2, lines.iter().map(cache_row).collect());
