@@ -69,10 +69,10 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         limits,
         surroundings: Some(surroundings),
     };
-    let plain = plan(cases()?, contenders(&states, false)?, Box::new(places));
+    let by_calls = plan(cases()?, contenders(&states, false)?, Box::new(places));
     let (cases, surroundings) = necko::http_check(http_places, REQUESTS, VALUE_BYTES, SEED);
     let over_http = plan(cases, contenders(&states, true)?, surroundings);
-    let all_samples = plain.samples() + over_http.samples();
+    let all_samples = by_calls.samples() + over_http.samples();
     let terminal = Terminal::default();
     terminal.begin(all_samples, "checking rivals".to_owned())?;
     let run = Run::begin(micro::NAME, command_line(), SEED);
@@ -81,13 +81,13 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<ExitCode> {
         samples.push(sample);
         Ok(())
     };
-    let is_complete = match measure(&plain, &run, &terminal, &mut keep) {
+    let is_complete = match measure(&by_calls, &run, &terminal, &mut keep) {
         Ok(true) => measure(&over_http, &run, &terminal, &mut keep),
         incomplete => incomplete,
     };
     terminal.finish();
     let is_complete = is_complete?;
-    let checked = checked(&states, &samples, [plain.cases.len(), over_http.cases.len()]);
+    let checked = checked(&states, &samples, [by_calls.cases.len(), over_http.cases.len()]);
     if arguments.json {
         let skipped = skipped(&states).map(|(rival, why)| {
             json!({ "rival": rival.name(), "why": why, "how_to_get": rival.how_to_get() })
