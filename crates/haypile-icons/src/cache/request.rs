@@ -63,7 +63,7 @@ impl Icon {
     }
 }
 
-/// Parts of an [`IconCache`], and where it looks.
+/// Parts of an [`IconCache`](crate::IconCache), and where it looks.
 #[derive(Clone, Debug)]
 pub struct IconCacheOptions {
     /// The folders with themes, the most important first.
