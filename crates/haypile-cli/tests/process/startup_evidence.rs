@@ -302,6 +302,9 @@ fn a_failure_names_the_variables_that_were_taken_away() {
     let rest = &text[at..];
     assert!(rest.find("NODE_EXTRA_CA_CERTS").unwrap() < rest.find("AAA").unwrap_or(usize::MAX));
     assert!(rest.contains("--keep-env"), "{rest}");
+    // One that has not run has not missed any.
+    let early = String::from_utf8_lossy(&start(&["--ready", "file:/"]).stdout).into_owned();
+    assert!(early.contains("ready before the start") && !early.contains("lacks"), "{early}");
     let kept = start(&["--blocks", "1", "--env", "NODE_EXTRA_CA_CERTS"]);
     assert_eq!(kept.status.code(), Some(0), "{}", String::from_utf8_lossy(&kept.stdout));
 }

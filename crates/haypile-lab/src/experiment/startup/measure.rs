@@ -229,7 +229,7 @@ impl<'a, 's> Measuring<'a, 's> {
             concluded?;
             if let Some(error) = report.error {
                 let text = format!("the start that fills the cache: {error}");
-                return Err(Failure::Failed(self.explained(text)));
+                return Err(Failure::Failed(self.explained(text, report.reaped)));
             }
         }
         self.is_primed = true;
@@ -281,7 +281,7 @@ impl<'a, 's> Measuring<'a, 's> {
         let report = report?;
         concluded?;
         if let Some(error) = report.error {
-            return Err(Failure::Failed(self.explained(error)));
+            return Err(Failure::Failed(self.explained(error, report.reaped)));
         }
         self.chilled.remove(&condition.repeated());
         if condition == Condition::Fill {
@@ -310,10 +310,10 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
-    /// Returns an error of a start with what was taken away from the program, which may be its cause.
-    fn explained(&self, error: String) -> String {
+    /// Returns an error of a start with what was taken away from the program, which may be its cause if it has run.
+    fn explained(&self, error: String, reaped: u64) -> String {
         let removed = &self.plan.removed;
-        if removed.is_empty() {
+        if removed.is_empty() || reaped == 0 {
             return error;
         }
         let named: Vec<&str> = removed.iter().take(REMOVED_NAMED).map(String::as_str).collect();
