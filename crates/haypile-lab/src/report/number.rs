@@ -15,6 +15,15 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
 }
 
+/// Returns the first names, and how many more there are.
+pub(crate) fn first(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// Words with commas and an `and`.
 pub(crate) fn list(words: &[String]) -> String {
     match words {

@@ -1,5 +1,6 @@
 //! The median and its exact interval.
 
+use super::effect::Interval;
 use super::summary::middle;
 
 /// The share of intervals that may miss the median.
@@ -35,6 +36,11 @@ impl MedianInterval {
         let count = sorted.len();
         let interval = outside(count).map(|outside| (sorted[outside], sorted[count - 1 - outside]));
         Some(Self { count, median: middle(&sorted), interval })
+    }
+
+    /// Returns both ends of the interval; `None` without one.
+    pub fn ends(&self) -> Option<Interval> {
+        self.interval.map(|(low, high)| Interval { low, high })
     }
 
     /// Whether the interval leaves 0 out; `None` without an interval.

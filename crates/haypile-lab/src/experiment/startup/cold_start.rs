@@ -33,15 +33,10 @@ impl ColdVerdict {
     /// Returns the verdict on a case; `None` if its starts are warm.
     pub(super) fn of(case: &StartCase<'_>) -> Option<Self> {
         let resident = case.resident_share()?;
-        let of_folders = explain::differences(case);
-        let calls = |at: usize| -> u64 {
-            let asked = of_folders.iter().filter(|it| ["getdents", "stat"].contains(&it.kind));
-            asked.map(|it| it.calls[at]).sum()
-        };
-        let both = [calls(0), calls(1)];
-        let decide = both[0].abs_diff(both[1]) >= FOLDER_CALLS;
+        let folder_calls = explain::sum_of(case, &["getdents", "stat"])
+            .filter(|[other, with]| other.abs_diff(*with) >= FOLDER_CALLS);
         let drops_folders = case.page_cache != FILES_ONLY;
-        Some(Self { resident, drops_folders, folder_calls: decide.then_some(both) })
+        Some(Self { resident, drops_folders, folder_calls })
     }
 
     /// Returns its name for programs.
@@ -95,14 +90,13 @@ pub(super) fn table(cold: &StartCase<'_>, warm: &StartCase<'_>) -> Option<Table>
             let pairs = warm.samples(condition).paired(cold.samples(condition), value);
             let later: Vec<f64> = pairs.iter().map(|(warm, cold)| cold - warm).collect();
             let Some(later) = MedianInterval::of(&later) else { continue };
-            let ends = later
-                .interval
-                .map(|(low, high)| haypile_measure::statistics::Interval { low, high });
             rows.push(vec![
                 format!("{condition}: cold - warm"),
                 figure.title.to_owned(),
                 figure.quantity.write_signed(later.median),
-                ends.map_or_else(|| NOTHING.to_owned(), |ends| range(figure.quantity, ends)),
+                later
+                    .ends()
+                    .map_or_else(|| NOTHING.to_owned(), |ends| range(figure.quantity, ends)),
             ]);
         }
     }

@@ -32,6 +32,9 @@ impl Condition {
         Self::Second,
     ];
 
+    /// The conditions that lack the cache, the one that is compared first: without it, or with an empty one.
+    pub(super) const LACKING: [Self; 2] = [Self::Off, Self::Fill];
+
     /// Returns its name as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ use haypile_number::Quantity;
 
 use super::condition::Condition;
 use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
+use super::row::is_watched;
 
 /// One command, warm or cold, under its conditions; or two commands.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ impl Difference {
 
     /// Returns the 95 % interval of the median, in the unit of the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
-        self.later.interval.map(|(low, high)| Interval { low, high })
+        self.later.ends()
     }
 }
 
@@ -138,7 +139,7 @@ pub(super) fn findings(samples: &Samples<'_>) -> Findings {
 
 /// Starts that were watched are not measurements.
 fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
-    samples.into_iter().filter(|sample| !sample.parameters.contains_key("watched")).collect()
+    samples.into_iter().filter(|sample| !is_watched(sample)).collect()
 }
 
 /// Returns the cases of samples in their order.

@@ -1,11 +1,11 @@
 //! Starts that are watched after the measurement, for a picture of what was measured.
 
 use haypile_measure::result::Sample;
-use serde_json::Value;
 
 use super::condition::Condition;
 use super::figures::READY;
 use super::measure::{Measuring, Watch};
+use super::row::watched;
 use crate::experiment::cold::Cold;
 use crate::experiment::session::attempt;
 
@@ -37,8 +37,7 @@ impl Measuring<'_, '_> {
                     else {
                         break;
                     };
-                    let mut sample = self.sample(condition, *cold, &measured);
-                    sample.parameters.insert("watched".to_owned(), Value::Bool(true));
+                    let mut sample = watched(self.sample(condition, *cold, &measured));
                     sample.timeline.clone_from(&measured.report.timeline);
                     if best.as_ref().is_none_or(|best| far(&sample) < far(best)) {
                         best = Some(sample);

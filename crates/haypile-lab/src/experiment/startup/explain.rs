@@ -50,7 +50,13 @@ impl CallDifference {
 fn pair<'a>(case: &StartCase<'a>) -> Option<(Condition, &'a StartCalls, &'a StartCalls)> {
     let with = case.calls(Condition::With)?;
     let of = |condition| Some((condition, case.calls(condition)?, with));
-    of(Condition::Off).or_else(|| of(Condition::Fill))
+    Condition::LACKING.into_iter().find_map(of)
+}
+
+/// Returns the calls of these kinds, without the cache and with it; `None` where no start was traced.
+pub(super) fn sum_of(case: &StartCase<'_>, kinds: &[&str]) -> Option<[u64; 2]> {
+    let (_, other, with) = pair(case)?;
+    Some([other, with].map(|it| kinds.iter().map(|kind| it.calls.of(kind)).sum()))
 }
 
 /// Returns the differences between the traced starts of a case, the largest first.

@@ -17,6 +17,7 @@ use super::row::machine_busy_ns;
 use crate::experiment::Host;
 use crate::experiment::cold::{Cold, ColdFiles};
 use crate::experiment::session::{Session, attempt};
+use crate::report::number::first;
 use haypile_startup::{self as startup, StartOrders, StartReport};
 
 /// Between two looks at the processes of a start that is watched.
@@ -316,12 +317,9 @@ impl<'a, 's> Measuring<'a, 's> {
         if removed.is_empty() || reaped == 0 {
             return error;
         }
-        let named: Vec<&str> = removed.iter().take(REMOVED_NAMED).map(String::as_str).collect();
-        let more = removed.len() - named.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = first(removed, REMOVED_NAMED);
         format!(
-            "{error} (its environment lacks {}{more} of yours: --keep-env keeps all, --env NAME one)",
-            named.join(", ")
+            "{error} (its environment lacks {named} of yours: --keep-env keeps all, --env NAME one)"
         )
     }
 

@@ -426,7 +426,7 @@ fn removed(keeps_all: bool, named: &[String]) -> Vec<String> {
 }
 
 /// Returns the words of a command that is one text.
-fn words(command: &str) -> anyhow::Result<Vec<String>> {
+pub(super) fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(command)
         .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
     if words.first().is_none_or(String::is_empty) {

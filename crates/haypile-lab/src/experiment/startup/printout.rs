@@ -6,6 +6,7 @@ use haypile_number::Quantity;
 use super::cold_start::{self, ColdVerdict};
 use super::condition::Condition;
 use super::difference::{StartCase, cases};
+use super::row::is_watched;
 use super::{bench, explain, section, source, tables};
 use crate::experiment::Printout;
 use crate::report::table::Table;
@@ -32,7 +33,7 @@ pub(super) fn printout(samples: &[Sample], explains: bool) -> Printout {
         }
     }
     // A command that failed before it was measured has nothing else.
-    let watched = samples.iter().filter(|sample| sample.parameters.contains_key("watched"));
+    let watched = samples.iter().filter(|sample| is_watched(sample));
     for sample in watched.filter(|sample| sample.error.is_some()) {
         let error = sample.error.as_deref().unwrap_or_default();
         printout.text(format!("error: {}, {}: {error}\n", sample.case, sample.subject.name));

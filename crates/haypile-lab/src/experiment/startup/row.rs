@@ -13,6 +13,20 @@ use super::measure::{Measured, Measuring};
 use crate::experiment::cold::Cold;
 use crate::experiment::parameters;
 
+/// The parameter of starts that are watched or traced, and are none of the measurement.
+const WATCHED: &str = "watched";
+
+/// Returns the row of a start that is none of the measurement.
+pub(super) fn watched(mut sample: Sample) -> Sample {
+    sample.parameters.insert(WATCHED.to_owned(), json!(true));
+    sample
+}
+
+/// Returns whether a row is of a start that is none of the measurement.
+pub(super) fn is_watched(sample: &Sample) -> bool {
+    sample.parameters.contains_key(WATCHED)
+}
+
 impl Measuring<'_, '_> {
     pub(super) fn parameters(&self, cold: Option<Cold>) -> Parameters {
         let page_cache = match cold {

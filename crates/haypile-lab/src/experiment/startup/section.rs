@@ -77,8 +77,9 @@ fn bars(case: &StartCase<'_>) -> Option<Picture> {
 
 /// The condition to compare with: without the cache, or else with an empty one.
 fn other(case: &StartCase<'_>) -> Option<Condition> {
-    let others = [Condition::Off, Condition::Fill];
-    others.into_iter().find(|other| case.conditions().any(|condition| condition == *other))
+    Condition::LACKING
+        .into_iter()
+        .find(|other| case.conditions().any(|condition| condition == *other))
 }
 
 /// Returns what answers and notes call a case.

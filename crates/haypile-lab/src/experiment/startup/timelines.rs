@@ -88,7 +88,7 @@ fn note(case: &StartCase<'_>, condition: Condition) -> Option<String> {
     let ready = case.estimate(condition, &READY)?;
     let median =
         format!("median of {}: ready {}", case.samples(condition).len(), READY.write(&ready));
-    let other = [Condition::Off, Condition::Fill].into_iter();
+    let other = Condition::LACKING.into_iter();
     let found = other
         .filter(|_| condition == Condition::With)
         .find_map(|other| case.difference(other, &READY));

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use haypile_measure::result::Sample;
 use haypile_startup::CallTrace;
-use serde_json::Value;
 
 use super::condition::Condition;
 use super::evidence::{Evidence, Use};
 use super::measure::{Failure, Measuring, Watch};
+use super::row::watched;
 use super::traces;
 
 impl Measuring<'_, '_> {
@@ -116,9 +117,7 @@ impl Measuring<'_, '_> {
                 report.outside.join(", ")
             ));
         }
-        let mut sample = self.sample(condition, None, &measured);
-        sample.parameters.insert("watched".to_owned(), Value::Bool(true));
-        self.session.keep(sample)?;
+        self.session.keep(watched(self.sample(condition, None, &measured)))?;
         Ok(())
     }
 
@@ -141,7 +140,7 @@ impl Measuring<'_, '_> {
             }
             self.host.advance(1);
         }
-        let other = [Condition::Off, Condition::Fill].into_iter().find(|it| all.contains_key(it));
+        let other = Condition::LACKING.into_iter().find(|it| all.contains_key(it));
         for (condition, (trace, begun_ns)) in &all {
             let against = if condition.is_reference() { other } else { Some(Condition::With) };
             let against = against.and_then(|it| all.get(&it)).map(|(trace, _)| trace);
@@ -156,10 +155,8 @@ impl Measuring<'_, '_> {
                     self.host.note(&format!("warning: {name}: {text}"));
                 }
             }
-            let mut sample = self.blank(*condition, self.parameters(None));
-            sample.parameters.insert("watched".to_owned(), Value::Bool(true));
-            sample.calls = Some(Box::new(calls));
-            self.session.keep(sample)?;
+            let blank = self.blank(*condition, self.parameters(None));
+            self.session.keep(watched(Sample { calls: Some(Box::new(calls)), ..blank }))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use haypile_measure::result::Parameters;
 use haypile_startup::Accepted;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::exports::ExportOptions;
 use super::super::options::{Variable, draws};
-use super::super::plan::Schedule;
+use super::super::plan::{Schedule, words};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
 
@@ -166,11 +166,7 @@ impl BenchOptions {
         if self.shell {
             return Ok(["sh", "-c", command].map(str::to_owned).to_vec());
         }
-        let words = shlex::split(command)
-            .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;
-        if words.first().is_none_or(String::is_empty) {
-            bail!("'{command}': the name of the program is empty");
-        }
+        let words = words(command)?;
         if let Some(word) =
             words.iter().find(|word| ["|", ">", "<", "&&", ";"].contains(&word.as_str()))
         {
