@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use haypile_measure::result::{CallCounts, FolderCalls, StartCalls};
 use haypile_startup::{CallTrace, FileUse};
 
+use crate::report::number::first;
+
 /// The most folders, and the most names of files, that a row keeps.
 const MOST_FOLDERS: usize = 300;
 const MOST_NAMES: usize = 40;
@@ -56,6 +58,9 @@ fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>, scratch: &Path) -> Vec<Fol
         most.iter().take(MOST_FOLDERS - 1).map(|(path, _)| *path).chain([root]).collect();
     let mut sums: BTreeMap<&Path, CallCounts> = BTreeMap::new();
     for (path, calls) in folders {
+        // Where the scratch folder lies says nothing of the program.
+        let is_above = scratch != path && scratch.starts_with(path);
+        let path = if is_above { root } else { path };
         let place = path.ancestors().find(|path| kept.contains(path)).unwrap_or(root);
         sums.entry(place).or_default().add(*calls);
     }
@@ -72,16 +77,11 @@ pub(super) fn own_cache(
     (written_between, scratch): (Option<(i64, i64)>, &Path),
 ) -> Vec<String> {
     let read = || off.files.iter().filter(|(_, file)| file.bytes > 0);
-    let names = |found: Vec<&PathBuf>| {
-        let named: Vec<String> =
-            found.iter().take(MOST_OWN).map(|path| shown(path, scratch)).collect();
-        let more = found.len().saturating_sub(MOST_OWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (!found.is_empty()).then(|| named.join(", ") + &more)
-    };
     let remedy = "then it is not without a cache; --off points it elsewhere, --prepare removes it";
     let of = |is_it: &dyn Fn(&PathBuf, &FileUse) -> bool| {
-        names(read().filter(|(path, file)| is_it(path, file)).map(|(path, _)| path).collect())
+        let found = read().filter(|(path, file)| is_it(path, file));
+        let found: Vec<String> = found.map(|(path, _)| shown(path, scratch)).collect();
+        (!found.is_empty()).then(|| first(&found, MOST_OWN))
     };
     let is_only = |path: &PathBuf| with.is_some_and(|with| !with.files.contains_key(path));
     let places: Vec<PathBuf> = cache.iter().filter_map(|path| path.canonicalize().ok()).collect();
@@ -158,5 +158,11 @@ mod tests {
         let rolled = rolled_up(&folders, Path::new("/x"));
         assert!(rolled.len() <= MOST_FOLDERS);
         assert_eq!(rolled.iter().map(|folder| folder.calls.stat).sum::<u64>(), sum);
+        let one = CallCounts { stat: 1, ..CallCounts::default() };
+        let places = ["/home/u", "/home/u/tmp/s", "/home/u/tmp/s/a"].map(PathBuf::from);
+        let folders = places.into_iter().map(|path| (path, one)).collect();
+        let rolled = rolled_up(&folders, Path::new("/home/u/tmp/s"));
+        let paths: Vec<&str> = rolled.iter().map(|folder| folder.path.as_str()).collect();
+        assert_eq!(paths, ["/", "{scratch}", "{scratch}/a"], "the place of the scratch folder");
     }
 }
