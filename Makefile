@@ -210,6 +210,7 @@ mutants: ## named defects of the engine, one at a time: do the tests notice each
 	@echo "Set-up: cargo builds into $(TARGET)/mutants and $(TARGET)/mutants-shuttle (about 5 minutes)."
 	scripts/mutants --strict $(MUTANTS)
 
+test-full: export HAYPILE_TEST_FULL = 1
 test-full: test test-c test-languages test-suites interleavings rivals-test $(CARGO_FUZZ) ## test, then what is long: rivals, mutants, torture, flakes, Miri, fuzzing (FUZZ_SECONDS= FLAKES_TIMES=)
 	NIGHTLY=$(NIGHTLY) PROPTEST_CASES=$(PROPTEST_CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) FLAKES_TIMES=$(FLAKES_TIMES) \
 		CARGO_FUZZ=$(abspath $(CARGO_FUZZ)) scripts/test-full

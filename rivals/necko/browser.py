@@ -33,7 +33,7 @@ CACHE_PREFERENCES = {
     "browser.cache.disk.smart_size.enabled": False,
     "browser.cache.disk.max_entry_size": -1,
     "browser.cache.memory.max_entry_size": -1,
-    # It would race the network against a slow disk.
+    # Builds that have it (153 has not) race the network against a slow disk.
     "network.http.rcwn.enabled": False,
 }
 
@@ -156,9 +156,11 @@ class Group:
 class Browser:
     """A headless Firefox on a profile of its own, driven by Marionette in its privileged context."""
 
-    def __init__(self, preferences):
+    def __init__(self, preferences, further=None):
+        """Makes one with the preferences of its cache; `further` are others, or other values."""
         self._seconds = patience()
-        self._preferences = preferences | CACHE_PREFERENCES
+        self._further = further or {}
+        self._preferences = preferences | CACHE_PREFERENCES | self._further
         self.group = Group()
         self.folder = os.path.abspath(FOLDER)
         self._profile = os.path.join(self.folder, "profile")
@@ -242,6 +244,13 @@ class Browser:
             raise JobError(f"the browser did not quit within {self._seconds} s") from None
         self._end_processes()
 
+    def kill(self):
+        """Kills it as it is, and keeps its profile."""
+        self._wire.close()
+        left = self._end_processes()
+        if left:
+            raise JobError(f"processes of the browser cannot be ended: {left}")
+
     def cache_files(self, folder=""):
         """Returns the files of the cache on disk; those of its entries are in the folder "entries"."""
         return [path for path in Path(self._profile, "cache2", folder).rglob("*") if path.is_file()]
@@ -269,6 +278,10 @@ class Browser:
         return os.path.join(self.folder, name)
 
     def _verify_settings(self):
+        # A preference that is only in the profile may be one that nobody asks for.
+        unknown = self.call("unknownSettings", list(self._further))
+        if unknown:
+            raise JobError(f"the browser has no preference {', '.join(unknown)}")
         has = self.call("settings", list(self._preferences))
         for name, value in self._preferences.items():
             if has[name] != value:

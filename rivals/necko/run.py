@@ -1,128 +1,59 @@
 """A runner of the laboratory (docs/job.md): does jobs over HTTP on the HTTP cache of Firefox, Necko's.
 
     necko list-subjects
-    necko run-job DIRECTORY necko[:disk|memory|both|none[,size=N]]
+    necko [--pref NAME=VALUE]... run-job DIRECTORY necko[:disk|memory|both|none[,size=N]]
 """
 
-import os
+import contextlib
 import re
 import signal
 import sys
 import time
-from dataclasses import dataclass
 
 import browser
 import cold
-from job import CLEAR, FLUSH, GET, GETSET, LOAD, WAIT, Job, JobError
-from measure import Runs
+from job import GETSET, SET, Job, JobError
+from modes import ABOUT, NAME, USAGE, Subject, is_alone, refuse_what_cannot_be_done
 from origin import Origin
 
-NAME = "necko"
-USAGE = "necko[:disk|memory|both|none[,size=N]]"
-ABOUT = "the HTTP cache of Firefox, headless, used by requests: lab loop --http, lab sequence --http"
-# The sizes of the source, in KB of 1,024 bytes, as the browser counts them.
-DISK_KB, MEMORY_KB = 1_048_576, 51_200
-MODES = ("disk", "memory", "both", "none")
-UNITS = {"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20, "GB": 1 << 30, "GiB": 1 << 30}
-# The browser refuses an entry above this share of its cache.
-SHARE = 8
-OPERATIONS = (GET, GETSET, LOAD, CLEAR, FLUSH, WAIT)
 CHECK_PATH, CHECK_BODY = "/check", bytes(1000)
 # How often the check loads its URL: it also has the browser load and compile all that a request needs.
 CHECK_LOADS = 50
+# How long its index may take to be ready: it waits 50 seconds before it begins.
+INDEX_SECONDS, INDEX_PAUSE_SECONDS = 180, 0.25
 # The browser's own time of the timed part may be shorter than the runner's by a third, and by this.
-WALL_SLACK_NS = 50_000_000
+WALL_SLACK_NS = 250_000_000
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A cache of the browser, by what stands behind the subject's name."""
+class Values:
+    """The bodies of a job's keys, by their paths."""
 
-    mode: str
-    size_kb: int | None
+    def __init__(self, job):
+        self._values = {self.path(key): value for key, value in zip(job.keys, job.values)}
 
-    @classmethod
-    def parse(cls, text):
-        """Returns the subject of a text."""
-        name, _, rest = text.partition(":")
-        mode, *settings = rest.split(",") if rest else ["disk"]
-        if name != NAME or mode not in MODES:
-            raise JobError(f"unknown subject '{text}' (known: {USAGE})")
-        size_kb = None
-        for setting in settings:
-            parsed = re.fullmatch(r"size=([0-9]+)([A-Za-z]*)", setting)
-            if parsed is None or parsed[2] not in UNITS or mode == "none":
-                raise JobError(f"invalid subject '{text}'; written as {USAGE}, with a size such as 6000KB")
-            size_kb = int(parsed[1]) * UNITS[parsed[2]] >> 10
-            if not 0 < size_kb < 1 << 31:
-                raise JobError(f"'{text}': a size is 1 KB to 2147483647 KB")
-        return cls(mode, size_kb)
+    @staticmethod
+    def path(key):
+        """Returns the path of a key, which may be a URL."""
+        text = key.decode()
+        url = re.match(r"https?://[^/]*(/.*)", text)
+        return url[1] if url else f"/{text}"
 
-    @property
-    def is_on_disk(self):
-        """Whether entries are files: also with both caches, because the browser then keeps in memory only what may not
-        be on disk."""
-        return self.mode in ("disk", "both")
-
-    def kilobytes(self, capacity_bytes):
-        """Returns the capacity of the cache that entries go to: the given one, or that of the source, if the job has
-        room for it."""
-        if self.size_kb is not None:
-            return self.size_kb
-        return min(DISK_KB if self.is_on_disk else MEMORY_KB, max(1, capacity_bytes >> 10))
-
-    def preferences(self, capacity_bytes):
-        """Returns the settings of the browser."""
-        size_kb = self.kilobytes(capacity_bytes)
-        return {
-            "browser.cache.disk.enable": self.is_on_disk,
-            "browser.cache.memory.enable": self.mode in ("memory", "both"),
-            "browser.cache.disk.capacity": size_kb if self.is_on_disk else DISK_KB,
-            "browser.cache.memory.capacity": size_kb if self.mode == "memory" else MEMORY_KB,
-        }
-
-
-def refuse_what_cannot_be_done(subject, job):
-    """Raises a `JobError` for a job that is not for a browser; returns the operations, to prepare and timed."""
-    origin = job.settings.get("origin")
-    if origin is None:
-        raise JobError(f"{NAME} is an HTTP cache, and the job has no origin; measure it with lab loop --http or lab "
-                       "sequence --http")
-    if origin != "inner" and not re.fullmatch(r"[\[\]0-9a-fA-F.:]+:[0-9]+", origin):
-        raise JobError(f"'{origin}' is not the address of an origin")
-    if job.number("threads") != 1:
-        raise JobError(f"{NAME} sends one request after the other: it is measured on one thread, not on "
-                       f"{job.number('threads')}")
-    if job.number("processes", 1) != 1:
-        raise JobError(f"{NAME} cannot be shared by processes")
-    if job.settings.get("timing", "total") != "total":
-        raise JobError(f"{NAME} does not know the timing {job.settings['timing']}")
-    if job.number("warm_up", 0):
-        raise JobError(f"{NAME} does no warm_up: the origin would count its requests")
-    if job.number("cold", 0) and not subject.is_on_disk:
-        raise JobError(f"{NAME}:{subject.mode} has no files, which a job with cold needs")
-    largest, room = max(job.sizes, default=0), subject.kilobytes(job.number("capacity_bytes")) << 10
-    if subject.mode != "none" and largest > room // SHARE:
-        raise JobError(f"the browser stores no entry above an eighth of its cache of {room} bytes, and a value has "
-                       f"{largest} bytes")
-    runs = [job.operations(name) for name in ("prepare.ops", "timed.0.ops")]
-    for operation, _ in (run for part in runs for run in part):
-        if operation not in OPERATIONS:
-            raise JobError(f"{NAME} cannot do operation {operation}: by a request, a browser reads and nothing else")
-    return map(Runs, runs)
+    def get(self, path):
+        """Returns a body."""
+        return self._values.get(path)
 
 
 class Session:
     """A job on a browser."""
 
-    def __init__(self, subject, directory):
+    def __init__(self, subject, directory, preferences):
         self._subject, self._job = subject, Job(directory)
         prepare, self._timed = refuse_what_cannot_be_done(subject, self._job)
-        self._prepared = {key for operation, keys in prepare if operation in (GETSET,) for key in keys}
-        self._origin = self._job.settings["origin"]
-        self._preferences = subject.preferences(self._job.number("capacity_bytes"))
+        self._prepared = {key for operation, keys in prepare if operation in (SET, GETSET) for key in keys}
+        self._origin = self._job.settings.get("origin")
+        self._preferences = subject.preferences(self._job)
         self._results = {"errors": 0, "wrong": 0, "version": browser.version(), "language": "javascript"}
-        self._browser = browser.Browser(self._preferences)
+        self._browser = browser.Browser(self._preferences, preferences)
 
     def __enter__(self):
         return self
@@ -135,15 +66,23 @@ class Session:
         job, results = self._job, self._results
         self._browser.start()
         self._check_cache()
-        self._read_job()
-        self._add(self._browser.call("prepare", is_timed=True))
+        self._prepare()
         if job.number("verify_before"):
-            results["verified_before"] = len(self._verify())
+            # A key that was looked up is known to be missing, which is no search any more.
+            results["verified_before"] = len(self._verify(self._prepared if is_alone(job) else None))
         if job.number("cold", 0):
-            self._cool()
+            self._start_again(self._drop)
+        elif job.number("killed", 0):
+            self._start_again(end=self._browser.kill)
+            results["killed"] = 1
+        elif self._has_index:
+            # What the browser has of its entries in memory ends with it: files are looked up from here on.
+            self._start_again()
+            self._await_index()
         self._browser.settle()
         executions = job.number("executions")
         group = self._browser.group
+        self._note_index("before")
         if not hears("ready", "go"):
             return None
         wall_ns, cpu_ns = time.perf_counter_ns(), group.cpu_ns()
@@ -152,6 +91,7 @@ class Session:
         if not hears("timed", "verify"):
             return None
         pss_bytes = group.pss_bytes()
+        self._note_index("after")
         self._add(found)
         results |= {
             "operations": self._timed.operations * executions,
@@ -167,14 +107,48 @@ class Session:
             right = self._verify()
             results |= {"verified_after": len(right), "verified_new": len(set(right) - self._prepared)}
         storages = self._browser.call("storages")
-        results["entries"] = len(self._entries(storages)[0])
+        entries = len(self._entries(storages)[0])
+        if not is_alone(job):
+            # A key that was looked up without being there is one as well.
+            results["entries"] = entries
         if self._subject.is_on_disk:
             results["memory_entries"] = len(storages["memory"]["urls"])
         return results
 
+    @property
+    def _has_index(self):
+        """Whether keys are looked up in the index of the cache's files."""
+        return self._subject.is_on_disk and is_alone(self._job)
+
+    def _prepare(self):
+        """Prepares, from an origin of the runner's own if the job has none; after that, nobody answers there."""
+        with contextlib.ExitStack() as held:
+            if is_alone(self._job):
+                self._origin = held.enter_context(Origin(Values(self._job))).address
+            self._read_job()
+            self._add(self._browser.call("prepare", is_timed=True))
+
     def _read_job(self):
         origin = self._origin if self._origin == "inner" else f"http://{self._origin}"
-        self._browser.call("readJob", str(self._job.directory.resolve()), origin, self._job.number("pool_span"))
+        self._browser.call("readJob", str(self._job.directory.resolve()), origin, self._job.number("pool_span"),
+                           is_alone(self._job))
+
+    def _await_index(self):
+        """Waits until the index knows all files: a browser that has just been started builds it after 50 seconds."""
+        deadline = time.monotonic() + INDEX_SECONDS
+        while not self._browser.call("isIndexReady"):
+            if time.monotonic() > deadline:
+                raise JobError(f"the browser's index of its files is not ready after {INDEX_SECONDS} s")
+            time.sleep(INDEX_PAUSE_SECONDS)
+
+    def _note_index(self, moment):
+        """Verifies that the index is as the job wants it: not ready after a kill, and ready otherwise."""
+        if not self._has_index:
+            return
+        is_ready = self._browser.call("isIndexReady")
+        if is_ready == bool(self._job.number("killed", 0)):
+            raise JobError(f"the browser's index of its files is {'' if is_ready else 'not '}ready {moment} the timed part")
+        self._results[f"index_ready_{moment}"] = int(is_ready)
 
     def _add(self, found):
         """Adds failures and wrong values."""
@@ -183,8 +157,8 @@ class Session:
         if found["firstError"]:
             self._results.setdefault("first_error", found["firstError"])
 
-    def _verify(self):
-        found = self._browser.call("verify", is_timed=True)
+    def _verify(self, keys=None):
+        found = self._browser.call("verify", None if keys is None else sorted(keys), is_timed=True)
         self._add(found)
         return found["right"]
 
@@ -210,7 +184,7 @@ class Session:
         # With both, entries are on disk alone: memory is for those that may not be there.
         if subject.is_on_disk and storages["memory"]["urls"]:
             raise JobError(f"the browser has an entry in memory with the settings '{subject.mode}'")
-        capacity = subject.kilobytes(self._job.number("capacity_bytes")) << 10
+        capacity = subject.kilobytes(self._job) << 10
         if subject.mode != "none" and used["capacity"] != capacity:
             raise JobError(f"the browser reports a cache of {used['capacity']} bytes, not of {capacity}")
         browser_.call("clear")
@@ -227,11 +201,15 @@ class Session:
             raise JobError(f"the browser has {len(used['urls'])} entries with the settings 'none'")
         return used["urls"], used
 
-    def _cool(self):
-        """Starts the browser again, on files that are dropped from the system's memory."""
-        self._browser.quit()
+    def _drop(self):
+        """Drops the files of the cache from the system's memory."""
         file_bytes, resident_bytes = cold.drop(self._browser.cache_files())
         self._results |= {"file_bytes": file_bytes, "resident_bytes": resident_bytes}
+
+    def _start_again(self, between=lambda: None, end=None):
+        """Has the browser end, in order or otherwise, and starts it again on its files."""
+        (end or self._browser.quit)()
+        between()
         self._browser.start()
         self._read_job()
 
@@ -250,9 +228,19 @@ def hears(said, expected):
     return sys.stdin.readline() == f"{expected}\n"
 
 
-def run_job(directory, text):
+def preference(text):
+    """Returns name and value of a preference: a boolean, a number, or else a text."""
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise JobError(f"'{text}' is not a preference; written as NAME=VALUE")
+    if re.fullmatch(r"-?[0-9]{1,9}", value):
+        return name, int(value)
+    return name, {"true": True, "false": False}.get(value, value)
+
+
+def run_job(directory, text, preferences):
     """Does a job and says what came of it, when the browser has ended and its folder is gone."""
-    with Session(Subject.parse(text), directory) as session:
+    with Session(Subject.parse(text), directory, preferences) as session:
         results = session.run()
     if results is not None:
         for name, value in results.items():
@@ -270,12 +258,16 @@ def main(arguments):
     """Does what the arguments say; returns the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
+    preferences = {}
     try:
+        while arguments[:1] == ["--pref"] and len(arguments) > 1:
+            preferences |= [preference(arguments[1])]
+            arguments = arguments[2:]
         match arguments:
             case ["list-subjects"]:
                 print(NAME, USAGE, "javascript", browser.version(), ABOUT, sep="\t", flush=True)
             case ["run-job", directory, text]:
-                run_job(directory, text)
+                run_job(directory, text, preferences)
             case ["run-job", _, _, "--process", _]:
                 raise JobError(f"{NAME} cannot be shared by processes")
             case _:

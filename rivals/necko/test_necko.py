@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +23,8 @@ import browser  # noqa: E402  pylint: disable=wrong-import-position
 import guard  # noqa: E402  pylint: disable=wrong-import-position
 from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
 from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
-from run import Subject, plausible  # noqa: E402  pylint: disable=wrong-import-position
+from modes import Subject  # noqa: E402  pylint: disable=wrong-import-position
+from run import plausible, preference  # noqa: E402  pylint: disable=wrong-import-position
 from tiny import (  # noqa: E402  pylint: disable=wrong-import-position
     CLEAR, DELETE, FLUSH, GET, LOAD, SET, WAIT, Process, word, words, write_job)
 
@@ -30,7 +32,6 @@ PROGRAM = HERE / "necko"
 SIZES = [100, 5, 8, 0, 70_001]
 KEYS = range(len(SIZES))
 CAPACITY = 1 << 30
-MARK = b"HAYPILE_NECKO="
 # Much longer than the guard takes.
 LIMIT_SECONDS = 20
 # A timed part that nobody waits for to the end.
@@ -49,11 +50,17 @@ def words_of(value):
     return sum(int.from_bytes(value[at:at + 8], "little") for at in range(0, whole, 8)) + sum(value[whole:])
 
 
-def left():
-    """The processes of browsers and guards of these tests."""
+def mark(place):
+    """What the environment of the processes of browsers has that work in this folder."""
+    return f":{place}/{browser.FOLDER}".encode()
+
+
+def left(place):
+    """The processes of browsers and guards that work in this folder."""
+    folder = str(place / browser.FOLDER).encode()
     guards = [int(entry.name) for entry in Path("/proc").iterdir()
-              if entry.name.isdecimal() and str(guard.__file__).encode() in arguments(entry)]
-    return guard.members(-1, MARK) + guards
+              if entry.name.isdecimal() and {str(guard.__file__).encode(), folder} <= set(arguments(entry))]
+    return guard.members(-1, mark(place)) + guards
 
 
 def arguments(entry):
@@ -113,7 +120,7 @@ class JobCase(unittest.TestCase):
     def assert_nothing_left(self, process):
         """No process, and no file, as soon as the runner has ended."""
         process.__exit__()
-        self.assertEqual((left(), list(self.place.iterdir())), ([], []))
+        self.assertEqual((left(self.place), list(self.place.iterdir())), ([], []))
 
 
 class Jobs(JobCase):
@@ -174,6 +181,66 @@ class Jobs(JobCase):
         self.assertGreater(int(results["file_bytes"]), sum(SIZES))
 
 
+class Lookups(JobCase):
+    """Jobs without an origin: entries are stored, and looked up without a request."""
+
+    def look_up(self, subject, **settings):
+        """Stores all but one, and looks all of them up; the results."""
+        self.write(words(SET, KEYS[:-1]), words(GET, KEYS), origin=None, **settings)
+        process = self.start(subject)
+        self.assertEqual(process.line(), "ready")
+        process.tell("go")
+        self.assertEqual(process.line(), "timed")
+        process.tell("verify")
+        results = process.results()
+        self.assert_nothing_left(process)
+        self.assertEqual((results["errors"], results["wrong"], self.origin.requests), ("0", "0", 0))
+        stored = str(len(SIZES) - 1)
+        self.assertEqual((results["hits"], results["misses"]), (stored, "1"))
+        self.assertEqual((results["verified_before"], results["verified_after"]), (stored, stored))
+        self.assertEqual(int(results["read_words"]), sum(map(words_of, self.values[:-1])) % 2**64)
+        return results
+
+    def test_entries_in_memory_are_found_without_a_request(self):
+        self.assertNotIn("index_ready_before", self.look_up("necko:memory,size=8MB"))
+
+    def test_a_killed_browser_leaves_its_entries_and_no_index(self):
+        results = self.look_up("necko:disk", killed=1)
+        said = [results[name] for name in ("killed", "index_ready_before", "index_ready_after")]
+        self.assertEqual(said, ["1", "0", "0"])
+
+    @unittest.skipUnless(os.environ.get("HAYPILE_TEST_FULL"), "a browser builds its index after 50 s: make test-full")
+    def test_an_index_that_is_ready_is_waited_for(self):
+        results = self.look_up("necko:disk")
+        self.assertEqual((results["index_ready_before"], results["index_ready_after"]), ("1", "1"))
+
+
+class Preferences(JobCase):
+    """Preferences that the caller chooses."""
+
+    def perform(self, text):
+        """Does a job with a preference; what the runner says."""
+        self.write([], words(GET, KEYS))
+        said = subprocess.run([PROGRAM, "--pref", text, "run-job", self.job, "necko:memory"], cwd=self.place,
+                              input="go\nverify\n", capture_output=True, text=True, check=False).stdout
+        self.assertEqual((left(self.place), list(self.place.iterdir())), ([], []))
+        return said
+
+    def test_they_are_set_and_read_back_if_the_browser_knows_them(self):
+        self.assertIn(f"hits {len(SIZES)}\n", self.perform("browser.cache.disk.preload_chunk_count=0"))
+        self.assertEqual(self.perform("browser.cache.disk.preload_chunk=0"),
+                         "error the browser has no preference browser.cache.disk.preload_chunk\n")
+        # One that turns off what the subject is for.
+        self.assertIn("error the browser's cache is off", self.perform("browser.cache.memory.enable=false"))
+
+    def test_values_have_the_kinds_that_a_browser_knows(self):
+        for text, value in (("a=true", True), ("a=false", False), ("a=-3", -3), ("a=", ""), ("a=b=c", "b=c")):
+            self.assertEqual(preference(text), ("a", value))
+        for text in ("a", "=1"):
+            with self.assertRaisesRegex(JobError, "NAME=VALUE"):
+                preference(text)
+
+
 class Refusals(JobCase):
     """Jobs and subjects that are not for a browser: none is started."""
 
@@ -181,15 +248,19 @@ class Refusals(JobCase):
         # Starting a browser would take longer, and say something else.
         os.environ["HAYPILE_FIREFOX"] = "/bin/true"
         self.addCleanup(os.environ.pop, "HAYPILE_FIREFOX")
-        for said, settings in (("lab loop --http", {"origin": None}), ("one thread", {"threads": 2}),
+        for said, settings in (("one thread", {"threads": 2}), ("leaves nothing", {"killed": 1, "origin": None}),
                                ("processes", {"processes": 2, "schema": 2}), ("timing each", {"timing": "each"}),
                                ("warm_up", {"warm_up": 1}), ("has no files", {"cold": 1}),
                                ("address", {"origin": "example"}), ("schema", {"schema": 4}),
                                ("an eighth", {"capacity_bytes": 300_000})):
             self.write([], words(GET, KEYS), **settings)
             self.assertIn(said, self.refused("necko:memory"))
-        for operation in (SET, DELETE):
-            self.write([], [word(operation)])
+        self.write([], words(GET, KEYS), origin=None)
+        self.assertIn("stores nothing", self.refused("necko:none"))
+        self.write([], words(GET, KEYS), killed=1)
+        self.assertIn("leaves nothing", self.refused("necko:disk"))
+        for operation, origin in ((SET, self.origin.address), (DELETE, self.origin.address), (LOAD, None), (SET, None)):
+            self.write([], [word(operation)], origin=origin)
             self.assertIn(f"operation {operation}", self.refused("necko:memory"))
         for subject in ("necko:ram", "necko:disk,room=2", "necko:none,size=1MB", "necko:disk,size=0KB"):
             self.assertIn(subject, self.refused(subject))
@@ -204,8 +275,15 @@ class Refusals(JobCase):
         for text, kilobytes in (("necko", 1_048_576), ("necko:disk", 1_048_576), ("necko:both", 1_048_576),
                                 ("necko:memory", 51_200), ("necko:disk,size=6000KB", 6000),
                                 ("necko:memory,size=2MiB", 2048)):
-            self.assertEqual(Subject.parse(text).kilobytes(CAPACITY), kilobytes)
-        self.assertEqual(Subject.parse("necko:disk").kilobytes(1 << 20), 1024)
+            self.assertEqual(Subject.parse(text).kilobytes(self.room(CAPACITY)), kilobytes)
+        self.assertEqual(Subject.parse("necko:disk").kilobytes(self.room(1 << 20)), 1024)
+        self.assertEqual(Subject.parse("necko:disk").kilobytes(self.room(1 << 20, None)), 1_048_576)
+
+    @staticmethod
+    def room(capacity_bytes, origin="inner"):
+        """A job with this capacity."""
+        settings = {"origin": origin} if origin else {}
+        return SimpleNamespace(settings=settings, number=lambda _: capacity_bytes)
 
     def test_a_clock_that_is_wrong_is_an_error(self):
         second = 10**9
@@ -271,14 +349,14 @@ class Failures(JobCase):
         said = subprocess.run([sys.executable, "-B", "-c", script, "run-job", self.job, "necko:disk"], cwd=self.place,
                               env=environment, input="", capture_output=True, text=True, check=False).stdout
         self.assertRegex(said, r"^error the browser's cache is off although it was asked for: of 50 loads of a URL 0 ")
-        self.assertEqual((left(), list(self.place.iterdir())), ([], []))
+        self.assertEqual((left(self.place), list(self.place.iterdir())), ([], []))
 
     def timed(self, subject):
         """Starts a job, up to its timed part; the runner and the browser's processes."""
         process = self.start(subject)
         self.assertEqual(process.line(), "ready")
         process.tell("go")
-        return process, guard.members(-1, MARK)
+        return process, guard.members(-1, mark(self.place))
 
     def test_a_killed_browser_is_an_error(self):
         process, pids = self.timed("necko:memory")
@@ -306,7 +384,7 @@ class Failures(JobCase):
         process.kill()
         # The guard does it, which is not a child of this process.
         deadline = time.monotonic() + LIMIT_SECONDS
-        while left() and time.monotonic() < deadline:
+        while left(self.place) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assert_nothing_left(process)
 
@@ -320,7 +398,7 @@ class Failures(JobCase):
         said = subprocess.run([*mounts, "sh", "-c", script, "sh", PROGRAM, "run-job", self.job, "necko:disk"],
                               cwd=self.place, input="", capture_output=True, text=True, check=False).stdout
         self.assertRegex(said, r"^error .*\nleft\n$")
-        self.assertEqual(left(), [])
+        self.assertEqual(left(self.place), [])
 
 
 if __name__ == "__main__":
