@@ -34,6 +34,8 @@ pub(super) struct Lookups {
     /// Room for everything that is set, under any accounting.
     pub(super) capacity_bytes: u64,
     pub(super) seed: u64,
+    /// Whether the process that set them is killed before the lookups.
+    pub(super) is_killed: bool,
 }
 
 impl Lookups {
@@ -44,13 +46,25 @@ impl Lookups {
         let population = keys::population(seed, filled.max(end), KEY_BYTES, value_bytes)?;
         let entry_bytes = u64::from(KEY_BYTES + value_bytes);
         let settings = Settings::new(seed, capacity_bytes, capacity_bytes / entry_bytes);
+        let settings = if self.is_killed { settings.killed() } else { settings };
         let (mut prepare, mut timed) = (Ops::new(), Ops::new());
         (0..filled).for_each(|key| prepare.set(key));
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        for _ in 0..self.operations {
-            // The upper bits of a product are a number below the length of the range.
-            let drawn = (u64::from(random.next_u32()) * u64::from(end - start)) >> 32;
-            timed.get(start + u32::try_from(drawn).expect("below the length of the range"));
+        // The upper bits of a product are a number below the bound.
+        let mut below = |bound: usize| {
+            let drawn = (u64::from(random.next_u32()) * bound as u64) >> 32;
+            usize::try_from(drawn).expect("below the bound")
+        };
+        let mut keys: Vec<u32> = (start..end).collect();
+        if end > filled {
+            // A cache may remember that a key was missing: each is looked up once, as far as there are enough.
+            for at in (1..keys.len()).rev() {
+                keys.swap(at, below(at + 1));
+            }
+            let all = keys.iter().cycle().take(self.operations as usize);
+            all.for_each(|&key| timed.get(key));
+        } else {
+            (0..self.operations).for_each(|_| timed.get(keys[below(keys.len())]));
         }
         job::write(directory, &settings, &population, &prepare, std::slice::from_ref(&timed))?;
         let filled_keys = Some(u64::from(filled));
@@ -60,6 +74,7 @@ impl Lookups {
             hits: Some(if end <= filled { timed.reads() } else { 0 }),
             verified_before: filled_keys,
             verified_after: filled_keys,
+            is_killed: self.is_killed,
             ..Expected::default()
         })
     }

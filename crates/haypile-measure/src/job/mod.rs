@@ -16,7 +16,7 @@ pub use error::JobError;
 pub use ops::{MAX_OPERAND, Op, Ops};
 pub use population::{Population, VALUE_STEP};
 pub use read::{Job, JobEntry};
-pub use settings::{JobOrigin, MAX_PROCESSES, SCHEMA, Settings, Timing};
+pub use settings::{Interlude, JobOrigin, MAX_PROCESSES, SCHEMA, Settings, Timing};
 pub(crate) use write::add_warm_up;
 pub use write::write;
 

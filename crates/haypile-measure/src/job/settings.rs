@@ -99,6 +99,19 @@ impl FromStr for JobOrigin {
     }
 }
 
+/// What becomes of a cache between its preparation and the timed part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interlude {
+    /// Nothing: it stays open.
+    #[default]
+    None,
+    /// It closes its files, drops them from the system's memory and opens them again: what is read comes from the disk
+    /// then.
+    Cold,
+    /// The process that has it is killed, and another one opens what it left.
+    Killed,
+}
+
 /// Everything that a runner is told except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -127,9 +140,8 @@ pub struct Settings {
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
-    /// Whether the subject closes its files before the timed part, drops them from the system's
-    /// memory and opens them again: what is read comes from the disk then.
-    pub is_cold: bool,
+    /// What becomes of the cache between its preparation and the timed part.
+    pub interlude: Interlude,
     /// The server that subjects over HTTP ask for what they lack; `None` if that is nobody.
     pub origin: Option<JobOrigin>,
 }
@@ -148,7 +160,7 @@ impl Settings {
             verify_after: true,
             processes: 1,
             compute_ms: 0,
-            is_cold: false,
+            interlude: Interlude::None,
             origin: None,
         }
     }
@@ -180,7 +192,13 @@ impl Settings {
     /// The same with its files dropped from the system's memory before the timed part.
     #[must_use]
     pub fn cold(self) -> Self {
-        Self { is_cold: true, ..self }
+        Self { interlude: Interlude::Cold, ..self }
+    }
+
+    /// The same with the process killed that has prepared the cache.
+    #[must_use]
+    pub fn killed(self) -> Self {
+        Self { interlude: Interlude::Killed, ..self }
     }
 
     /// The same with an origin for subjects over HTTP.
@@ -250,8 +268,10 @@ impl Lines {
         if let Some(origin) = self.settings.origin {
             writeln!(text, "origin {origin}").expect("a string can be written");
         }
-        if self.settings.is_cold {
-            text.push_str("cold 1\n");
+        match self.settings.interlude {
+            Interlude::None => {}
+            Interlude::Cold => text.push_str("cold 1\n"),
+            Interlude::Killed => text.push_str("killed 1\n"),
         }
         writeln!(text, "timing {}", timing.name()).expect("a string can be written");
         text
@@ -280,6 +300,7 @@ impl Lines {
             })
         };
         let number = |name: &str, min: u64, max: u64| within(name, value(name)?, min, max);
+        let is = |name: &str| Ok(within(name, optional(name)?.unwrap_or("0"), 0, 1)? == 1);
         let schema = number("schema", 1, u64::MAX)?;
         if schema > SCHEMA {
             return Err(JobError::Newer { path: path.into(), schema, known: SCHEMA });
@@ -301,7 +322,14 @@ impl Lines {
             verify_after: number("verify_after", 0, 1)? == 1,
             processes: u32::try_from(processes).expect("at most 64"),
             compute_ms: within("compute_ms", compute_ms, 0, MAX_COMPUTE_MS)?,
-            is_cold: within("cold", optional("cold")?.unwrap_or("0"), 0, 1)? == 1,
+            interlude: match [is("cold")?, is("killed")?] {
+                [false, false] => Interlude::None,
+                [true, false] => Interlude::Cold,
+                [false, true] => Interlude::Killed,
+                [true, true] => {
+                    return Err(damaged("a job is cold or killed, and not both".to_owned()));
+                }
+            },
             origin: optional("origin")?.map(str::parse).transpose().map_err(damaged)?,
         };
         if settings.warm_up > 0 && !settings.can_warm_up() {

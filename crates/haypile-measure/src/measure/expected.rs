@@ -31,6 +31,8 @@ pub struct Expected {
     /// The number of untimed executions before, which the runner has to say: one that does not know
     /// them would be measured cold.
     pub warm_up: u64,
+    /// Whether the process that prepared the cache is killed before the timed part, which the runner has to say.
+    pub is_killed: bool,
     /// Whether the last of several processes is not measured: it only does its part in the
     /// background of the others, and has to be busy until all of them are finished. What is
     /// expected is of them.

@@ -12,7 +12,7 @@ use crate::subject::SubjectSpec;
 
 /// Results that have fields of their own in a row, or are compared here; all others but texts are
 /// counts.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "operations",
     "wall_ns",
     "cpu_ns",
@@ -22,6 +22,7 @@ const FIELDS: [&str; 9] = [
     "read_words",
     "read_crc32",
     "warm_up",
+    "killed",
 ];
 
 /// Results that are text.
@@ -85,6 +86,9 @@ pub(super) fn fill(
                 "the job has a warm_up of {} executions, and the runner said that it did {warm_up}",
                 expected.warm_up
             ));
+        }
+        if (optional(results, "killed")? == Some(1)) != expected.is_killed {
+            return Err("the runner did not say as the job wants it whether it killed the process that prepared the cache".to_owned());
         }
     }
     let subject: SubjectSpec = sample.subject.name.parse()?;

@@ -37,6 +37,12 @@ pub enum RunnerError {
         /// The I/O error.
         source: io::Error,
     },
+    /// The process that is killed when it has prepared the cache cannot be started or heard.
+    #[error("the process that prepares the cache and is killed: {0}")]
+    Prepared(#[source] io::Error),
+    /// That process did not prepare the cache.
+    #[error("the process that is killed when it has prepared the cache did not do so: {0}")]
+    NotPrepared(String),
     /// The subject cannot do it.
     #[error(transparent)]
     Subject(#[from] SubjectError),

@@ -11,6 +11,7 @@
 mod assignment;
 mod drive;
 mod error;
+mod killed;
 mod latency;
 mod open;
 mod part;

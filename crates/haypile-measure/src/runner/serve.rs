@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::assignment::Assignment;
 use super::drive::{Blind, Lane, Tally};
 use super::error::RunnerError;
+use super::killed;
 use super::open;
 use super::part::{self, Timed};
 use super::report::{JobReport, one_line};
 use super::warm_up::warm_up;
-use crate::job::{Job, Timing};
+use crate::job::{Interlude, Job, Timing};
 use crate::meter::{Memory, Meter, SystemMeter, forget_peak, process_cpu_ns, process_memory_bytes};
 use crate::subject::{Found, Room, Subject, SubjectError, Subjects};
 
@@ -64,10 +65,21 @@ fn attempt(
         ..Room::new(settings.capacity_bytes, settings.capacity_entries)
     };
     let open = || subjects.open(assignment.subject, &room);
+    let is_killed = settings.interlude == Interlude::Killed;
     let mut session = if settings.timing == Timing::Open {
         say(output, "ready\n")?;
         await_line(input, "go")?;
         Session::begin_with_opening(&job, &mut lanes, before, open)?
+    } else if is_killed && !killed::only_prepares() {
+        let prepared = killed::prepare()?;
+        let room = Room { processes: 2, found: Found::Cache, ..room };
+        let mut session =
+            Session::new(&job, is_first, subjects.open(assignment.subject, &room)?, before);
+        (session.report, session.others) = prepared;
+        say(output, "ready\n")?;
+        await_line(input, "go")?;
+        session.measure(&mut lanes)?;
+        session
     } else {
         let alone = Room { processes: 1, found: Found::Nothing, ..room };
         let warmed =
@@ -75,6 +87,9 @@ fn attempt(
         let mut session = Session::new(&job, is_first, open()?, before);
         session.others = warmed;
         session.prepare(&mut lanes)?;
+        if is_killed {
+            return killed::await_end((&mut session.report, session.others), input, output);
+        }
         say(output, "ready\n")?;
         await_line(input, "go")?;
         session.measure(&mut lanes)?;
@@ -154,7 +169,7 @@ impl<'job> Session<'job> {
         if self.job.settings().verify_before && self.is_first {
             self.verify("verified_before", lane)?;
         }
-        if self.job.settings().is_cold {
+        if self.job.settings().interlude == Interlude::Cold {
             let residency = self.subject.cool().map_err(SubjectError::Cool)?;
             self.report.line("file_bytes", residency.file_bytes);
             self.report.line("resident_bytes", residency.resident_bytes);

@@ -72,6 +72,7 @@ pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
         // Caches in files cannot use the end of each part where a large entry does not fit.
         capacity_bytes: 2 * roomy(keys.into(), entry_bytes),
         seed: options.seed,
+        is_killed: false,
     };
     Case {
         experiment: NAME,

@@ -112,13 +112,19 @@ pub(super) fn contenders(
     let against = against.map(|build| Arc::new(Runner::haypile(&build.program, &build.label)));
     let rivals = listings(&measuring.rivals)?;
     let mut installed = Installed::default();
+    if !measuring.necko_pref.is_empty() && !subjects.iter().any(|it| it.name() == NECKO) {
+        bail!("--necko-pref is for the caches of Firefox; add one, as in --subject necko:disk");
+    }
     let mut contenders: Vec<Contender> = Vec::new();
     for subject in subjects {
         crate::subjects().check(subject)?;
-        let runners = if crate::subjects().has(subject) {
+        let runners: Vec<_> = if crate::subjects().has(subject) {
             against.iter().chain([&own]).cloned().collect()
         } else {
-            vec![rival(subject, &rivals, &mut installed)?]
+            let rival = rival(subject, &rivals, &mut installed)?;
+            let preferences = measuring.necko_pref.iter().filter(|_| subject.name() == NECKO);
+            let others: Vec<_> = preferences.map(|it| with_preference(&rival, it)).collect();
+            std::iter::once(rival).chain(others).collect()
         };
         for runner in runners {
             let is_there = |other: &Contender| other.subject == *subject && other.runner == runner;
@@ -129,6 +135,16 @@ pub(super) fn contenders(
         }
     }
     Ok(contenders)
+}
+
+/// The rival whose settings are preferences of a browser.
+const NECKO: &str = "necko";
+
+/// Returns a runner of a browser with one more preference, whose results are those of another program.
+fn with_preference(runner: &Runner, preference: &str) -> Arc<Runner> {
+    let mut arguments = runner.arguments.clone();
+    arguments.extend(["--pref".into(), preference.into()]);
+    Arc::new(Runner { arguments, label: preference.to_owned(), ..runner.clone() })
 }
 
 /// Returns the program that has the subject.

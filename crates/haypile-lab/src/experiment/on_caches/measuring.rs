@@ -32,6 +32,10 @@ pub struct Measuring {
     /// call it LABEL
     #[arg(long, value_name = "[LABEL=]PROGRAM", value_parser = Build::from_str)]
     pub against: Option<Build>,
+    /// Also measure the caches of Firefox (necko) with this preference set otherwise, in turn with them as they are;
+    /// the results call the program NAME=VALUE
+    #[arg(long, value_name = "NAME=VALUE", value_parser = preference)]
+    pub necko_pref: Vec<String>,
     /// Number of blocks: in each block, each subject does each case once, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub blocks: u64,
@@ -43,6 +47,16 @@ pub struct Measuring {
     /// Options of the run.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+/// Checks the form of a browser's preference; the browser knows which ones there are.
+fn preference(text: &str) -> anyhow::Result<String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(text.to_owned()),
+        _ => bail!(
+            "write a preference and its value, as in browser.cache.disk.preload_chunk_count=0"
+        ),
+    }
 }
 
 /// Subjects separated by commas.

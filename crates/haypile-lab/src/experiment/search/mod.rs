@@ -19,6 +19,9 @@ use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 /// Name of the experiment.
 pub const NAME: &str = "search";
 
+/// The parameter of cases whose process was killed before the lookups.
+const KILLED: &str = "killed";
+
 /// The most entries: as many keys again are looked up, and all keys of a job have at most 4 GiB.
 pub const MAX_ENTRIES: u32 = 1 << 25;
 

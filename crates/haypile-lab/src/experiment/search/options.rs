@@ -18,7 +18,9 @@ With --http entries are stored responses, and a lookup is a request that allows 
 Examples:
   haypile lab search
   haypile lab search --http --fill 0,10,50,100 --subjects memory,file,memory+file
-  haypile lab search --entries 1000000 --fill 0,100 --subjects memory,file,memcached")]
+  haypile lab search --entries 1000000 --fill 0,100 --subjects memory,file,memcached
+  haypile lab search --http --killed --subjects necko:memory,size=500MB,necko:disk,memory,file \
+      --entries 10000 -n 1000")]
 pub struct SearchOptions {
     /// Number of entries that the cache is made for
     #[arg(
@@ -41,6 +43,9 @@ pub struct SearchOptions {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,
+    /// Also look up what a killed process has left, in caches that have files
+    #[arg(long)]
+    pub killed: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub http: OverHttp,

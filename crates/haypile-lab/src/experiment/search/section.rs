@@ -6,6 +6,9 @@ use haypile_number::grouped;
 use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
+use serde_json::Value;
+
+use super::KILLED;
 
 use crate::report::body::curves::{Over, picture, series};
 use crate::report::body::{details, front};
@@ -19,24 +22,32 @@ const ENTRIES: Over =
 /// The name of the parameter that says how full the cache is.
 const FILL: &str = "fill";
 
+/// Follows the name of a cache.
+const AFTER_A_KILL: &str = " after a kill";
+
 pub(super) fn body(cases: &[Case<'_>]) -> Body {
-    let fills = fills(cases);
+    let states = states(cases);
+    let has_one_fill = states.iter().all(|state| state.fill == states[0].fill);
     let mut all = Vec::new();
-    for fill in &fills {
-        let suffix = match (fills.len(), fill) {
-            (1, _) | (_, None) => String::new(),
-            (_, Some(fill)) => format!(", {fill} full"),
+    for state in &states {
+        let mut suffix = match &state.fill {
+            Some(fill) if !has_one_fill => format!(", {fill} full"),
+            _ => String::new(),
         };
-        let of_fill: Vec<&Case<'_>> = cases.iter().filter(|case| fill_of(case) == *fill).collect();
-        let of_fill = series(&of_fill, ENTRIES, &figure::CPU, &suffix).into_iter();
+        if state.is_killed {
+            suffix.push_str(AFTER_A_KILL);
+        }
+        let of_state: Vec<&Case<'_>> =
+            cases.iter().filter(|case| State::of(case) == *state).collect();
+        let of_state = series(&of_state, ENTRIES, &figure::CPU, &suffix).into_iter();
         let first = all.len();
-        all.extend(of_fill.map(|one| Series { place: first + one.place, ..one }));
+        all.extend(of_state.map(|one| Series { place: first + one.place, ..one }));
     }
     let axis = ("processor time per lookup", Quantity::Time);
     let title = "A lookup that finds nothing".to_owned();
     let (figure, left_out) = picture(title, ENTRIES, axis, all, Vec::new());
     let varying = crate::report::case::varying(cases);
-    let (answer, answers) = answer(cases, fills.last().and_then(Option::as_deref));
+    let (answer, answers) = answer(cases, states.last().and_then(|state| state.fill.as_deref()));
     let mut body = Body {
         answer,
         answers,
@@ -49,39 +60,59 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body
 }
 
-fn fill_of(case: &Case<'_>) -> Option<String> {
-    case.parameters.get(FILL).map(|fill| printable(&parameters::text(fill)))
+/// What a cache is like when a key is looked up.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    /// How full it is.
+    fill: Option<String>,
+    /// Whether the process that filled it was killed.
+    is_killed: bool,
 }
 
-/// The fills of caches, the fullest last.
-fn fills(cases: &[Case<'_>]) -> Vec<Option<String>> {
-    let mut fills: Vec<Option<String>> = cases.iter().map(fill_of).collect();
-    let number = |fill: &Option<String>| {
-        let digits = fill.as_deref().unwrap_or_default().trim_end_matches(['%', ' ']);
-        digits.parse::<f64>().unwrap_or(-1.0)
-    };
-    fills.sort_by(|one, other| number(one).total_cmp(&number(other)).then_with(|| one.cmp(other)));
-    fills.dedup();
-    fills
+impl State {
+    fn of(case: &Case<'_>) -> Self {
+        let text = |name| case.parameters.get(name).map(|it| printable(&parameters::text(it)));
+        let is_killed = case.parameters.get(KILLED).and_then(Value::as_bool) == Some(true);
+        Self { fill: text(FILL), is_killed }
+    }
+
+    fn percent(&self) -> f64 {
+        let digits = self.fill.as_deref().unwrap_or_default().trim_end_matches(['%', ' ']);
+        digits.parse().unwrap_or(-1.0)
+    }
+}
+
+/// The states of caches, the fullest last.
+fn states(cases: &[Case<'_>]) -> Vec<State> {
+    let mut states: Vec<State> = cases.iter().map(State::of).collect();
+    states.sort_by(|one, other| {
+        let by_fill = one.percent().total_cmp(&other.percent());
+        by_fill.then_with(|| (&one.fill, one.is_killed).cmp(&(&other.fill, other.is_killed)))
+    });
+    states.dedup();
+    states
 }
 
 /// The increase of a lookup's cost from the fewest entries to the most.
 fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
-    let of_fill = || cases.iter().filter(|case| fill_of(case).as_deref() == fill);
-    let ends = |label: &String| {
-        let mut with: Vec<(u64, &Entrant<'_>)> = of_fill()
+    let ends = |label: &String, is_killed: bool| {
+        let state = State { fill: fill.map(str::to_owned), is_killed };
+        let of_state = cases.iter().filter(|case| State::of(case) == state);
+        let mut with: Vec<(u64, &Entrant<'_>)> = of_state
             .filter_map(|case| Some((case.number(ENTRIES.parameter)?, case.entrant(label)?)))
             .filter(|(_, entrant)| entrant.estimate(&figure::CPU).is_some())
             .collect();
         with.sort_by_key(|(entries, _)| *entries);
         Some((*with.first()?, *with.last()?))
     };
-    let sentence = |label: &String| {
-        let ((few, at_few), (many, at_many)) = ends(label)?;
+    let sentence = |label: &String, is_killed: bool| {
+        let ((few, at_few), (many, at_many)) = ends(label, is_killed)?;
+        let after = if is_killed { AFTER_A_KILL } else { "" };
         let [at_few, at_many] = [at_few, at_many].map(|entrant| entrant.estimate(&figure::CPU));
         let (at_few, at_many) = (at_few?, at_many?);
         let time = |estimate: &Estimate| figure::CPU.write_within(estimate);
-        let first = format!("{label} takes {} with {}{NBSP}entries", time(&at_few), grouped(few));
+        let first =
+            format!("{label}{after} takes {} with {}{NBSP}entries", time(&at_few), grouped(few));
         if few == many {
             return Some(first);
         }
@@ -90,7 +121,9 @@ fn answer(cases: &[Case<'_>], fill: Option<&str>) -> (String, Vec<String>) {
         let many = grouped(many);
         Some(format!("{first} and {} with {many}, {change} times as much", time(&at_many)))
     };
-    let sentences: Vec<String> = labels(cases.iter()).iter().filter_map(sentence).collect();
+    let labels = labels(cases.iter());
+    let both = |label| [false, true].into_iter().filter_map(move |is| sentence(label, is));
+    let sentences: Vec<String> = labels.iter().flat_map(both).collect();
     if sentences.is_empty() {
         return ("Nothing was measured.".to_owned(), sentences);
     }
