@@ -20,6 +20,8 @@ pub struct Pinned<'a> {
 
 enum HeldValue<'a> {
     Copied(Vec<u8>),
+    /// Copied because no further segment of a file may be locked.
+    OutOfPins(Vec<u8>),
     InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
     /// In place, in memory that other processes write once it is let go of.
     Shared(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
@@ -29,6 +31,11 @@ impl<'a> Pinned<'a> {
     /// Wraps a copy of a value.
     pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: HeldValue::Copied(value) }
+    }
+
+    /// Wraps a copy of a value that would be in place if another segment of its file could be locked.
+    pub(crate) fn out_of_pins(value: Vec<u8>, hit: Hit) -> Self {
+        Self { hit, value: HeldValue::OutOfPins(value) }
     }
 
     /// Wraps a value that `guard` holds in place until it is dropped.
@@ -52,6 +59,13 @@ impl<'a> Pinned<'a> {
     pub fn hit(&self) -> Hit {
         self.hit
     }
+
+    /// Returns whether the value was copied only because as many segments of its file are locked as
+    /// [`Store::get_in_place`] permits. If it is stored again together with other values, they share a segment, and
+    /// the next process may read all of them in place.
+    pub fn is_out_of_pins(&self) -> bool {
+        matches!(self.value, HeldValue::OutOfPins(_))
+    }
 }
 
 /// The first bytes of a value.
@@ -71,7 +85,7 @@ impl Deref for Pinned<'_> {
 
     fn deref(&self) -> &[u8] {
         match &self.value {
-            HeldValue::Copied(value) => value,
+            HeldValue::Copied(value) | HeldValue::OutOfPins(value) => value,
             HeldValue::InPlace(guard) | HeldValue::Shared(guard) => (**guard).as_ref(),
         }
     }
@@ -79,7 +93,7 @@ impl Deref for Pinned<'_> {
 
 impl fmt::Debug for Pinned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let copied = matches!(self.value, HeldValue::Copied(_));
+        let copied = matches!(self.value, HeldValue::Copied(_) | HeldValue::OutOfPins(_));
         f.debug_struct("Pinned")
             .field("hit", &self.hit)
             .field("value_bytes", &self.len())
@@ -119,6 +133,11 @@ impl OwnedPinned {
     /// Returns the properties of the entry at the time of reading.
     pub fn hit(&self) -> Hit {
         self.value.borrow_dependent().hit()
+    }
+
+    /// Returns what [`Pinned::is_out_of_pins`] does.
+    pub fn is_out_of_pins(&self) -> bool {
+        self.value.borrow_dependent().is_out_of_pins()
     }
 }
 

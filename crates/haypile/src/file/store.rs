@@ -742,6 +742,7 @@ impl FileStore {
         let session = self.session(&using, "get")?;
         let (area, full) = (&session.area, self.reader.key(key)?);
         let name = full.hashed(area);
+        let mut is_out_of_pins = false;
         if let Some((seen, _)) = self.reader.find(area, &name, None)? {
             let pinning = Pinning {
                 least_bytes,
@@ -759,6 +760,7 @@ impl FileStore {
                     self.note_search(session, &Search::Damaged);
                     return Ok(None);
                 }
+                Reading::OutOfPins => is_out_of_pins = true,
                 Reading::Copied => {}
             }
         }
@@ -770,7 +772,8 @@ impl FileStore {
         } else {
             self.get_into(key, &mut buffer)?
         };
-        Ok(hit.map(|hit| Pinned::copied(buffer, hit)))
+        let pinned = if is_out_of_pins { Pinned::out_of_pins } else { Pinned::copied };
+        Ok(hit.map(|hit| pinned(buffer, hit)))
     }
 
     /// Brings the file to disk, and its name.

@@ -130,6 +130,11 @@ fn a_process_pins_an_eighth_of_the_segments_and_copies_other_values() {
     let in_place = all.iter().filter(|pinned| is_in_place(pinned)).count();
     assert!(in_place > 50 && in_place < all.len(), "{in_place} of {}", all.len());
     assert!(all.iter().all(|value| value.iter().all(|byte| *byte == value[0])));
+    assert!(all.iter().all(|value| value.is_out_of_pins() != is_in_place(value)));
+    // Of a reader without an owner slot, storing a value again would make no difference.
+    let reader = format!("file://{}?mode=ro", path.display());
+    let reader = Registry::new().open(&reader).expect("a store");
+    assert!(read_in_place(&*reader, 0..1_000).all(|it| !is_in_place(&it) && !it.is_out_of_pins()));
     // Writers go on.
     write_over_everything(&*store);
     drop(all);
@@ -214,6 +219,7 @@ fn all_processes_together_pin_a_quarter_and_the_dead_none() {
     set_numbers(&*store, 6_000..30_000, 1_000);
     let own = |numbers| read_in_place(&*store, numbers).filter(is_in_place).count();
     assert_eq!(own(29_000..30_000), 0, "others have all of it");
+    assert!(read_in_place(&*store, 29_000..30_000).all(|value| value.is_out_of_pins()));
     holders[0].0.kill().expect("it is there");
     holders[0].0.wait().expect("its end");
     let mut pinned = Vec::new();

@@ -148,6 +148,11 @@ impl Pins {
         }
     }
 
+    /// Returns whether the file was let go of.
+    fn is_closed(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == CLOSED
+    }
+
     /// Lets there be none from now on, if there is none; says whether that is so.
     pub(in crate::file) fn close(&self) -> bool {
         let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
@@ -202,10 +207,20 @@ pub(in crate::file) struct Pinning<'p> {
 #[derive(Debug)]
 pub(in crate::file) enum Reading<'a> {
     InPlace(InPlace<'a>, Seen),
-    /// It is to be copied.
+    /// It is to be copied: as many segments are pinned as may be.
+    OutOfPins,
+    /// It is to be copied for another reason.
     Copied,
     /// It is not what was written.
     Damaged,
+}
+
+/// The outcome of an attempt to lock the segment of an entry.
+#[derive(Debug)]
+enum Attempt<'a> {
+    Pinned(InPlace<'a>, Seen, Record),
+    OutOfPins,
+    Failed,
 }
 
 impl<'a> Lookup<'a, '_, Mapped> {
@@ -215,8 +230,10 @@ impl<'a> Lookup<'a, '_, Mapped> {
         seen: &Seen,
         pinning: Pinning<'_>,
     ) -> Result<Reading<'a>, OpError> {
-        let Some((value, seen, record)) = self.pinned(seen, pinning)? else {
-            return Ok(Reading::Copied);
+        let (value, seen, record) = match self.try_pin(seen, pinning)? {
+            Attempt::Pinned(value, seen, record) => (value, seen, record),
+            Attempt::OutOfPins => return Ok(Reading::OutOfPins),
+            Attempt::Failed => return Ok(Reading::Copied),
         };
         if let Some(verified) = pinning.verified
             && !verified.contains(&record)
@@ -229,11 +246,11 @@ impl<'a> Lookup<'a, '_, Mapped> {
         Ok(Reading::InPlace(value, seen))
     }
 
-    fn pinned(
+    fn try_pin(
         self,
         seen: &Seen,
         Pinning { least_bytes, pins, owner_slot, .. }: Pinning<'_>,
-    ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
+    ) -> Result<Attempt<'a>, OpError> {
         let is_long = self
             .area
             .record(seen.slot, seen.segment)
@@ -242,7 +259,7 @@ impl<'a> Lookup<'a, '_, Mapped> {
         let is_sure = self.area.origin(seen.segment) == Origin::Sure
             || mutant::is_on("doubtful-values-pinned");
         let Some(owner_slot) = owner_slot.filter(|_| is_long && is_sure) else {
-            return Ok(None);
+            return Ok(Attempt::Failed);
         };
         if let Some(pin) = pins.shared(seen.segment) {
             return self.read_under(pin);
@@ -253,42 +270,42 @@ impl<'a> Lookup<'a, '_, Mapped> {
         }
         let now = self.area.ground.now();
         if pins.is_refused(now) {
-            return Ok(None);
+            return Ok(Attempt::OutOfPins);
         }
         let segments = self.area.run_length(seen.segment);
         let Some(counted) = pins.add(segments, PinCounts::of(self.area).most_of_a_process()) else {
-            return Ok(None);
+            return Ok(if pins.is_closed() { Attempt::Failed } else { Attempt::OutOfPins });
         };
         let Some(Held { record, seen, pin: lock }) = self.hold(seen, owner_slot)? else {
-            return Ok(None);
+            return Ok(Attempt::Failed);
         };
         if !PinCounts::of(self.area).count(seen.segment) {
             pins.note_refusal(now);
-            return Ok(None);
+            return Ok(Attempt::OutOfPins);
         }
         let process = process::generation();
         let pin = SegmentPin { segment: seen.segment, process, _lock: lock, _counted: counted };
         let pin = Arc::new(pin);
         // Only now: the segment was not being emptied when it was locked.
         pins.share(&pin);
-        Ok(Some((InPlace::new(self.area, &record, pin), seen, record)))
+        Ok(Attempt::Pinned(InPlace::new(self.area, &record, pin), seen, record))
     }
 
     /// Reads a value under a pin that its segment has already, if the entry is still in it.
     fn read_under(
         self,
         pin: Arc<SegmentPin>,
-    ) -> Result<Option<(InPlace<'a>, Seen, Record)>, OpError> {
+    ) -> Result<Attempt<'a>, OpError> {
         match self.hold_in(pin.segment) {
             Ok(Some((record, seen))) => {
-                Ok(Some((InPlace::new(self.area, &record, pin), seen, record)))
+                Ok(Attempt::Pinned(InPlace::new(self.area, &record, pin), seen, record))
             }
             other => {
                 // It may be the last by now.
                 if let Some(last) = Arc::into_inner(pin) {
                     last.unpin(self.area);
                 }
-                other.map(|_| None)
+                other.map(|_| Attempt::Failed)
             }
         }
     }
