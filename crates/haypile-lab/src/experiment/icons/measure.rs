@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::NAME;
+use super::full::scatter;
 use super::options::IconsOptions;
 use super::orders::{IconOrders, IconReport, LoaderOrders};
 use super::theme::{Theme, Wanted};
@@ -25,6 +26,10 @@ use crate::experiment::{Host, parameters};
 /// The most attempts to fill the cache: files of a theme that was just written are too
 /// young to be kept.
 const PRIMINGS: u32 = 200;
+
+/// Programs that are started in a full cache before anything is measured: the first finds that icons lie apart, the
+/// second stores them again, and the third changes nothing.
+const STARTS_IN_A_FULL_CACHE: u32 = 3;
 
 /// Everything that the cases of a run have in common.
 pub(super) struct IconRun<'a> {
@@ -68,6 +73,13 @@ impl IconRun<'_> {
             cache: url.clone(),
         };
         self.prime(&orders)?;
+        if self.options.full {
+            scatter(&url)?;
+            for _ in 0..STARTS_IN_A_FULL_CACHE {
+                attempt(self.measure(&orders(Way::Shared), 1, None))?
+                    .map_err(anyhow::Error::msg)?;
+            }
+        }
         let mut cold = ColdFiles::default();
         if self.options.cold {
             cold.add(&theme.folders);
@@ -81,13 +93,16 @@ impl IconRun<'_> {
                     for (position, turn) in turns.next_block().into_iter().enumerate() {
                         let way = theme.ways[turn];
                         let page_cache = if is_cold { "cold" } else { "warm" };
-                        let parameters = parameters([
+                        let mut parameters = parameters([
                             ("theme", json!(theme.name)),
                             ("icons", json!(number)),
                             ("processes", json!(processes)),
                             ("page_cache", json!(page_cache)),
                             ("size_px", json!(self.options.size)),
                         ]);
+                        if self.options.full {
+                            parameters.insert("cache".to_owned(), json!("full"));
+                        }
                         let cold = is_cold.then_some(&cold);
                         if way.shares_checks() {
                             // The check that is taken over; it is not measured.

@@ -1,5 +1,6 @@
 //! `icons`: what a shared cache of icons saves, and which part of it does.
 
+mod full;
 mod game;
 mod gtk;
 mod loader;
@@ -51,7 +52,7 @@ impl Experiment for IconsExperiment {
     fn run(&self, line: &ArgMatches, host: &dyn Host) -> anyhow::Result<Ended> {
         let filled = Filled::new(self, line)?;
         let options: IconsOptions = filled.get()?;
-        let of_icons = ["theme", "icons", "size", "processes", "cold"];
+        let of_icons = ["theme", "icons", "size", "processes", "cold", "full"];
         if options.set == IconSet::Game
             && let Some(other) = of_icons.into_iter().find(|it| filled.is_written(it))
         {

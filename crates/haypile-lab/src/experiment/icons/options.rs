@@ -28,11 +28,14 @@ programs find it that start within a second; 'copied' is 'both' with a private c
 'png' has the index, and pictures as PNG in the cache.
 
 A theme that is not installed is left out, and a line says how to get it; 'generated' is a theme of
-this program's own. --cold drops the theme and the cache from memory before each measurement.
+this program's own. --cold drops the theme and the cache from memory before each measurement. --full
+fills the cache with other values, so that the icons lie spread over the whole file, and starts three
+programs that are not measured.
 
 Examples:
   haypile lab icons --quick
   haypile lab icons --theme breeze --icons 300 --processes 1,8 --cold --out icons.jsonl
+  haypile lab icons --theme breeze --icons 300 --processes 8 --full
   haypile lab icons --set game")]
 pub struct IconsOptions {
     /// Icons of a theme, or the drawings of a game that starts, starts again and is resized twice
@@ -53,6 +56,9 @@ pub struct IconsOptions {
     /// Also measure with files dropped from memory
     #[arg(long)]
     pub cold: bool,
+    /// Measure with a cache that is full, in which the icons lie far from each other
+    #[arg(long)]
+    pub full: bool,
     /// Number of blocks: in each, every way once, in random order
     #[arg(long, short, value_name = "N", default_value = "7", value_parser = count)]
     pub blocks: u64,

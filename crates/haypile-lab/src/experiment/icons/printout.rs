@@ -38,7 +38,7 @@ pub(super) fn cases(samples: &Samples<'_>) -> Vec<IconCase> {
         };
         let parameters = &samples[0].parameters;
         let resident = samples.iter().filter_map(|sample| share(sample)).reduce(f64::max);
-        let all = ["icons", "size_px", "theme", "processes"].map(str::to_owned);
+        let all = ["icons", "size_px", "theme", "processes", "cache"].map(str::to_owned);
         let cold = match resident {
             None => in_words(parameters, &["page_cache".to_owned()]),
             Some(share) => {

@@ -1,0 +1,32 @@
+//! A cache of icons that is full.
+
+use haypile::Cache;
+
+/// The part of the file that is filled: more, and the store would make room among the icons.
+const FILLED_PERCENT: u64 = 90;
+/// Other values: pictures of 32 by 32 pixels, as long as those between which icons lie.
+const OTHER_BYTES: usize = 4096;
+
+/// Stores all values of a cache again, each with its part of other values behind it, until the file is full. The
+/// values so lie as far from each other as they can.
+///
+/// # Errors
+///
+/// The cache fails, or has no limit.
+pub(super) fn scatter(url: &str) -> anyhow::Result<()> {
+    let cache = Cache::open(url)?;
+    let capacity_bytes = cache.stats()?.capacity_bytes.unwrap_or(0);
+    let keys = cache.keys().collect::<haypile::Result<Vec<_>>>()?;
+    let others = capacity_bytes * FILLED_PERCENT / 100 / OTHER_BYTES as u64;
+    let mut filled = 0;
+    for (number, key) in (1..).zip(&keys) {
+        if let Some(value) = cache.get(key)? {
+            cache.set(key, value)?;
+        }
+        while filled < others * number / keys.len() as u64 {
+            cache.set(filled.to_le_bytes(), vec![filled.to_le_bytes()[0]; OTHER_BYTES])?;
+            filled += 1;
+        }
+    }
+    Ok(())
+}
