@@ -24,7 +24,7 @@
 //! | `stamp` | files and folders as they were when they were read |
 //! | `pixmap`, `render` | pictures, and how they are made of PNG and SVG |
 //! | `place` | the file of a user's cache |
-//! | `cache` | icons from the cache, or made for it |
+//! | `cache` | icons from the cache, or made for it; stored pictures that lie apart are gathered |
 //! | `view`, `trust` | what a process sees of the file system, and the checks that processes with the same view share |
 //! | `verified` | values whose checksums are verified |
 //! | `pixmap_cache` | pixmaps by name, with the calls of `KPixmapCache` |

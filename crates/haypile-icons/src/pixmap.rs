@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haypile::OwnedPinned;
+use haypile::{OwnedPinned, Version};
 
 use crate::stamp::{STAMP_BYTES, Stamp};
 
 /// Begins a stored pixmap; the digits are the version of the format.
 const MAGIC: [u8; 8] = *b"hpxmap01";
-/// Magic, width, height, length of the path, stamp.
+/// Magic, width, height, length of the path, stamp, day.
 const HEAD_BYTES: usize = 8 + 4 + 4 + 4 + STAMP_BYTES + 4;
 
 /// A picture: rows from top to bottom, pixels from left to right, four bytes each: red, green, blue,
@@ -92,29 +92,32 @@ impl Pixmap {
         crate::render::of_png_bytes(bytes)
     }
 
-    /// Encodes it for a cache, with the path that it was made of, and how that was.
-    pub(crate) fn encode(&self, path: &[u8], stamp: Stamp) -> Vec<u8> {
+    /// Encodes it for a cache, with the path that it was made of, how that was, and the day of the note under which it is
+    /// gathered; 0 if it is not.
+    pub(crate) fn encode(&self, path: &[u8], stamp: Stamp, day: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());
         bytes.extend(MAGIC);
         bytes.extend(self.width.to_le_bytes());
         bytes.extend(self.height.to_le_bytes());
         bytes.extend(u32::try_from(path.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend(stamp.to_bytes());
-        bytes.extend([0; 4]);
+        bytes.extend(day.to_le_bytes());
         bytes.extend(path);
         bytes.extend(self.pixels());
         bytes
     }
 
     /// Takes a stored value, if it is a pixmap that was made of this path; `None` otherwise.
-    pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<(Self, Stamp)> {
-        let (head, stamp) = Head::of(&value)?;
-        let from = HEAD_BYTES.checked_add(head.path_bytes)?;
+    pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<StoredPixmap> {
+        let Head { width, height, path_bytes, stamp, day } = Head::of(&value)?;
+        let from = HEAD_BYTES.checked_add(path_bytes)?;
         if value.get(HEAD_BYTES..from)? != path {
             return None;
         }
-        let pixmap = Self::in_place(head.width, head.height, Arc::new(value), from)?;
-        Some((pixmap, stamp))
+        let (bytes, version, is_out_of_pins) =
+            (value.len(), value.hit().version, value.is_out_of_pins());
+        let pixmap = Self::in_place(width, height, Arc::new(value), from)?;
+        Some(StoredPixmap { pixmap, stamp, day, bytes, version, is_out_of_pins })
     }
 
     /// A picture whose pixels begin at a place of a stored value, and end with it.
@@ -129,21 +132,42 @@ impl Pixmap {
     }
 }
 
+/// A picture as it was found in a cache.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPixmap {
+    pub(crate) pixmap: Pixmap,
+    /// Of the file that it was made of.
+    pub(crate) stamp: Stamp,
+    /// The day of the note under which it was gathered; 0 if it was not.
+    pub(crate) day: u32,
+    /// The length of the value.
+    pub(crate) bytes: usize,
+    pub(crate) version: Option<Version>,
+    /// Whether it was copied, see [`OwnedPinned::is_out_of_pins`].
+    pub(crate) is_out_of_pins: bool,
+}
+
 /// The beginning of a stored pixmap.
 struct Head {
     width: u32,
     height: u32,
     path_bytes: usize,
+    stamp: Stamp,
+    day: u32,
 }
 
 impl Head {
-    fn of(value: &[u8]) -> Option<(Self, Stamp)> {
+    fn of(value: &[u8]) -> Option<Self> {
         let rest = value.strip_prefix(&MAGIC)?;
         let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
         let stamp = rest.get(12..12 + STAMP_BYTES)?.try_into().ok()?;
-        let path_bytes = usize::try_from(number(8)?).ok()?;
-        let head = Self { width: number(0)?, height: number(4)?, path_bytes };
-        Some((head, Stamp::from_bytes(stamp)))
+        Some(Self {
+            width: number(0)?,
+            height: number(4)?,
+            path_bytes: usize::try_from(number(8)?).ok()?,
+            stamp: Stamp::from_bytes(stamp),
+            day: number(12 + STAMP_BYTES)?,
+        })
     }
 }
 
@@ -188,9 +212,10 @@ mod tests {
     fn a_stored_pixmap_comes_back_for_its_path_only() {
         let pixmap = Pixmap::new(2, 3, (0..24).collect()).unwrap();
         let stamp = Stamp::of(std::path::Path::new("/")).unwrap().0;
-        let bytes = pixmap.encode(b"/a/b", stamp);
-        let (back, found) = Pixmap::decode(stored(&bytes), b"/a/b").unwrap();
-        assert_eq!((&back, found), (&pixmap, stamp));
+        let bytes = pixmap.encode(b"/a/b", stamp, 20_000);
+        let back = Pixmap::decode(stored(&bytes), b"/a/b").unwrap();
+        assert_eq!((&back.pixmap, back.stamp, back.day), (&pixmap, stamp, 20_000));
+        assert_eq!((back.bytes, back.is_out_of_pins), (bytes.len(), false));
         assert!(Pixmap::decode(stored(&bytes), b"/a/c").is_none());
         assert!(Pixmap::decode(stored(&bytes), b"/a").is_none());
         for cut in 0..bytes.len() {
@@ -206,12 +231,13 @@ mod tests {
             at in 0_usize..100, flip in 1_u8.., tail in proptest::collection::vec(any::<u8>(), 0..9)
         ) {
             let pixmap = Pixmap::new(2, 3, (0..24).collect()).unwrap();
-            let mut bytes = pixmap.encode(b"/a/b", Stamp::default());
+            let mut bytes = pixmap.encode(b"/a/b", Stamp::default(), 0);
             bytes.extend(tail);
             if let Some(byte) = bytes.get_mut(at) {
                 *byte ^= flip;
             }
-            if let Some((back, _)) = Pixmap::decode(stored(&bytes), b"/a/b") {
+            if let Some(back) = Pixmap::decode(stored(&bytes), b"/a/b") {
+                let back = back.pixmap;
                 let pixels = back.pixels().len();
                 prop_assert_eq!(pixels, (back.width() * back.height() * 4) as usize);
             }

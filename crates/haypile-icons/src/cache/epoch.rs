@@ -5,6 +5,7 @@ use std::path::Path;
 
 use haypile::Cache;
 
+use super::gather::Gathering;
 use super::request::IconCounts;
 use super::{PathHash, note};
 use crate::stamp::Stamp;
@@ -22,6 +23,7 @@ pub(super) struct State {
     /// The number of epochs that have begun.
     pub(super) epochs: u64,
     pub(super) counts: IconCounts,
+    pub(super) gathering: Gathering,
     pub(super) is_warned: bool,
 }
 

@@ -1,6 +1,7 @@
 //! Icons from the cache, or made for it.
 
 mod epoch;
+mod gather;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use haypile::{Cache, OwnedPinned};
 use parking_lot::Mutex;
 
 use crate::error::IconError;
-use crate::pixmap::Pixmap;
+use crate::pixmap::{Pixmap, StoredPixmap};
 use crate::place::{self, OpenedCache};
 use crate::render;
 use crate::stamp::{Stamp, now_ns, step};
@@ -144,7 +145,7 @@ impl IconCache {
         state.note_rendered(hash, after, is_kept);
         drop(state);
         if let (true, Some(stamp), Some(cache)) = (is_kept, before, &self.cache) {
-            let stored = cache.set(&key, pixmap.encode(path.as_os_str().as_bytes(), stamp));
+            let stored = cache.set(&key, pixmap.encode(path.as_os_str().as_bytes(), stamp, 0));
             let mut state = self.state.lock();
             note(&mut state, stored.err().map(|error| error.to_string()));
             state.share_pictures(cache, false);
@@ -155,15 +156,60 @@ impl IconCache {
     /// The stored picture of a file, if the file is as it was when the picture was made.
     fn stored_pixmap(&self, key: &[u8], path: &Path, hash: PathHash) -> Option<Pixmap> {
         let cache = self.cache.as_ref()?;
-        let value = whole(verified::read(cache, key), || self.state.lock())?;
-        let (pixmap, stamp) = Pixmap::decode(value, path.as_os_str().as_bytes())?;
+        let mut stored = self.read_pixmap(cache, key, path)?;
         let mut state = self.state.lock();
-        if !state.is_picture_current(path, hash, stamp) {
+        if !state.is_picture_current(path, hash, stored.stamp) {
             return None;
         }
         state.counts.cached += 1;
         state.share_pictures(cache, false);
-        Some(pixmap)
+        let day = state.gathering.day_for(cache, &stored);
+        let day = day.map_err(|error| note(&mut state, Some(error.to_string())));
+        drop(state);
+        if let Ok(Some(day)) = day
+            && let Some(gathered) = self.gather(cache, key, path, &stored, day)
+        {
+            stored = gathered;
+        }
+        if stored.is_out_of_pins {
+            let mut state = self.state.lock();
+            state.counts.copied += 1;
+            let noted = state.gathering.note(cache);
+            note(&mut state, noted.err().map(|error| error.to_string()));
+        }
+        Some(stored.pixmap)
+    }
+
+    fn read_pixmap(&self, cache: &Cache, key: &[u8], path: &Path) -> Option<StoredPixmap> {
+        let value = whole(verified::read(cache, key), || self.state.lock())?;
+        Pixmap::decode(value, path.as_os_str().as_bytes())
+    }
+
+    /// Stores a picture again, unless another process has stored it since, and reads it where it is then. `None` if it is
+    /// not in place there: the picture that was read before serves as well.
+    fn gather(
+        &self,
+        cache: &Cache,
+        key: &[u8],
+        path: &Path,
+        stored: &StoredPixmap,
+        day: u32,
+    ) -> Option<StoredPixmap> {
+        let value = stored.pixmap.encode(path.as_os_str().as_bytes(), stored.stamp, day);
+        let written = cache.cas(key, value, stored.version?);
+        let mut state = self.state.lock();
+        match written {
+            Ok(written) => state.counts.gathered += u64::from(written.is_stored()),
+            Err(error) => {
+                state.gathering.end();
+                note(&mut state, Some(error.to_string()));
+                return None;
+            }
+        }
+        drop(state);
+        let again = self.read_pixmap(cache, key, path)?;
+        let is_same = again.stamp == stored.stamp;
+        (is_same && !again.is_out_of_pins).then_some(again)
     }
 
     fn render(&self, path: &Path, width: u32, height: u32) -> Result<Pixmap, IconError> {

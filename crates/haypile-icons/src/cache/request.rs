@@ -106,6 +106,11 @@ pub struct IconCounts {
     pub rendered: u64,
     /// Pixmaps that came from the cache.
     pub cached: u64,
+    /// Pixmaps of the cache that were copied, for no further segment of its file could be locked; see
+    /// [`Store::get_in_place`](haypile::Store::get_in_place).
+    pub copied: u64,
+    /// Pixmaps of the cache that were stored again, so that the icons of programs lie together in few segments.
+    pub gathered: u64,
     /// Scans of the theme's folders.
     pub scans: u64,
     /// Calls that asked for the status of a file or folder.

@@ -4,4 +4,5 @@
 
 mod cached;
 mod damage;
+mod gathered;
 mod theme;
