@@ -122,6 +122,7 @@ fn load(orders: &IconOrders) -> anyhow::Result<Loaded> {
         report.negative += counts.negative;
         report.rendered += counts.rendered;
         report.cached += counts.cached;
+        (report.copied, report.gathered) = (counts.copied, counts.gathered);
         report.failures = counts.failures;
         report.shared_checks = counts.shared_checks;
         let again = Instant::now();

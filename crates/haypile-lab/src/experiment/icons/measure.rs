@@ -222,6 +222,8 @@ impl IconRun<'_> {
             ("again_ns", reports.iter().map(|report| report.again_ns).max()),
             ("rendered", Some(sum(|report| report.rendered))),
             ("cached", Some(sum(|report| report.cached))),
+            ("copied", Some(sum(|report| report.copied))),
+            ("gathered", Some(sum(|report| report.gathered))),
             ("stat_calls", Some(sum(|report| report.stats))),
             ("cache_failures", Some(sum(|report| report.failures))),
             ("shared_checks", Some(sum(|report| report.shared_checks))),

@@ -43,6 +43,10 @@ pub(super) struct IconReport {
     pub(super) stats: u64,
     /// Of all pixels, in the order of the names.
     pub(super) checksum: u64,
+    /// Pictures of the cache that were copied for want of pins.
+    pub(super) copied: u64,
+    /// Pictures of the cache that were stored again, next to each other.
+    pub(super) gathered: u64,
     /// Failures of the cache.
     pub(super) failures: u64,
     /// Checks that were taken over from another process.
