@@ -292,10 +292,7 @@ impl<'a> Lookup<'a, '_, Mapped> {
     }
 
     /// Reads a value under a pin that its segment has already, if the entry is still in it.
-    fn read_under(
-        self,
-        pin: Arc<SegmentPin>,
-    ) -> Result<Attempt<'a>, OpError> {
+    fn read_under(self, pin: Arc<SegmentPin>) -> Result<Attempt<'a>, OpError> {
         match self.hold_in(pin.segment) {
             Ok(Some((record, seen))) => {
                 Ok(Attempt::Pinned(InPlace::new(self.area, &record, pin), seen, record))
