@@ -36,8 +36,10 @@ pub(super) struct Gathering {
     is_begun: bool,
     /// The day of the note that this process found.
     day: Option<u32>,
-    /// Bytes of pictures that it may still gather.
-    left_bytes: usize,
+    /// Bytes of the pictures that it got since.
+    got_bytes: u64,
+    /// The number of those up to which it gathers, once it has found one to gather.
+    most_bytes: Option<u64>,
     /// Whether this process has looked for a note since its pictures are copied.
     is_noted: bool,
 }
@@ -51,24 +53,28 @@ impl Gathering {
     pub(super) fn day_for(&mut self, cache: &Cache, stored: &StoredPixmap) -> Result<Option<u32>> {
         if !self.is_begun {
             self.is_begun = true;
-            if let Some(day) = noted_day(cache)? {
-                let capacity_bytes = cache.stats()?.capacity_bytes.unwrap_or(0);
-                self.left_bytes = usize::try_from(capacity_bytes / SHARE).unwrap_or(0);
-                self.day = Some(day);
-            }
+            self.day = noted_day(cache)?;
         }
         let Some(day) = self.day else { return Ok(None) };
         if stored.bytes > LONGEST_BYTES {
             return Ok(None);
         }
         // Those that were gathered before count as well: the next process gathers the same pictures and no others.
-        let Some(left_bytes) = self.left_bytes.checked_sub(stored.bytes) else {
+        self.got_bytes += stored.bytes as u64;
+        // A later day is of another note: this process has run for long.
+        if stored.day >= day {
+            return Ok(None);
+        }
+        let most_bytes = match self.most_bytes {
+            Some(most_bytes) => most_bytes,
+            // Not before: it reads much of the file's tables.
+            None => *self.most_bytes.insert(cache.stats()?.capacity_bytes.unwrap_or(0) / SHARE),
+        };
+        if self.got_bytes > most_bytes {
             self.end();
             return Ok(None);
-        };
-        self.left_bytes = left_bytes;
-        // A later day is of another note: this process has run for long.
-        Ok((stored.day < day).then_some(day))
+        }
+        Ok(Some(day))
     }
 
     /// Gathers nothing any more.
