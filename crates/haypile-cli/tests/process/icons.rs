@@ -167,6 +167,27 @@ fn every_way_of_getting_icons_finds_the_same_pictures() {
 }
 
 #[test]
+fn icons_in_a_full_cache_are_read_in_place_by_all_programs() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let words = ["lab", "icons", "--theme", "generated", "--icons", "200", "--size", "16"];
+    let full = ["--processes", "2", "--blocks", "1", "--full", "--json", "--directory", place];
+    let output = haypile(&words).args(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    let samples = json["samples"].as_array().unwrap();
+    for way in ["both", "shared", "copied"] {
+        let sample = samples.iter().find(|it| it["subject"]["name"] == way).unwrap();
+        assert!(sample["error"].is_null(), "{sample}");
+        assert_eq!(sample["parameters"]["cache"], "full");
+        assert_eq!(sample["counts"]["cached"].as_u64(), Some(2 * 180), "{sample}");
+        for count in ["copied", "gathered", "cache_failures"] {
+            assert_eq!(sample["counts"][count].as_u64(), Some(0), "{way} {count}");
+        }
+    }
+}
+
+#[test]
 fn a_game_is_drawn_once_for_each_size_with_a_cache_and_each_time_without() {
     let folder = TempDir::new().unwrap();
     let place = folder.path().to_str().unwrap();
