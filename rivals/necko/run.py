@@ -12,13 +12,15 @@ import time
 
 import browser
 import cold
-from job import GETSET, SET, Job, JobError
+from job import GET, GETSET, SET, Job, JobError
 from modes import ABOUT, NAME, USAGE, Subject, is_alone, refuse_what_cannot_be_done
 from origin import Origin
 
 CHECK_PATH, CHECK_BODY = "/check", bytes(1000)
 # How often the check loads its URL: it also has the browser load and compile all that a request needs.
 CHECK_LOADS = 50
+# How long entries may be listed after the cache was cleared.
+EMPTY_SECONDS = 5
 # How long its index may take to be ready: it waits 50 seconds before it begins.
 INDEX_SECONDS, INDEX_PAUSE_SECONDS = 180, 0.25
 # The browser's own time of the timed part may be shorter than the runner's by a third, and by this.
@@ -49,6 +51,7 @@ class Session:
     def __init__(self, subject, directory, preferences):
         self._subject, self._job = subject, Job(directory)
         prepare, self._timed = refuse_what_cannot_be_done(subject, self._job)
+        self._looked_up = {key for operation, keys in self._job.operations("timed.0.ops") if operation == GET for key in keys}
         self._prepared = {key for operation, keys in prepare if operation in (SET, GETSET) for key in keys}
         self._origin = self._job.settings.get("origin")
         self._preferences = subject.preferences(self._job)
@@ -75,8 +78,8 @@ class Session:
         elif job.number("killed", 0):
             self._start_again(end=self._browser.kill)
             results["killed"] = 1
-        elif self._has_index:
-            # What the browser has of its entries in memory ends with it: files are looked up from here on.
+        elif self._searches_index:
+            # What the browser has of its entries in memory ends with it: files are searched from here on.
             self._start_again()
             self._await_index()
         self._browser.settle()
@@ -116,9 +119,10 @@ class Session:
         return results
 
     @property
-    def _has_index(self):
-        """Whether keys are looked up in the index of the cache's files."""
-        return self._subject.is_on_disk and is_alone(self._job)
+    def _searches_index(self):
+        """Whether keys that are not there are looked up in the index of the cache's files. Of one that is there the file
+        is opened, index or not."""
+        return self._subject.is_on_disk and is_alone(self._job) and not self._looked_up <= self._prepared
 
     def _prepare(self):
         """Prepares, from an origin of the runner's own if the job has none; after that, nobody answers there."""
@@ -143,7 +147,7 @@ class Session:
 
     def _note_index(self, moment):
         """Verifies that the index is as the job wants it: not ready after a kill, and ready otherwise."""
-        if not self._has_index:
+        if not self._searches_index:
             return
         is_ready = self._browser.call("isIndexReady")
         if is_ready == bool(self._job.number("killed", 0)):
@@ -188,8 +192,12 @@ class Session:
         if subject.mode != "none" and used["capacity"] != capacity:
             raise JobError(f"the browser reports a cache of {used['capacity']} bytes, not of {capacity}")
         browser_.call("clear")
-        if self._entries(browser_.call("storages"))[0]:
-            raise JobError("the browser's cache is not empty after it was cleared")
+        # A response that was just read is listed until the browser has let go of it.
+        deadline = time.monotonic() + EMPTY_SECONDS
+        while self._entries(browser_.call("storages"))[0]:
+            if time.monotonic() > deadline:
+                raise JobError("the browser's cache is not empty after it was cleared")
+            time.sleep(browser.PAUSE_SECONDS)
 
     def _entries(self, storages):
         """Returns the URLs of the entries in the cache that the subject uses, and what its storage reports."""

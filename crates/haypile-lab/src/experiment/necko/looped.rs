@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::bail;
 use haypile_measure::job::{self, JobError, Ops, Population};
 use haypile_measure::measure::Contender;
 use haypile_measure::measure::{Case, Expected};
@@ -35,6 +36,10 @@ impl OnCaches for LoopExperiment {
     type Options = LoopOptions;
 
     fn check(options: &LoopOptions, _measuring: &Measuring) -> anyhow::Result<()> {
+        let is_request = |case: &String| case == "miss-query";
+        if !options.http.http && !options.case.is_empty() && options.case.iter().all(is_request) {
+            bail!("miss-query is a request; with --http=false, name other operations");
+        }
         check_delay(options.http, options.origin_delay)
     }
 
@@ -48,11 +53,11 @@ impl OnCaches for LoopExperiment {
             let (runs, delay) = (options.runs, delay(options.origin_delay));
             let requests = Requests { runs, delay, seed: measuring.run.seed };
             return setup_over_http(measuring, subjects, requests, |requests, origin| {
-                loop_cases(&options.sizes, requests, origin)
+                wanted(options, loop_cases(&options.sizes, requests, origin))
             });
         }
         let subjects = options.http.subjects(subjects)?;
-        Ok(Setup::new(cases(options, measuring.run.seed), subjects))
+        Ok(Setup::new(wanted(options, cases(options, measuring.run.seed)), subjects))
     }
 
     fn print(samples: &[Sample], contenders: &[Contender]) -> Printout {
@@ -65,6 +70,12 @@ impl OnCaches for LoopExperiment {
     ) -> crate::report::section::Body {
         super::section::body(cases)
     }
+}
+
+/// The cases that were asked for.
+fn wanted(options: &LoopOptions, mut cases: Vec<Case>) -> Vec<Case> {
+    cases.retain(|case| options.wants(&case.name));
+    cases
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +183,26 @@ mod tests {
     /// The sizes of the source, a hundred thousand runs.
     fn options() -> LoopOptions {
         LoopOptions {
+            case: Vec::new(),
             sizes: SIZES.to_vec(),
             runs: None,
             http: OverHttp::default(),
             origin_delay: None,
         }
+    }
+
+    #[test]
+    fn cases_are_those_that_are_asked_for() {
+        let of = |case: &str| {
+            let options = LoopOptions { case: vec![case.to_owned()], ..options() };
+            let all = wanted(&options, cases(&options, 1));
+            let names: Vec<_> = all.iter().map(|case| case.name.clone()).collect();
+            names.join(",")
+        };
+        assert_eq!(of("hit"), "hit,hit,hit,hit");
+        assert_eq!(of("call-clear"), "call + clear");
+        // It is a request alone.
+        assert_eq!(of("miss-query"), "");
     }
 
     #[test]

@@ -9,6 +9,25 @@ use clap::Args;
 use super::SIZES;
 use crate::experiment::on_caches::OverHttp;
 
+/// The operations of `loop`, as options write them and as results call them.
+const CASES: [(&str, &str); 6] = [
+    ("call", "call"),
+    ("call-clear", "call + clear"),
+    ("miss-clear", "miss (clear)"),
+    ("miss-no-store", "miss (no-store)"),
+    ("miss-query", "miss (query)"),
+    ("hit", "hit"),
+];
+
+impl LoopOptions {
+    /// Whether a case is to be measured, by its name in results.
+    pub(super) fn wants(&self, name: &str) -> bool {
+        let written = CASES.iter().find(|(_, in_results)| *in_results == name);
+        self.case.is_empty()
+            || written.is_some_and(|(written, _)| self.case.iter().any(|it| it == written))
+    }
+}
+
 /// Options of the experiment.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Repeat one operation: calls, clears, misses and hits, by size")]
@@ -31,8 +50,12 @@ Examples:
   haypile lab loop
   haypile lab loop --origin-delay 27ms --against main=/tmp/main/haypile
   haypile lab loop --subjects file,necko:disk,necko:none    # Firefox's cache; starts browsers
+  haypile lab loop --case hit,miss-query --sizes 50,524288
   haypile lab loop --http=false --sizes 50,1024 --subjects memory,file,memcached")]
 pub struct LoopOptions {
+    /// Operations to measure [default: all]
+    #[arg(long, value_name = "CASES", value_delimiter = ',', value_parser = CASES.map(|(written, _)| written))]
+    pub case: Vec<String>,
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
