@@ -208,6 +208,22 @@ fn what_is_not_there_is_searched_at_any_fill() {
     }
 }
 
+/// A cache in memory has nothing then, and is not measured; a file has all of its entries.
+#[test]
+fn what_a_killed_process_has_left_is_searched_where_it_has_files() {
+    let arguments = ["search", "--killed", "--entries", "100", "--fill", "100", "-n", "50"];
+    let samples = measured(&[&arguments[..], &["--subjects", "memory,file"]].concat());
+    let of = |is_killed: bool| {
+        let of = samples.iter().filter(|it| it["parameters"].get("killed").is_some() == is_killed);
+        of.map(|sample| (name(sample), sample["counts"]["verified_after"].as_u64()))
+            .collect::<Vec<_>>()
+    };
+    let mut kept = of(false);
+    kept.sort_unstable();
+    assert_eq!(kept, [("file", Some(100)), ("memory", Some(100))]);
+    assert_eq!(of(true), [("file", Some(100))]);
+}
+
 #[test]
 fn a_crossover_is_answered_in_a_sentence() {
     let arguments = [

@@ -130,6 +130,19 @@ fn a_runner_that_does_not_warm_up_is_not_measured_cold() {
 }
 
 #[test]
+fn a_runner_that_kills_nothing_is_not_measured_after_a_kill() {
+    let killed = |lines: &str| {
+        let Case { write, .. } = hits();
+        let write = move |directory: &Path| Ok(Expected { is_killed: true, ..write(directory)? });
+        sample(Case { write: Box::new(write), ..hits() }, ":", lines)
+    };
+    let honest = format!("{COUNTS}; read_words {}", words());
+    assert_error(&killed(&honest), "whether it killed");
+    assert_eq!(killed(&format!("{honest}; killed 1")).error, None);
+    assert_error(&sample(hits(), ":", &format!("{honest}; killed 1")), "whether it killed");
+}
+
+#[test]
 fn writes_that_were_not_done() {
     let writes = || case(1 << 20, |ops| (4..KEYS).for_each(|key| ops.set(key)));
     let said = |after: u32, new: u32| {

@@ -82,6 +82,7 @@ fn reads_that_hit_are_of_keys_that_were_set() {
         verified_after: Some(500),
         max_verified_after: None,
         min_misses: 0,
+        is_killed: false,
         last_is_beside: false,
         warm_up: 0,
     };
