@@ -15,8 +15,6 @@ from pathlib import Path
 import guard
 from job import JobError
 
-# All that the browser writes, in the working directory.
-FOLDER = "necko"
 # How long it may take to start, to do what is not timed, and to do nothing at all while it should do something.
 SECONDS = 60
 SECONDS_NAME = "HAYPILE_FIREFOX_SECONDS"
@@ -102,6 +100,11 @@ def version():
     return found.group()
 
 
+def script_file(name):
+    """Returns a script of this folder, for the browser."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
 def patience():
     """Returns the limit of everything that the runner waits for, in seconds."""
     text = os.environ.get(SECONDS_NAME) or str(SECONDS)
@@ -156,23 +159,35 @@ class Group:
 class Browser:
     """A headless Firefox on a profile of its own, driven by Marionette in its privileged context."""
 
+    # All that the browser writes, in the working directory.
+    FOLDER = "necko"
+
     def __init__(self, preferences, further=None):
         """Makes one with the preferences of its cache; `further` are others, or other values."""
         self._seconds = patience()
         self._further = further or {}
         self._preferences = preferences | CACHE_PREFERENCES | self._further
         self.group = Group()
-        self.folder = os.path.abspath(FOLDER)
+        self.folder = os.path.abspath(self.FOLDER)
         self._profile = os.path.join(self.folder, "profile")
         # By it the guard finds processes that have left the group.
         self._mark = f"HAYPILE_NECKO={os.getpid()}:{self.folder}"
         self._process = self._wire = None
         self._calls = 0
-        guard.remove(self.folder)
+        guard.remove(self._disposable())
         self._guard = subprocess.Popen(  # pylint: disable=consider-using-with
-            [sys.executable, "-S", "-B", guard.__file__, self.folder, str(self.group.number), self._mark],
+            [sys.executable, "-S", "-B", guard.__file__, self._disposable(), str(self.group.number), self._mark],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
             start_new_session=True)
+
+    def _disposable(self):
+        """Returns the folder that is removed before the first start and after the end."""
+        return self.folder
+
+    def _definition(self):
+        """Returns the script that defines `necko` in the browser, whose methods `call` calls."""
+        is_on_disk = json.dumps(self._preferences["browser.cache.disk.enable"])
+        return f"{script_file('necko.js')}\nglobalThis.necko = new Necko({is_on_disk});"
 
     def start(self):
         """Starts it, on the profile of an earlier start if there is one, and verifies its settings."""
@@ -206,9 +221,7 @@ class Browser:
         # The runner has limits of its own.
         self._command("WebDriver:SetTimeouts", {"script": 2**31 - 1})
         self._command("Marionette:SetContext", {"value": "chrome"})
-        source = Path(__file__).with_name("necko.js").read_text(encoding="utf-8")
-        is_on_disk = json.dumps(self._preferences["browser.cache.disk.enable"])
-        self._script("WebDriver:ExecuteScript", f"{source}\nglobalThis.necko = new Necko({is_on_disk});", ())
+        self._script("WebDriver:ExecuteScript", self._definition(), ())
         self._verify_settings()
 
     def call(self, method, *arguments, is_timed=False):
@@ -260,7 +273,7 @@ class Browser:
         if self._wire is not None:
             self._wire.close()
         left = self._end_processes()
-        guard.remove(self.folder)
+        guard.remove(self._disposable())
         with contextlib.suppress(OSError):
             self._guard.stdin.write("done\n")
             self._guard.stdin.close()

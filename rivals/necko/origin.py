@@ -6,10 +6,11 @@ import threading
 
 
 class Origin:
-    """Answers GET by the bodies of its paths, on the loopback device."""
+    """Answers GET by the bodies of its paths, on the loopback device. A page is a body with its type and its
+    `Cache-Control`."""
 
-    def __init__(self, bodies, cache_control="max-age=86400"):
-        self.bodies, self.cache_control = bodies, cache_control
+    def __init__(self, bodies, cache_control="max-age=86400", pages=None):
+        self.bodies, self.cache_control, self.pages = bodies, cache_control, pages or {}
         self.requests = 0
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -47,10 +48,11 @@ class Origin:
             def do_GET(self):  # pylint: disable=invalid-name
                 """Answers."""
                 origin.requests += 1
-                body = origin.bodies.get(self.path)
+                plain = (origin.bodies.get(self.path), "application/octet-stream", origin.cache_control)
+                body, media_type, cache_control = origin.pages.get(self.path, plain)
                 self.send_response(404 if body is None else 200)
-                self.send_header("Cache-Control", origin.cache_control)
-                self.send_header("Content-Type", "application/octet-stream")
+                self.send_header("Cache-Control", cache_control)
+                self.send_header("Content-Type", media_type)
                 self.send_header("Content-Length", str(len(body or b"")))
                 self.end_headers()
                 self.wfile.write(body or b"")

@@ -1,8 +1,9 @@
 //! Real browsers as loaders: a program that drives one, and a proxy of ours in front of the origin.
 //!
 //! ```text
-//!   ScriptedOrigin <── LinkEmulator <──[haypile proxy]<── Chromium <──(CDP)── rivals/chromium/run.py
-//!        └ counts what came                                        lines of JSON <──┘
+//!   ScriptedOrigin <── LinkEmulator <──[haypile proxy]<── Chromium <──(CDP)──────── rivals/chromium/run.py
+//!        └ counts what came                           └── Firefox  <──(Marionette)── rivals/firefox/run.py
+//!                                                                   lines of JSON <──┘
 //! ```
 //!
 //! The program follows the orders of any loader ([`crate::PageOrders`]). The caches are the browser's own,
@@ -24,14 +25,20 @@ use super::site_server::SiteServer;
 use super::verify::CountedLoad;
 use crate::site::Site;
 
-/// The browser that a checkout has a loader for.
+/// The browsers that a checkout has a loader for.
 pub const CHROMIUM: &str = "chromium";
+/// The other one.
+pub const FIREFOX: &str = "firefox";
 /// Its loader, from the checkout's root on.
 const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
 /// Python with the package that drives it, in Cargo's folder.
 const CHROMIUM_PYTHON: &str = "report-test/bin/python";
 /// The command that installs both.
 const CHROMIUM_INSTALL: &str = "apt-get install chromium && make target/report-test/ready";
+/// The loader of Firefox, from the checkout's root on, which needs only Python's standard library.
+const FIREFOX_LOADER: &str = "rivals/firefox/run.py";
+/// The command that installs the browser.
+const FIREFOX_INSTALL: &str = "apt-get install firefox-esr";
 /// The longest wait for what a loader says about itself.
 const LIST_LIMIT: Duration = Duration::from_mins(1);
 
@@ -60,9 +67,13 @@ pub enum BrowserError {
 }
 
 impl Browser {
-    /// Finds the loader of a browser: `chromium` in the checkout, anything else is a program.
+    /// Finds the loader of a browser: `chromium` and `firefox` in the checkout, anything else is a program.
     pub fn find(named: &str) -> Result<Self, BrowserError> {
-        let runner = if named == CHROMIUM { chromium()? } else { Runner::rival(named) };
+        let runner = match named {
+            CHROMIUM => chromium()?,
+            FIREFOX => firefox()?,
+            program => Runner::rival(program),
+        };
         let listed = runner.subjects(LIST_LIMIT).map_err(|error| match error {
             MeasureError::Refused { why, .. } => {
                 let why = why.split("; run:").next().unwrap_or(&why);
@@ -76,10 +87,31 @@ impl Browser {
         let (name, version, language) = (listed.name, listed.version, listed.language);
         Ok(Self { runner, name, version, language })
     }
+
+    /// Whether the size of its cache in memory is ours to choose.
+    pub fn sets_memory_size(&self) -> bool {
+        self.name == FIREFOX
+    }
+
+    /// Whether its loader can be killed and go on with what is left, and reports that.
+    pub fn reports_remains(&self) -> bool {
+        self.name == FIREFOX
+    }
+}
+
+fn rivals() -> Result<Rivals, BrowserError> {
+    Rivals::find(None).map_err(|error| BrowserError::Failed(error.to_string()))
+}
+
+fn firefox() -> Result<Runner, BrowserError> {
+    let loader = rivals()?.checkout().join(FIREFOX_LOADER);
+    // Python writes no folder of compiled files into the checkout.
+    let arguments = vec!["-B".into(), loader.into()];
+    Ok(Runner { program: PathBuf::from("python3"), arguments, label: FIREFOX.to_owned() })
 }
 
 fn chromium() -> Result<Runner, BrowserError> {
-    let rivals = Rivals::find(None).map_err(|error| BrowserError::Failed(error.to_string()))?;
+    let rivals = rivals()?;
     let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
     let target = target.map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let python = rivals.checkout().join(target).join(CHROMIUM_PYTHON);
@@ -88,16 +120,15 @@ fn chromium() -> Result<Runner, BrowserError> {
         return Err(BrowserError::Missing(how_to_get(CHROMIUM, &why)));
     }
     let loader = rivals.checkout().join(CHROMIUM_LOADER);
-    // Python writes no folder of compiled files into the checkout.
     let arguments = vec!["-B".into(), loader.into()];
     Ok(Runner { program: python, arguments, label: CHROMIUM.to_owned() })
 }
 
 fn how_to_get(named: &str, why: &str) -> String {
-    let install = if named == CHROMIUM {
-        format!("; in the checkout: {CHROMIUM_INSTALL}")
-    } else {
-        String::new()
+    let install = match named {
+        CHROMIUM => format!("; in the checkout: {CHROMIUM_INSTALL}"),
+        FIREFOX => format!("; run: {FIREFOX_INSTALL}"),
+        _ => String::new(),
     };
     format!("{named} does not run here ({why}){install}")
 }
@@ -107,11 +138,11 @@ fn how_to_get(named: &str, why: &str) -> String {
 pub enum BrowserCache {
     /// The browser stores nothing.
     None,
-    /// Its HTTP cache in memory, whose size it chooses itself.
+    /// Its HTTP cache in memory.
     Memory,
     /// Its HTTP cache on disk.
     Disk,
-    /// The same, behind what the renderer keeps in memory.
+    /// The same, behind what the process of the page keeps in memory.
     Both,
     /// None of its own: a proxy of ours between it and the link has one.
     Proxy,
@@ -122,8 +153,8 @@ pub enum BrowserCache {
 pub struct BrowserColumn {
     /// The cache that is in use.
     pub cache: BrowserCache,
-    /// The size of the cache of the proxy, if there is one.
-    pub proxy_bytes: u64,
+    /// The size of the cache in memory: the proxy's, or the browser's; 0 where the browser chooses it itself.
+    pub memory_bytes: u64,
     /// The size of the cache on disk, if there is one.
     pub disk_bytes: u64,
     /// The name of the medium that it lies on, if there is one.
@@ -133,13 +164,14 @@ pub struct BrowserColumn {
 impl BrowserColumn {
     /// The name of the cache in results.
     pub fn label(&self) -> String {
-        let (proxy, disk) = (ByteSize(self.proxy_bytes), ByteSize(self.disk_bytes));
+        let (memory, disk) = (ByteSize(self.memory_bytes), ByteSize(self.disk_bytes));
         match self.cache {
             BrowserCache::None => "none".to_owned(),
-            BrowserCache::Memory => "memory".to_owned(),
+            BrowserCache::Memory if self.memory_bytes == 0 => "memory".to_owned(),
+            BrowserCache::Memory => format!("memory:size={memory}"),
             BrowserCache::Disk => format!("file:size={disk}"),
             BrowserCache::Both => format!("memory+file:size={disk}"),
-            BrowserCache::Proxy => format!("proxy:size={proxy}"),
+            BrowserCache::Proxy => format!("proxy:size={memory}"),
         }
     }
 
@@ -160,10 +192,11 @@ impl BrowserColumn {
     fn capacity_bytes(&self) -> Option<u64> {
         match self.cache {
             BrowserCache::None => Some(0),
-            BrowserCache::Proxy => Some(self.proxy_bytes),
+            BrowserCache::Proxy => Some(self.memory_bytes),
             BrowserCache::Disk => Some(self.disk_bytes),
-            // Neither the cache in memory nor what a renderer keeps has a size that a switch sets.
-            BrowserCache::Memory | BrowserCache::Both => None,
+            BrowserCache::Memory => (self.memory_bytes > 0).then_some(self.memory_bytes),
+            // What the process of a page keeps has no size that a switch sets.
+            BrowserCache::Both => None,
         }
     }
 }
@@ -183,21 +216,23 @@ pub struct BrowserProcess {
 }
 
 impl BrowserProcess {
-    /// Starts a browser that works in `directory`, with a new cache or with the one that is there.
+    /// Starts a browser that works in `directory`, with a new cache or with the one that is there. Bodies are compared if
+    /// times are not what counts.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
         column: &BrowserColumn,
         directory: &Path,
-        is_kept: bool,
+        (is_kept, compares_bodies): (bool, bool),
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, LoaderError> {
-        let largest_body_bytes = column.proxy_bytes.max(column.disk_bytes);
+        let largest_body_bytes = column.memory_bytes.max(column.disk_bytes);
         let mut orders = settings.orders(server, column.ordered(), largest_body_bytes, is_kept);
+        orders.compares_bodies = compares_bodies;
         let proxy = match column.cache {
             BrowserCache::Proxy => {
                 let limit = settings.limit;
-                Some(Proxy::start(column.proxy_bytes, orders.plain, limit, is_interrupted)?)
+                Some(Proxy::start(column.memory_bytes, orders.plain, limit, is_interrupted)?)
             }
             _ => None,
         };
@@ -367,7 +402,7 @@ mod tests {
     use crate::site_server::LoadCounts;
 
     fn column(cache: BrowserCache) -> BrowserColumn {
-        BrowserColumn { cache, proxy_bytes: 1 << 20, disk_bytes: 1 << 20, medium: None }
+        BrowserColumn { cache, memory_bytes: 1 << 20, disk_bytes: 1 << 20, medium: None }
     }
 
     fn site() -> Site {

@@ -13,6 +13,13 @@ pub struct PageOrders {
     pub site: PathBuf,
     /// Checksums of the bodies, as JSON: one number for each resource.
     pub checksums: PathBuf,
+    /// The same by CRC-32, which a loader in any language can compute.
+    #[serde(default)]
+    pub crc32: PathBuf,
+    /// Whether the loader of a browser reads and compares all bodies, which takes a part of the time of a load. Our own
+    /// always does.
+    #[serde(default)]
+    pub compares_bodies: bool,
     /// The cache below the HTTP cache, as subjects are named; its file lies in the working directory.
     pub cache: String,
     /// The longest body that is stored, in bytes.
@@ -77,6 +84,8 @@ pub(super) enum Order {
     Load(usize),
     /// Writes the cache to disk. The answer is a [`FlushReport`].
     Flush,
+    /// Reports what the browser found of its cache when it started. The answer is a [`RemainsReport`].
+    Remains,
 }
 
 /// The loading of one page.
@@ -108,6 +117,16 @@ pub struct LoadReport {
     pub failed: u64,
     /// The text of the first failure.
     pub first_failure: Option<String>,
+}
+
+/// What a browser found of its cache on disk when it started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemainsReport {
+    /// The number of files of entries.
+    pub entries: u64,
+    /// What it has to do with the index of its entries: `read` it, `update` it by the files of all entries, or
+    /// `rebuild` it from them.
+    pub index: String,
 }
 
 /// The writing of the cache to disk.

@@ -9,7 +9,7 @@ use haypile_measure::measure::{Child, Deadline, Failure, Runner};
 use serde::de::DeserializeOwned;
 
 use super::column::Column;
-use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol};
+use super::orders::{FlushReport, LoadReport, Order, PageOrders, Protocol, RemainsReport};
 use super::site_server::{LoadCounts, SiteServer};
 
 /// A loader that has opened its cache.
@@ -75,6 +75,8 @@ impl LoaderSettings<'_> {
         PageOrders {
             site: server.site_file(),
             checksums: server.checksums_file(),
+            crc32: server.crc32_file(),
+            compares_bodies: false,
             cache,
             largest_body_bytes,
             is_kept,
@@ -158,6 +160,14 @@ impl LoaderProcess {
     pub fn flush(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Duration, LoaderError> {
         let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
+    }
+
+    /// Has a browser report what it found of its cache when it started.
+    pub fn remains(
+        &mut self,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<RemainsReport, LoaderError> {
+        self.ask(&Order::Remains, is_interrupted)
     }
 
     /// Lets it close its cache and end.

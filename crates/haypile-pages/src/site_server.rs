@@ -57,10 +57,12 @@ impl SiteServer {
         let names = WireNames::of(site);
         let mut places = Vec::with_capacity(site.resources.len());
         let mut checksums = Vec::with_capacity(site.resources.len());
+        let mut crc32 = Vec::with_capacity(site.resources.len());
         for resource in &site.resources {
             let place = place(&names, &resource.url).with_context(|| resource.url.clone())?;
             let body = Bytes::from(resource.body_bytes());
             checksums.push(xxh3_64(&body));
+            crc32.push(crc32fast::hash(&body));
             let body = if total <= MOST_IN_MEMORY {
                 BodySource::from(body)
             } else {
@@ -77,6 +79,7 @@ impl SiteServer {
         let files = tempfile::tempdir().context("there is no directory for a site")?;
         fs::write(files.path().join(SITE), serde_json::to_vec(site)?)?;
         fs::write(files.path().join(CHECKSUMS), serde_json::to_vec(&checksums)?)?;
+        fs::write(files.path().join(CRC32), serde_json::to_vec(&crc32)?)?;
         let origin = ScriptedOrigin::start_in_thread(script).context("no site can be served")?;
         Ok(Self { origin, link: None, places, files })
     }
@@ -111,6 +114,11 @@ impl SiteServer {
     /// The file with the checksums of the bodies.
     pub fn checksums_file(&self) -> PathBuf {
         self.file(CHECKSUMS)
+    }
+
+    /// The file with the same checksums by CRC-32.
+    pub fn crc32_file(&self) -> PathBuf {
+        self.file(CRC32)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -150,6 +158,7 @@ impl From<OriginCounts> for LoadCounts {
 
 const SITE: &str = "site.json";
 const CHECKSUMS: &str = "checksums.json";
+const CRC32: &str = "crc32.json";
 
 /// Returns host and path with query, as requests for a URL have them.
 fn place(names: &WireNames, url: &str) -> anyhow::Result<(String, String)> {

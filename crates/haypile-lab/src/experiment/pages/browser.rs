@@ -1,12 +1,13 @@
 //! The columns of a browser, with its own caches: measured after ours, printed in a matrix of their own.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use haypile::ByteSize;
 use haypile_measure::measure::Places;
 use haypile_measure::result::{Sample, SubjectId};
 use haypile_origin::link::LinkProfile;
 use serde_json::Value;
 
+use super::kills::Victim;
 use super::options::PagesOptions;
 use super::printout::{cell, requests};
 use crate::experiment::on_pages::improvement::{
@@ -14,7 +15,7 @@ use crate::experiment::on_pages::improvement::{
 };
 use crate::experiment::on_pages::links::ColumnLoader;
 use crate::experiment::on_pages::matrix::Disk;
-use crate::experiment::on_pages::measure::{Measured, PageRun, passes};
+use crate::experiment::on_pages::measure::{Measured, PageRun, passes, patient};
 use crate::experiment::session::Session;
 use crate::experiment::{Host, Printout, parameters};
 use haypile_pages::browser::{
@@ -28,13 +29,15 @@ use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
 
-/// Finds the browser that the user has named, if it is there.
+/// Finds the browsers that the user has named, as far as they are there.
 pub(super) fn find(
     options: &PagesOptions,
     site: &Site,
     host: &dyn Host,
-) -> anyhow::Result<Option<Browser>> {
-    let Some(named) = &options.browser else { return Ok(None) };
+) -> anyhow::Result<Vec<Browser>> {
+    if options.browsers.is_empty() {
+        return Ok(Vec::new());
+    }
     if options.protocol == Protocol::H2 {
         bail!(
             "browsers speak HTTP/2 over TLS alone, and the origin speaks plain http; leave --protocol h2 out"
@@ -47,14 +50,17 @@ pub(super) fn find(
              nothing; leave the HAR out, or --browser"
         );
     }
-    match Browser::find(named) {
-        Ok(browser) => Ok(Some(browser)),
-        Err(BrowserError::Missing(why)) if !is_required() => {
-            host.note(&format!("skipped: {why}"));
-            Ok(None)
+    let mut found = Vec::new();
+    for named in &options.browsers {
+        match Browser::find(named) {
+            Ok(browser) => found.push(browser),
+            Err(BrowserError::Missing(why)) if !is_required() => {
+                host.note(&format!("skipped: {why}"));
+            }
+            Err(error) => bail!("{error}"),
         }
-        Err(error) => bail!("{error}"),
     }
+    Ok(found)
 }
 
 fn is_required() -> bool {
@@ -62,25 +68,33 @@ fn is_required() -> bool {
 }
 
 /// The columns: none, memory, a proxy of ours, and disk and both for each size and medium.
-fn columns(proxy_bytes: u64, sizes: &[u64], disks: &[Disk]) -> Vec<BrowserColumn> {
-    let column = |cache, proxy_bytes, disk_bytes, medium| BrowserColumn {
+fn columns(
+    browser: &Browser,
+    memory_bytes: u64,
+    sizes: &[u64],
+    disks: &[Disk],
+) -> Vec<BrowserColumn> {
+    let column = |cache, memory_bytes, disk_bytes, medium| BrowserColumn {
         cache,
-        proxy_bytes,
+        memory_bytes,
         disk_bytes,
         medium,
     };
-    let mut columns =
-        vec![column(BrowserCache::None, 0, 0, None), column(BrowserCache::Memory, 0, 0, None)];
+    let own_bytes = if browser.sets_memory_size() { memory_bytes } else { 0 };
+    let mut columns = vec![
+        column(BrowserCache::None, 0, 0, None),
+        column(BrowserCache::Memory, own_bytes, 0, None),
+    ];
     for disk in disks {
         for cache in [BrowserCache::Disk, BrowserCache::Both] {
             columns.extend(sizes.iter().map(|&bytes| column(cache, 0, bytes, disk.name.clone())));
         }
     }
-    columns.push(column(BrowserCache::Proxy, proxy_bytes, 0, None));
+    columns.push(column(BrowserCache::Proxy, memory_bytes, 0, None));
     columns
 }
 
-/// Measures the browser's columns over all links.
+/// Measures the browser's columns over all links, and kills it.
 pub(super) fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
@@ -89,15 +103,24 @@ pub(super) fn measure(
     sizes: &[u64],
     session: &mut Session<'_>,
 ) -> anyhow::Result<()> {
-    let ByteSize(proxy_bytes) = options.memory;
+    let ByteSize(memory_bytes) = options.memory;
     let run = BrowserRun {
         pages,
         browser,
         settings: LoaderSettings { runner: &browser.runner, ..pages.loader },
     };
-    let columns = columns(proxy_bytes, sizes, pages.disks);
+    let columns = columns(browser, memory_bytes, sizes, pages.disks);
     run.links(server, &options.links, &columns, options.blocks, session)?;
-    Ok(())
+    if options.kills == 0 {
+        return Ok(());
+    }
+    if !browser.reports_remains() {
+        pages.host.note(&format!("{} is not killed: its loader does not support that", browser.name));
+        return Ok(());
+    }
+    let disk = columns.iter().filter(|column| column.cache == BrowserCache::Disk);
+    let disk = disk.max_by_key(|column| column.disk_bytes).context("no column has a disk cache")?;
+    run.kills(server, disk, options, session)
 }
 
 /// Everything that the columns of a browser have in common.
@@ -134,7 +157,9 @@ impl ColumnLoader for BrowserRun<'_> {
         let place = places.next().map_err(failed)?;
         let is_interrupted = || self.pages.host.is_interrupted();
         let start = |is_kept| {
-            BrowserProcess::start(self.settings, server, column, &place, is_kept, &is_interrupted)
+            // The pass that counts also compares all bodies.
+            let how = (is_kept, is_verified_after);
+            BrowserProcess::start(self.settings, server, column, &place, how, &is_interrupted)
         };
         let (site, visits) = (self.pages.site, self.pages.visits);
         let mut process = start(false)?;
@@ -164,13 +189,7 @@ impl ColumnLoader for BrowserRun<'_> {
         column: &BrowserColumn,
         measured: &Measured,
     ) -> Vec<Sample> {
-        let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
-        let subject = SubjectId {
-            name: format!("{}:{column}{medium}", self.browser.name),
-            version: self.browser.version.clone(),
-            language: self.browser.language.clone(),
-            program: self.browser.runner.label.clone(),
-        };
+        let subject = self.subject(column);
         let row = |page: Value, visit: Value| {
             let parameters = parameters([
                 ("site", self.pages.site_name.into()),
@@ -190,6 +209,41 @@ impl ColumnLoader for BrowserRun<'_> {
 }
 
 impl BrowserRun<'_> {
+    fn subject(&self, column: &BrowserColumn) -> SubjectId {
+        let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
+        SubjectId {
+            name: format!("{}:{column}{medium}", self.browser.name),
+            version: self.browser.version.clone(),
+            language: self.browser.language.clone(),
+            program: self.browser.runner.label.clone(),
+        }
+    }
+
+    /// Kills the browser with a dirty cache on disk, and has another one load what is left.
+    fn kills(
+        &self,
+        server: &mut SiteServer,
+        column: &BrowserColumn,
+        options: &PagesOptions,
+        session: &mut Session<'_>,
+    ) -> anyhow::Result<()> {
+        server.over(&LinkProfile::unshaped(), options.run.seed)?;
+        let server = &*server;
+        let is_interrupted = || self.pages.host.is_interrupted();
+        let victim = Victim {
+            subject: self.subject(column),
+            medium: column.medium.as_deref(),
+            reports_remains: true,
+            start: &|place, is_kept, limit| {
+                let settings = patient(self.settings, limit);
+                let how = (is_kept, true);
+                BrowserProcess::start(settings, server, column, place, how, &is_interrupted)
+                    .map(|process| process.loader)
+            },
+        };
+        self.pages.kills(server, &victim, options.kills, session)
+    }
+
     /// Loads a page and verifies its counts.
     fn load(
         &self,

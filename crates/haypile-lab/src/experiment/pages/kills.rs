@@ -1,22 +1,47 @@
 //! Disk caches whose process was killed: whether they are consistent, and how warm.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use haypile_measure::measure::Places;
-use haypile_measure::result::Sample;
+use haypile_measure::result::{Sample, SubjectId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::experiment::on_pages::measure::{PageRun, subject};
+use crate::experiment::on_pages::measure::PageRun;
 use crate::experiment::parameters;
 use crate::experiment::session::{Session, attempt};
-use haypile_pages::{Column, LoadReport, LoaderError, LoaderProcess, SiteServer};
+use haypile_pages::site::Page;
+use haypile_pages::{LoadReport, LoaderError, LoaderProcess, SiteServer};
 
 /// Name of the rows of kills.
 pub(super) const KILLED: &str = "killed";
 
 /// A loader without a sign of life is late.
 const SOON: Duration = Duration::from_mins(1);
+
+/// Counts of the rows: distinct resources that may be stored and were loaded before the kill, and those of them that the
+/// next process answered from the cache when it was first asked for them.
+pub(super) const STORABLE: &str = "entries_storable";
+pub(super) const ANSWERING: &str = "entries_answering";
+/// Files of entries that a browser found when it started.
+const FOUND: &str = "entries_found";
+/// The beginning of the counts of what a browser had to do with its index.
+pub(super) const INDEX: &str = "index_";
+
+/// Starts a loader in a directory, with a new cache or the one that is there; with a limit for its answers.
+type Start<'a> = dyn Fn(&Path, bool, Duration) -> Result<LoaderProcess, LoaderError> + 'a;
+
+/// A loader with a cache on disk that is killed.
+pub(super) struct Victim<'a> {
+    pub(super) subject: SubjectId,
+    /// The name of the medium that the cache lies on, if there is one.
+    pub(super) medium: Option<&'a str>,
+    /// Whether it reports what it found of its cache.
+    pub(super) reports_remains: bool,
+    pub(super) start: &'a Start<'a>,
+}
 
 /// The state of the loader when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,29 +75,28 @@ impl PageRun<'_> {
     pub(super) fn kills(
         &self,
         server: &SiteServer,
-        column: &Column,
+        victim: &Victim<'_>,
         kills: u32,
         session: &mut Session<'_>,
     ) -> anyhow::Result<()> {
+        let all = u64::from(kills) * KilledWhen::ALL.len() as u64;
+        self.host.begin(all, format!("killing {}", victim.subject.name))?;
         let mut random = ChaCha8Rng::seed_from_u64(self.run.seed ^ 0x6b69_6c6c);
         for block in 0..u64::from(kills) {
             for when in KilledWhen::ALL {
                 let parameters =
                     parameters([("site", self.site_name.into()), ("when", when.name().into())]);
-                let blank = Sample::blank(
-                    &self.run,
-                    &*self.run.experiment,
-                    KILLED,
-                    parameters,
-                    subject(column),
-                );
-                let killed = self.killed(server, column, when, &mut random, blank.clone());
+                let experiment = &*self.run.experiment;
+                let subject = victim.subject.clone();
+                let blank = Sample::blank(&self.run, experiment, KILLED, parameters, subject);
+                let killed = self.killed(server, victim, when, &mut random, blank.clone());
                 let sample = attempt(killed)?;
                 let sample = sample.unwrap_or_else(|text| Sample { error: Some(text), ..blank });
                 session.keep(Sample { block, ..sample })?;
                 self.host.advance(1);
             }
         }
+        self.host.finish();
         Ok(())
     }
 
@@ -80,18 +104,17 @@ impl PageRun<'_> {
     fn killed(
         &self,
         server: &SiteServer,
-        column: &Column,
+        victim: &Victim<'_>,
         when: KilledWhen,
         random: &mut ChaCha8Rng,
         mut sample: Sample,
     ) -> Result<Sample, LoaderError> {
         let failed = |error: std::io::Error| LoaderError::Failed(error.to_string());
-        let places = Places::new(self.directory(column.medium.as_deref())).map_err(failed)?;
+        let places = Places::new(self.directory(victim.medium)).map_err(failed)?;
         let place = places.next().map_err(failed)?;
         let is_interrupted = || self.host.is_interrupted();
         let pages = self.site.pages.len();
-        let mut loader =
-            LoaderProcess::start(self.loader, server, column, &place, false, &is_interrupted)?;
+        let mut loader = (victim.start)(&place, false, Duration::ZERO)?;
         // All but the last page are loaded whole.
         let whole = pages.saturating_sub(1).max(1);
         let mut longest_ns = 0;
@@ -116,26 +139,13 @@ impl PageRun<'_> {
                 loader.kill();
             }
         }
-        let mut loader = LoaderProcess::start(
-            crate::experiment::on_pages::measure::patient(self.loader, SOON),
-            server,
-            column,
-            &place,
-            true,
-            &is_interrupted,
-        )?;
-        let mut sum = LoadReport::default();
-        for page in 0..pages {
-            let (report, _) = loader.load(page, server, &is_interrupted)?;
-            sum.wrong += report.wrong;
-            sum.failed += report.failed;
-            sum.wall_ns += report.wall_ns;
-            sum.cpu_ns += report.cpu_ns;
-            if page < whole {
-                sum.requests += report.requests;
-                sum.hits += report.hits;
-            }
+        let mut loader = (victim.start)(&place, true, SOON)?;
+        if victim.reports_remains {
+            let found = loader.remains(&is_interrupted)?;
+            sample.counts.insert(FOUND.to_owned(), found.entries);
+            sample.counts.insert(format!("{INDEX}{}", found.index), 1);
         }
+        let sum = self.load_what_is_left(&mut loader, server, whole, &mut sample)?;
         loader.end(&is_interrupted)?;
         if sum.wrong + sum.failed > 0 {
             return Err(LoaderError::Failed(format!(
@@ -153,5 +163,42 @@ impl PageRun<'_> {
             misses: sum.requests - sum.hits,
             ..sample
         })
+    }
+
+    /// Loads all pages, and counts what comes from the cache; `whole` pages were loaded before the kill. Returns the sums,
+    /// of hits and requests those of these pages.
+    fn load_what_is_left(
+        &self,
+        loader: &mut LoaderProcess,
+        server: &SiteServer,
+        whole: usize,
+        sample: &mut Sample,
+    ) -> Result<LoadReport, LoaderError> {
+        let (mut sum, mut seen) = (LoadReport::default(), BTreeSet::new());
+        let (mut storable, mut answering) = (0, 0);
+        for (page, Page { loads, .. }) in self.site.pages.iter().enumerate() {
+            let before = server.requests_by_resource();
+            let (report, _) = loader.load(page, server, &|| self.host.is_interrupted())?;
+            let after = server.requests_by_resource();
+            sum.wrong += report.wrong;
+            sum.failed += report.failed;
+            sum.wall_ns += report.wall_ns;
+            sum.cpu_ns += report.cpu_ns;
+            if page >= whole {
+                continue;
+            }
+            sum.requests += report.requests;
+            sum.hits += report.hits;
+            // What the process asks for a second time, it has stored itself.
+            for resource in loads.iter().map(|load| load.resource).filter(|at| seen.insert(*at)) {
+                if self.site.resources[resource].is_cacheable() {
+                    storable += 1;
+                    answering += u64::from(before[resource] == after[resource]);
+                }
+            }
+        }
+        sample.counts.insert(STORABLE.to_owned(), storable);
+        sample.counts.insert(ANSWERING.to_owned(), answering);
+        Ok(sum)
     }
 }

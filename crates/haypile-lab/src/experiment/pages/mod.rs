@@ -32,11 +32,11 @@ use super::fill::Filled;
 use super::on_pages::findings::findings;
 use super::on_pages::links::ColumnLoader;
 use super::on_pages::matrix;
-use super::on_pages::measure::{PageRun, TimeLimit};
+use super::on_pages::measure::{PageRun, TimeLimit, patient, subject};
 use super::session::{Session, no_fields};
 use super::{Ended, Experiment, Host};
 use haypile_pages::site::Site;
-use haypile_pages::{Column, ColumnKind, LoaderSettings, SiteServer};
+use haypile_pages::{Column, ColumnKind, LoaderProcess, LoaderSettings, SiteServer};
 
 /// Name of the experiment.
 pub const NAME: &str = "pages";
@@ -107,7 +107,7 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
     if let Some(warning) = matrix::refusals(&site, &columns) {
         host.note(&warning);
     }
-    let browser = browser::find(options, &site, host)?;
+    let browsers = browser::find(options, &site, host)?;
     let runner = Runner::own()?;
     let mut server = SiteServer::start(&site, options.protocol)?;
     let pages = PageRun {
@@ -128,12 +128,15 @@ fn run(options: &PagesOptions, asked: Option<Asked>, host: &dyn Host) -> anyhow:
         passes: if has_recorded_waits(options, &site) { 2 } else { 1 },
     };
     let mut measured = measure(options, &pages, &mut server, &columns, &mut session);
-    if let (Ok(()), Some(browser)) = (&measured, &browser) {
-        measured = browser::measure(options, &pages, browser, &mut server, &sizes, &mut session);
+    for browser in &browsers {
+        if measured.is_ok() {
+            measured =
+                browser::measure(options, &pages, browser, &mut server, &sizes, &mut session);
+        }
     }
     session.end(measured, no_fields, |samples| {
         let mut printout = printout::printout(samples, memory_bytes, options.advise);
-        if let Some(browser) = &browser {
+        for browser in &browsers {
             printout.gap().append(browser::printout(browser, samples));
         }
         printout
@@ -156,11 +159,18 @@ fn measure(
     let disk = columns.iter().filter(|column| column.kind == ColumnKind::Disk);
     let disk = disk.max_by_key(|column| column.disk_bytes).context("no column has a disk cache")?;
     server.over(&LinkProfile::unshaped(), options.run.seed)?;
-    let all = u64::from(options.kills) * kills::KilledWhen::ALL.len() as u64;
-    pages.host.begin(all, "killing loaders".to_owned())?;
-    pages.kills(server, disk, options.kills, session)?;
-    pages.host.finish();
-    Ok(())
+    let server = &*server;
+    let is_interrupted = || pages.host.is_interrupted();
+    let victim = kills::Victim {
+        subject: subject(disk),
+        medium: disk.medium.as_deref(),
+        reports_remains: false,
+        start: &|place, is_kept, limit| {
+            let settings = patient(pages.loader, limit);
+            LoaderProcess::start(settings, server, disk, place, is_kept, &is_interrupted)
+        },
+    };
+    pages.kills(server, &victim, options.kills, session)
 }
 
 /// Measures the same columns over the same links without the waits of a recording, if it has any: how much a cache

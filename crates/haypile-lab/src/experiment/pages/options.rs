@@ -39,7 +39,7 @@ Examples:
   haypile lab pages visit.har --links wifi,3g --out pages.jsonl
   haypile lab pages --pages 12 --percentile 50 --sizes 6MB,25%,100% --links wifi
   haypile lab pages --pages 100 --weight 12MB --rounds 2 --links unshaped --sizes 300MB,1GB
-  haypile lab pages --browser chromium --pages 4 --sizes 10MB --links wifi
+  haypile lab pages --browser chromium,firefox --pages 4 --sizes 10MB --links wifi
   haypile lab pages --disk-at ssd=/var/tmp --disk-at card=/media/card --kills 20")]
 #[command(mut_arg("timeout", |arg| arg.default_value("300").help("Seconds after which a load is an error")))]
 pub struct PagesOptions {
@@ -87,10 +87,10 @@ pub struct PagesOptions {
     /// Give each top-level site a part of the cache for itself, as browsers do
     #[arg(long)]
     pub partition: bool,
-    /// Also load the pages in this browser, with its own caches: chromium, or a program that drives one
-    /// as rivals/chromium/run.py does
-    #[arg(long, value_name = "BROWSER")]
-    pub browser: Option<String>,
+    /// Also load the pages in these browsers, with their own caches: chromium, firefox, or a program that
+    /// drives one as rivals/chromium/run.py does
+    #[arg(long = "browser", value_name = "BROWSERS", value_delimiter = ',')]
+    pub browsers: Vec<String>,
     /// Number of blocks: in each block, each column loads all visits once, in random order
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub blocks: u64,
@@ -98,7 +98,8 @@ pub struct PagesOptions {
     /// is when it is over
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
-    /// Kill the loader this many times with a dirty cache, and find what is left
+    /// Kill the loader, and Firefox if it is a browser of the run, this many times with a dirty cache, and
+    /// find what is left
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub kills: u32,
     /// Also print the smallest size within 2 % of the best, for each medium and link

@@ -1,0 +1,220 @@
+/* The loader's part inside of the browser: one script in its privileged context, which loads pages in a tab and notes
+ * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and clear it has. */
+
+const OPENED = "http-on-opening-request";
+/* What a response is, by the topic under which the browser announces it. */
+const ANSWERED = {
+  "http-on-examine-response": "network",
+  "http-on-examine-cached-response": "cache",
+  "http-on-examine-merged-response": "revalidated",
+};
+const STOPPED = "http-on-stop-request";
+const FAILED = "http-on-failed-opening-request";
+const TOPICS = [OPENED, ...Object.keys(ANSWERED), STOPPED, FAILED];
+const PAUSE_MS = 10;
+
+const systemPrincipal = () => Services.scriptSecurityManager.getSystemPrincipal();
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit++) {
+    value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+  }
+  return value;
+});
+
+class Pages extends Necko {
+  /* Opens the tab, in a content process for pages of this site. */
+  open(site) {
+    const { gBrowser } = Services.wm.getMostRecentWindow("navigator:browser");
+    const triggeringPrincipal = systemPrincipal();
+    const tab = gBrowser.addTab("about:blank", { triggeringPrincipal, remoteType: `webIsolated=${site}` });
+    gBrowser.selectedTab = tab;
+    this.browser = tab.linkedBrowser;
+    this.forgetPage([]);
+    const observer = { observe: (subject, topic) => this.noted(subject, topic) };
+    TOPICS.forEach(topic => Services.obs.addObserver(observer, topic));
+    this.browser.addProgressListener(this.progressListener());
+  }
+
+  forgetPage(urls) {
+    this.wanted = new Set(urls);
+    // By URL: the first request of the page for it.
+    this.responses = new Map();
+    // By the channel's number: of requests that have not ended.
+    this.open_ = new Map();
+    this.again = 0;
+    this.beganAt = this.loadedAt = null;
+    this.activeAt = performance.now();
+  }
+
+  /* Held by the instance, because the browser holds listeners weakly. */
+  progressListener() {
+    const { STATE_STOP, STATE_IS_WINDOW } = Ci.nsIWebProgressListener;
+    const nothing = () => {};
+    this.listener = {
+      QueryInterface: ChromeUtils.generateQI(["nsIWebProgressListener", "nsISupportsWeakReference"]),
+      onStateChange: (progress, _request, flags) => {
+        this.activeAt = performance.now();
+        if (progress.isTopLevel && flags & STATE_STOP && flags & STATE_IS_WINDOW && this.beganAt !== null) {
+          this.loadedAt = performance.now();
+        }
+      },
+      onLocationChange: nothing,
+      onProgressChange: nothing,
+      onStatusChange: nothing,
+      onSecurityChange: nothing,
+      onContentBlockingEvent: nothing,
+    };
+    return this.listener;
+  }
+
+  /* Notes an event of a request of the page. */
+  noted(subject, topic) {
+    const now = performance.now();
+    const channel = subject.QueryInterface(Ci.nsIHttpChannel);
+    const url = channel.URI.specIgnoringRef;
+    if (!this.wanted.has(url)) {
+      return;
+    }
+    this.activeAt = now;
+    const id = channel.channelId;
+    if (topic == OPENED) {
+      this.beganAt ??= now;
+      this.again += this.responses.has(url);
+      const response = { url, from: null, status: 0, bytes: 0, endedAt: null, failure: null, body: null, crc32: null };
+      this.open_.set(id, response);
+      this.responses.set(url, this.responses.get(url) ?? response);
+      return;
+    }
+    const response = this.open_.get(id);
+    if (!response) {
+      return;
+    }
+    if (topic in ANSWERED) {
+      // A response that the origin confirms is announced twice, and as confirmed at last.
+      response.from = ANSWERED[topic];
+      response.status = channel.responseStatus;
+      if (this.comparesBodies) {
+        this.keepBody(channel, response);
+      }
+      return;
+    }
+    this.open_.delete(id);
+    response.endedAt = now;
+    response.bytes = channel.encodedBodySize;
+    // The browser's own form of a script, which it has stored next to the body, is not the body.
+    response.isAlternative = channel.QueryInterface(Ci.nsICacheInfoChannel).alternativeDataType != "";
+    if (topic == FAILED || channel.status != Cr.NS_OK) {
+      response.failure = `0x${(channel.status >>> 0).toString(16)}`;
+    }
+  }
+
+  /* Has the browser also write the body into a pipe, which is read after the load. */
+  keepBody(channel, response) {
+    if (response.body) {
+      return;
+    }
+    const tee = Cc["@mozilla.org/network/stream-listener-tee;1"].createInstance(Ci.nsIStreamListenerTee);
+    const pipe = Cc["@mozilla.org/pipe;1"].createInstance(Ci.nsIPipe);
+    pipe.init(true, true, 0, 0xffffffff, null);
+    tee.init(channel.QueryInterface(Ci.nsITraceableChannel).setNewListener(tee), pipe.outputStream);
+    response.body = pipe;
+  }
+
+  /* Loads the page of the first URL until its load event has come and all of its URLs have been answered; returns what
+   * each came to. `options`: whether the caches of the content processes keep what they have (`keepsContent`), whether
+   * bodies are read (`comparesBodies`), and after which time without an event a page that lacks something is given up
+   * (`patienceMs`), or is taken to have got the rest from these caches (`quietMs`). */
+  async load(urls, options) {
+    if (!options.keepsContent) {
+      ChromeUtils.clearResourceCache();
+    }
+    this.comparesBodies = options.comparesBodies;
+    this.forgetPage(urls);
+    this.browser.loadURI(Services.io.newURI(urls[0]), { triggeringPrincipal: systemPrincipal() });
+    while (!this.isOver(options)) {
+      await pause(PAUSE_MS);
+    }
+    const responses = urls.map(url => this.responses.get(url) ?? null);
+    for (const response of responses) {
+      if (response?.body) {
+        response.crc32 = this.crc32(response);
+      }
+      delete response?.body;
+    }
+    const { beganAt, loadedAt, again } = this;
+    this.forgetPage([]);
+    return { beganAt, loadedAt, again, responses };
+  }
+
+  isOver({ keepsContent, quietMs, patienceMs }) {
+    const silence = performance.now() - this.activeAt;
+    const [top] = this.responses.values();
+    if (top?.failure) {
+      return true;
+    }
+    if (this.loadedAt === null || this.open_.size > 0) {
+      return silence > patienceMs;
+    }
+    const isWhole = this.responses.size == this.wanted.size;
+    return isWhole || silence > (keepsContent ? quietMs : patienceMs);
+  }
+
+  /* The checksum of a body in a pipe; `null` where it has another length than the response, because a part is missing. */
+  crc32(response) {
+    const { inputStream, outputStream } = response.body;
+    outputStream.close();
+    const { input } = this;
+    input.setInputStream(inputStream);
+    let crc = 0xffffffff;
+    let length = 0;
+    for (;;) {
+      let available = 0;
+      try {
+        available = Math.min(inputStream.available(), PIECE_BYTES);
+      } catch {
+        // The pipe has ended.
+      }
+      if (available == 0) {
+        break;
+      }
+      const read = input.readArrayBuffer(available, this.piece);
+      for (let at = 0; at < read; at++) {
+        crc = CRC_TABLE[(crc ^ this.pieceBytes[at]) & 255] ^ (crc >>> 8);
+      }
+      length += read;
+    }
+    return length == response.bytes ? (crc ^ 0xffffffff) >>> 0 : null;
+  }
+
+  /* What each kind of storage holds in the partition of pages of a site, such as (http,example.test). */
+  async pageStorages(partitionKey) {
+    const info = Services.loadContextInfo.custom(false, { partitionKey });
+    const of = storage => new Promise(resolve => {
+      const found = { count: 0, capacity: 0, urls: [] };
+      storage.asyncVisitStorage({
+        QueryInterface: ChromeUtils.generateQI(["nsICacheStorageVisitor"]),
+        onCacheStorageInfo: (count, _consumption, capacity) => Object.assign(found, { count, capacity }),
+        onCacheEntryInfo: uri => found.urls.push(uri.spec),
+        onCacheEntryVisitCompleted: () => resolve(found),
+      }, true);
+    });
+    return {
+      disk: await of(Services.cache2.diskCacheStorage(info)),
+      memory: await of(Services.cache2.memoryCacheStorage(info)),
+    };
+  }
+
+  /* Removes the entries of a URL from the partition. */
+  forgetUrl(partitionKey, url) {
+    const info = Services.loadContextInfo.custom(false, { partitionKey });
+    const remove = storage => new Promise(resolve => {
+      storage.asyncDoomURI(Services.io.newURI(url), "", { onCacheEntryDoomed: resolve });
+    });
+    return Promise.all([
+      remove(Services.cache2.diskCacheStorage(info)), remove(Services.cache2.memoryCacheStorage(info)),
+    ]);
+  }
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Loads pages in Firefox, as orders say: a loader of `haypile lab pages --browser firefox`.
+
+    python3 rivals/firefox/run.py list-subjects
+    python3 rivals/firefox/run.py run-pages
+
+It needs Python's standard library and the system's Firefox. The protocol is that of
+crates/haypile-pages/src/orders.rs: lines of JSON. The first line has the orders, and the answer is "ready"; then
+{"load": N} is answered by a report, "flush" by the time that it took, and "remains" by what the browser found of its
+cache. The loader ends with its input.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "necko"), str(HERE.parent / "python")]
+
+import browser  # noqa: E402  pylint: disable=wrong-import-position
+import guard  # noqa: E402  pylint: disable=wrong-import-position
+from cache_files import CacheFiles  # noqa: E402  pylint: disable=wrong-import-position
+from job import JobError  # noqa: E402  pylint: disable=wrong-import-position
+from orders import CacheSpec, Site, partition_of, site_of  # noqa: E402  pylint: disable=wrong-import-position
+from origin import Origin  # noqa: E402  pylint: disable=wrong-import-position
+
+NAME = "firefox"
+ABOUT = "Firefox's own HTTP cache, headless"
+# Without an event for this long, a page that lacks something has failed.
+PATIENCE_SECONDS = 30
+# Without an event for this long after its load event, a page has got the rest from the caches of its content process.
+QUIET_SECONDS = 0.3
+# Kinds of resources that these caches keep.
+KEPT_KINDS = ("image", "css")
+# A port on which nobody answers: what the browser wants of others by https ends there.
+CLOSED_PORT = 1
+CHECK_PATH = "/haypile-check"
+CHECK_PAGE = b'<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><img src="%s">'
+CHECK_IMAGE = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+
+# Settings of page loads, in addition to those of the caches.
+PREFERENCES = {
+    # A page by http would be asked for by https first.
+    "dom.security.https_first": False,
+    "dom.security.https_first_schemeless": False,
+    # Documents that are kept for the back button would take memory, and nobody goes back.
+    "browser.sessionhistory.max_total_viewers": 0,
+    "network.dns.forceResolve": "127.0.0.1",
+}
+
+
+class PageBrowser(browser.Browser):
+    """A Firefox with one of its caches, on a profile that outlives it."""
+
+    FOLDER = "firefox"
+
+    def __init__(self, spec, orders):
+        host, _, port = orders["plain"].rpartition(":")
+        super().__init__(PREFERENCES | spec.preferences() | {
+            "network.dns.forceResolve": host,
+            "network.socket.forcePort": f"80={port};443={CLOSED_PORT}",
+            "network.http.max-persistent-connections-per-server": orders["connections"],
+        })
+        if orders["is_kept"]:
+            self._wait_for_predecessor()
+        else:
+            guard.remove(self._profile)
+        self.found = CacheFiles(self._profile)
+
+    def _disposable(self):
+        # Nothing is: the next loader goes on with the profile, even after a kill.
+        return os.path.join(self.folder, "nothing")
+
+    def _definition(self):
+        own = Path(__file__).with_name("firefox.js").read_text(encoding="utf-8")
+        is_on_disk = json.dumps(self._preferences["browser.cache.disk.enable"])
+        return f"{browser.script_file('necko.js')}\n{own}\nglobalThis.necko = new Pages({is_on_disk});"
+
+    def _wait_for_predecessor(self):
+        """Waits until the killed browser of an earlier loader is gone, which the guard of that loader sees to."""
+        left = guard.end(-1, f":{self.folder}\0".encode(), spared=(os.getpid(),))
+        if left:
+            raise JobError(f"processes of the last browser cannot be ended: {left}")
+
+
+class Loader:
+    """Loads the pages of a site in a browser, and verifies its cache."""
+
+    def __init__(self, orders):
+        self._spec = CacheSpec.parse(orders["cache"])
+        if orders.get("protocol", "h1") != "h1":
+            raise JobError("this loader speaks HTTP/1.1 alone")
+        self._site = Site(orders)
+        self._compares_bodies = orders.get("compares_bodies", False)
+        # URLs that the content process has loaded, and may have kept.
+        self._kept = set()
+        first = self._site.of_page(0)[0].url
+        self._partition = partition_of(first)
+        self.browser = PageBrowser(self._spec, orders)
+        try:
+            self.browser.start()
+            self.browser.call("open", site_of(first))
+            self.browser.settle()
+            self._check_cache(first)
+        except BaseException:
+            self.browser.end()
+            raise
+
+    @property
+    def _keeps_content(self):
+        """Whether the caches of the content process are a part of the column."""
+        return self._spec.mode == "memory+file"
+
+    def _load(self, urls, keeps_content):
+        options = {"keepsContent": keeps_content, "comparesBodies": self._compares_bodies,
+                   "quietMs": QUIET_SECONDS * 1000, "patienceMs": PATIENCE_SECONDS * 1000}
+        return self.browser.call("load", urls, options, is_timed=True)
+
+    def _check_cache(self, first):
+        """Loads a page of the loader's own twice, whose requests show whether anything is stored; the browser then has
+        all that a load needs."""
+        image = f"{CHECK_PATH}-{time.time_ns()}.svg"
+        pages = {CHECK_PATH: (CHECK_PAGE % image.encode(), "text/html", "no-cache"),
+                 image: (CHECK_IMAGE, "image/svg+xml", "max-age=86400")}
+        with Origin({}, pages=pages) as origin:
+            port = origin.address.rpartition(":")[2]
+            base = site_of(first).replace("://", "://check.") + f":{port}"
+            loads = [self._load([base + CHECK_PATH, base + image], False) for _ in range(2)]
+            # An entry is listed when it has been written.
+            self.browser.call("flush")
+            storages = self.browser.call("pageStorages", self._partition)
+            for path in pages:
+                self.browser.call("forgetUrl", self._partition, base + path)
+            requests = origin.requests
+        if any(response is None or response["failure"] for load in loads for response in load["responses"]):
+            raise JobError(f"the browser did not load a page of the loader's own: {loads}")
+        if requests != (3 if self._spec.is_on else 4):
+            wrong = "is off although it" if self._spec.is_on else "works although none"
+            raise JobError(f"the browser's cache {wrong} was asked for: two loads of a page with an image asked the "
+                           f"origin {requests} times")
+        used = storages["disk" if self._spec.is_on_disk else "memory"]
+        if self._spec.is_on and used["capacity"] != self._spec.size_kb << 10:
+            raise JobError(f"the browser reports a cache of {used['capacity']} bytes, not of "
+                           f"{self._spec.size_kb << 10}")
+        if self._spec.is_on and base + image not in used["urls"]:
+            raise JobError("the browser's cache has no entry of an image that it answered")
+
+    def load(self, page):
+        """Loads a page, and returns the report."""
+        resources = self._site.of_page(page)
+        cpu_ns = self.browser.group.cpu_ns()
+        found = self._load([resource.url for resource in resources], self._keeps_content)
+        cpu_ns = self.browser.group.cpu_ns() - cpu_ns
+        return self._report(resources, found) | {"cpu_ns": cpu_ns, "again": found["again"]}
+
+    def _report(self, resources, found):
+        counts = dict.fromkeys(("hits", "revalidated", "body_bytes", "hit_bytes", "wrong", "failed"), 0)
+        by_level, end, failure = {}, found["loadedAt"], None
+        for resource, response in zip(resources, found["responses"], strict=True):
+            level, why = self._level(resource, response)
+            if why:
+                counts["failed"] += 1
+                failure = failure or f"{resource.url}: {why}"
+                continue
+            counts["body_bytes"] += resource.size
+            if response is not None:
+                end = max(end or 0, response["endedAt"])
+                counts["wrong"] += not self._is_right(resource, response)
+                counts["revalidated"] += response["from"] == "revalidated"
+            if level is not None:
+                counts["hits"] += 1
+                counts["hit_bytes"] += resource.size
+                by_level[level] = by_level.get(level, 0) + 1
+            self._kept.add(resource.url)
+        if found["loadedAt"] is None:
+            counts["failed"] += 1
+            failure = failure or "the load event did not come"
+        wall_ms = end - found["beganAt"] if end is not None and found["beganAt"] is not None else 0
+        return {"wall_ns": round(wall_ms * 1e6), "requests": len(resources), "by_level": by_level,
+                "first_failure": failure, **counts}
+
+    def _level(self, resource, response):
+        """Returns the level of the cache that answered, `None` for the network, and what failed."""
+        if response is None:
+            # No request of it left the content process, which has loaded it before and keeps such resources.
+            if self._keeps_content and resource.kind in KEPT_KINDS and resource.url in self._kept:
+                return "memory", None
+            return None, "was not requested"
+        if response["failure"] or response["endedAt"] is None:
+            return None, response["failure"] or "did not end"
+        if response["from"] != "cache":
+            return None, None
+        return "file" if self._spec.is_on_disk else "memory", None
+
+    def _is_right(self, resource, response):
+        if response["status"] not in (resource.status, 304):
+            return False
+        if response["isAlternative"]:
+            return True
+        crc32 = response["crc32"] if self._compares_bodies else resource.crc32
+        return response["bytes"] == resource.size and crc32 == resource.crc32
+
+    def flush(self):
+        """Has everything written to disk, and returns the time that it took."""
+        began = time.monotonic_ns()
+        self.browser.call("flush")
+        return {"wall_ns": time.monotonic_ns() - began}
+
+    def remains(self):
+        """Returns what the browser found of its cache when it started."""
+        return {"entries": self.browser.found.entries, "index": self.browser.found.index}
+
+    def close(self):
+        """Verifies where the entries are, and has the browser end in order."""
+        storages = self.browser.call("pageStorages", self._partition)
+        in_memory = set(storages["memory"]["urls"])
+        if not self._spec.is_on_disk and self.browser.cache_files("entries"):
+            raise JobError(f"the browser has files of entries, and its cache is '{self._spec.mode}'")
+        # With both caches, memory is for what may not be on disk.
+        if self._spec.is_on_disk and in_memory - self._site.not_on_disk():
+            raise JobError(f"the browser has entries in memory, and its cache is '{self._spec.mode}'")
+        if not self._spec.is_on and in_memory:
+            raise JobError(f"the browser has {len(in_memory)} entries, and its cache is '{self._spec.mode}'")
+        self.browser.quit()
+
+
+def say(said):
+    """Answers with a line."""
+    print(json.dumps(said), flush=True)
+
+
+def run_pages():
+    """Follows orders until the input ends."""
+    loader = Loader(json.loads(sys.stdin.readline()))
+    try:
+        say("ready")
+        for line in sys.stdin:
+            order = json.loads(line)
+            if order == "flush":
+                say(loader.flush())
+            elif order == "remains":
+                say(loader.remains())
+            else:
+                say(loader.load(order["load"]))
+        loader.close()
+    finally:
+        loader.browser.end()
+
+
+def list_subjects():
+    """Lists the one subject, or says what is missing."""
+    print(NAME, NAME, "c++", browser.version().removeprefix("Firefox "), ABOUT, sep="\t", flush=True)
+
+
+def interrupted(number, _frame):
+    """Ends the loader in order."""
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+def main():
+    """Runs what the command line names."""
+    commands = {"run-pages": run_pages, "list-subjects": list_subjects}
+    command = commands.get(" ".join(sys.argv[1:]))
+    if command is None:
+        sys.exit(f"usage: run.py {'|'.join(commands)}")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        command()
+    except JobError as error:
+        text = " ".join(str(error).split())
+        if command is list_subjects:
+            print(f"error {text}")
+            sys.exit(2)
+        sys.exit(f"{NAME}: {text}")
+
+
+if __name__ == "__main__":
+    main()
