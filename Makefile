@@ -325,6 +325,7 @@ rivals-test: $(PYPI_RIVALS) $(HAYPILE_PYTHON) $(HAYPILE_PERL) $(if $(wildcard $(
 	$(dir $(RELSTORAGE))bin/python -B rivals/relstorage/test_client.py --quiet
 	python3 -B rivals/python/test_measure.py --quiet
 	python3 -B rivals/necko/test_necko.py --quiet
+	python3 -B rivals/firefox/test_firefox.py --quiet
 	python3 -B rivals/conformance/test_runners.py --quiet
 
 # In the browser of the system; without one it is skipped, and a line says how to get it;
@@ -333,7 +334,7 @@ report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's p
 	$(PROGRAM_BUILD)
 	$(dir $(REPORT_TEST))bin/python -B tests/report/test_report.py
 
-pages-browser-test: $(REPORT_TEST) ## a generated site in a real browser, verified by the origin's counts (package chromium)
+pages-browser-test: $(REPORT_TEST) ## a generated site in real browsers, verified by the origin's counts (packages chromium, firefox-esr)
 	$(PROGRAM_BUILD)
 	$(dir $(REPORT_TEST))bin/python -B tests/browser/test_pages.py
 

@@ -19,8 +19,8 @@ use crate::experiment::on_pages::measure::{Measured, PageRun, passes, patient};
 use crate::experiment::session::Session;
 use crate::experiment::{Host, Printout, parameters};
 use haypile_pages::browser::{
-    Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, verify_load, verify_place,
-    verify_size, verify_warm,
+    Browser, BrowserCache, BrowserColumn, BrowserError, BrowserProcess, FIREFOX, verify_load,
+    verify_place, verify_size, verify_warm,
 };
 use haypile_pages::site::{Site, SiteBody};
 use haypile_pages::verify::CountedLoad;
@@ -115,7 +115,9 @@ pub(super) fn measure(
         return Ok(());
     }
     if !browser.reports_remains() {
-        pages.host.note(&format!("{} is not killed: its loader does not support that", browser.name));
+        pages
+            .host
+            .note(&format!("{} is not killed: its loader does not support that", browser.name));
         return Ok(());
     }
     let disk = columns.iter().filter(|column| column.cache == BrowserCache::Disk);
@@ -293,13 +295,24 @@ fn matrix(browser: &Browser, link: &LinkLoads, counted: Option<&LinkLoads>) -> P
         link.site, link.link, browser.version
     ));
     printout.table(COLUMNS, 2, 2, rows(link, counted));
-    printout.text(
-        "memory: its HTTP cache in memory, which has no switch for its size. disk: its HTTP cache on disk.\n\
-         both: the same, and one tab for all views, whose renderer keeps what it has. proxy: no cache of\n\
-         its own, and haypile proxy with one in memory.\n",
-    );
+    printout.text(if browser.name == FIREFOX { OF_FIREFOX } else { OF_CHROMIUM });
     printout
 }
+
+/// The meaning of the rows of Chromium, and of programs that drive browsers as its loader does.
+const OF_CHROMIUM: &str = "\
+memory: its HTTP cache in memory, which has no switch for its size. disk: its HTTP cache on disk.
+both: the same, and one tab for all views, whose renderer keeps what it has. proxy: no cache of
+its own, and haypile proxy with one in memory.
+";
+
+/// The meaning of the rows of Firefox.
+const OF_FIREFOX: &str = "\
+memory: its HTTP cache in memory. disk: its HTTP cache on disk. both: both of them on, which is the one on
+disk (in memory is only what may not be on disk), and the page's process keeps images and style sheets,
+which all other columns empty before each view. proxy: no cache of its own, and haypile proxy with one in
+memory.
+";
 
 /// The names of a matrix's columns.
 pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "first", "repeat", "all visits"];

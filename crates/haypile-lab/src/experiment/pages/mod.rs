@@ -12,11 +12,13 @@
 mod advice;
 mod browser;
 mod kills;
+mod left;
 mod options;
 mod plan;
 mod printout;
 mod section;
 mod source;
+mod tp4m;
 
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command};
@@ -204,6 +206,6 @@ fn has_recorded_waits(options: &PagesOptions, site: &Site) -> bool {
 const NO_WAITS: &str = " without waits";
 
 /// The rows of kills.
-fn killed(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
-    samples.iter().filter(|sample| sample.case == kills::KILLED)
+fn killed<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> impl Iterator<Item = &'a Sample> {
+    samples.into_iter().filter(|sample| sample.case == kills::KILLED)
 }

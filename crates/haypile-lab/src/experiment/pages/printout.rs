@@ -1,20 +1,17 @@
 //! The results for people.
 
 use haypile::ByteSize;
-use haypile_measure::figure::HIT_RATIO;
-use haypile_measure::result::{Sample, Samples};
+use haypile_measure::result::Sample;
 use haypile_number::{Quantity, grouped};
 
 use super::advice::advice;
-use super::killed;
-use super::source;
+use super::tp4m::{self, Tp4mTable};
+use super::{killed, left, source};
 use crate::experiment::Printout;
-use crate::experiment::on_caches::table::written;
 use crate::experiment::on_pages::improvement::{
     ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, noticed,
 };
-
-const NOTHING: &str = "-";
+use crate::report::table::NOTHING;
 
 /// Returns the matrix of each link, the loads behind it, advice, and what kills left.
 pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
@@ -29,7 +26,7 @@ pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) 
         printout.gap().append(explanation(memory_bytes));
     }
     if is_generated {
-        printout.gap().append(of_source());
+        printout.gap().append(of_source(samples));
     }
     let shaped: Vec<&LinkLoads> = links.iter().filter(|link| link.link != UNSHAPED).collect();
     if !shaped.is_empty() {
@@ -118,15 +115,13 @@ fn explanation(memory_bytes: u64) -> Printout {
     printout
 }
 
-/// The tables of the source.
-fn of_source() -> Printout {
+/// The table of the source, with today's caches in it.
+fn of_source(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
-    let row = |label: &str, cells: [&str; 5]| {
-        std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let header = row("Source, 100 MB", source::DEVICES);
-    let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
-    printout.table(header, 1, 1, rows);
+    for Tp4mTable { site, link, header, rows } in tp4m::tables(samples) {
+        printout.text(format!("Tp4m, {site} over {link}: less load time of all visits\n"));
+        printout.table(header, 2, 2, rows);
+    }
     printout.text("* The source takes this number for an error of its own.\n");
     printout
 }
@@ -250,28 +245,8 @@ fn advised(links: &[LinkLoads], counted: Option<&LinkLoads>) -> Printout {
 /// The remains of caches whose process was killed.
 fn kills(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
-    let all: Samples<'_> = killed(samples).collect();
-    let when = |sample: &Sample| {
-        sample.parameters.get("when").and_then(serde_json::Value::as_str).unwrap_or("").to_owned()
-    };
-    let row = |(when, samples): (String, Samples<'_>)| {
-        let good = || samples.iter().filter(|sample| sample.error.is_none());
-        let flush = good().filter_map(|sample| sample.counts.get("flush_ns")).sum::<u64>();
-        vec![
-            when,
-            grouped(samples.len() as u64),
-            grouped(samples.iter().filter(|sample| sample.error.is_some()).count() as u64),
-            written(&HIT_RATIO, HIT_RATIO.of(&samples)),
-            if flush == 0 {
-                NOTHING.to_owned()
-            } else {
-                Quantity::Time.write(flush as f64 / good().count() as f64)
-            },
-        ]
-    };
-    let header = ["Killed", "Times", "Wrong", "Hit ratio after", "Flush"];
-    printout.text("What is left of a disk cache whose process is killed\n");
-    printout.table(header, 1, 1, all.grouped(when).into_iter().map(row).collect());
+    printout.text(format!("{}\n", left::CAPTION));
+    printout.table(left::COLUMNS, 2, 2, left::rows(samples));
     for sample in killed(samples).filter(|sample| sample.error.is_some()).take(3) {
         printout.text(format!("error: {}\n", sample.error.as_deref().unwrap_or_default()));
     }

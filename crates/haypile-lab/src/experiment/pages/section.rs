@@ -8,7 +8,8 @@ use haypile_sim::plot::Unit;
 use haypile_sim::plot::drawing::text::printable;
 
 use super::browser;
-use super::source;
+use super::left;
+use super::tp4m::{self, Tp4mTable};
 use crate::experiment::on_pages::improvement::{
     ColumnLoads, ColumnName, LinkLoads, UNSHAPED, View, links, links_of, loaders, noticed,
 };
@@ -42,9 +43,8 @@ pub(super) fn body(samples: &Samples<'_>, cases: &[Case<'_>]) -> Body {
     for browser in browsers(samples) {
         body.tables.extend(browser_tables(browser, samples));
     }
-    if links.iter().any(LinkLoads::is_generated) {
-        body.tables.push(of_source());
-    }
+    body.tables.extend(of_source(samples));
+    body.tables.extend(of_kills(samples));
     body.notes.push(
         "Less time is 1 − (sum of times with the cache) / (sum of times without it), over the same visits to \
          the same pages: disk alone over no cache, both over memory alone. Its 95 % interval is of these pages, over \
@@ -207,19 +207,26 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
     Table::of_numbers(caption, &names, columns.iter().map(row).collect())
 }
 
-/// The tables of the source.
-fn of_source() -> Table {
-    let mut names = vec!["Improvement in the source"];
-    names.extend(source::DEVICES);
-    let row = |label: &str, cells: [&str; 5]| {
-        std::iter::once(label).chain(cells).map(str::to_owned).collect::<Vec<_>>()
+/// The table of the source over each link, with today's caches in it.
+fn of_source(samples: &Samples<'_>) -> Vec<Table> {
+    let of_link = |Tp4mTable { site, link, header, rows }| {
+        let caption = format!(
+            "Less load time of all visits by a disk cache: {} over {}, and the source’s devices, with disk caches of \
+             100{NBSP}MB and 1{NBSP}GB; it takes the number with the asterisk for an error of its own",
+            printable(&site),
+            printable(&link)
+        );
+        let names: Vec<&str> = header.iter().map(String::as_str).collect();
+        Table::of_numbers(caption, &names, rows).with_text_in(&[1])
     };
-    let rows = vec![row("Disk Cache Only", source::DISK_ONLY), row("Both Caches", source::BOTH)];
-    let caption = format!(
-        "The source’s devices, with disk caches of 100{NBSP}MB and 1{NBSP}GB; it takes the number with \
-         the asterisk for an error of its own"
-    );
-    Table::of_numbers(caption, &names, rows)
+    tp4m::tables(samples.iter().copied()).into_iter().map(of_link).collect()
+}
+
+/// What is left of caches whose process was killed.
+fn of_kills(samples: &Samples<'_>) -> Option<Table> {
+    let rows = left::rows(samples.iter().copied());
+    let table = |rows| Table::of_numbers(left::CAPTION.to_owned(), &left::COLUMNS, rows);
+    (!rows.is_empty()).then(|| table(rows).with_text_in(&[1, 6]))
 }
 
 #[cfg(test)]
