@@ -12,6 +12,7 @@ const STOPPED = "http-on-stop-request";
 const FAILED = "http-on-failed-opening-request";
 const TOPICS = [OPENED, ...Object.keys(ANSWERED), STOPPED, FAILED];
 const PAUSE_MS = 10;
+const EMPTIED = "haypile:emptied";
 
 const systemPrincipal = () => Services.scriptSecurityManager.getSystemPrincipal();
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
@@ -129,7 +130,7 @@ class Pages extends Necko {
    * (`patienceMs`), or is taken to have got the rest from these caches (`quietMs`). */
   async load(urls, options) {
     if (!options.keepsContent) {
-      ChromeUtils.clearResourceCache();
+      await this.emptyContentCaches();
     }
     this.comparesBodies = options.comparesBodies;
     this.forgetPage(urls);
@@ -147,6 +148,21 @@ class Pages extends Necko {
     const { beganAt, loadedAt, again } = this;
     this.forgetPage([]);
     return { beganAt, loadedAt, again, responses };
+  }
+
+  /* Empties the caches of images, style sheets and scripts. The content process hears of it by a message, which that of
+   * a load could overtake. */
+  async emptyContentCaches() {
+    ChromeUtils.clearResourceCache();
+    const { messageManager } = this.browser;
+    await new Promise(resolve => {
+      const heard = () => {
+        messageManager.removeMessageListener(EMPTIED, heard);
+        resolve();
+      };
+      messageManager.addMessageListener(EMPTIED, heard);
+      messageManager.loadFrameScript(`data:,sendAsyncMessage("${EMPTIED}")`, false);
+    });
   }
 
   isOver({ keepsContent, quietMs, patienceMs }) {

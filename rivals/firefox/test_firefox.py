@@ -75,9 +75,9 @@ class LoaderCase(unittest.TestCase):
 
     def left(self):
         """The same, and their guards."""
-        name = f"{self.place}/firefox/nothing".encode()
+        folder = f"{self.place}/firefox".encode()
         guards = [int(entry.name) for entry in Path("/proc").iterdir()
-                  if entry.name.isdecimal() and name in arguments(entry)]
+                  if entry.name.isdecimal() and any(argument.startswith(folder) for argument in arguments(entry))]
         return self.browsers() + guards
 
     @classmethod
@@ -142,7 +142,7 @@ class LoaderCase(unittest.TestCase):
         return process
 
     def ask(self, process, order):
-        """The answer to an order, and how often the origin was asked meanwhile."""
+        """The answer to an order, and how often the origin was asked in the meantime."""
         before = self.origin.requests
         self.tell(process, order)
         said = process.stdout.readline()
@@ -213,8 +213,8 @@ class Loads(LoaderCase):
         self.load(process)
         self.assertEqual(self.ask(process, "remains")[0], {"entries": 0, "index": "rebuild"})
         self.assertGreater(self.ask(process, "flush")[0]["wall_ns"], 0)
-        self.kill(process)
-        # At once: the next loader waits for the browser to be gone, and for no longer.
+        # The loader alone, and the next one at once: it has to wait until the browser is gone.
+        process.kill()
         process = self.ready("file:size=6MB", is_kept=True)
         remains, _ = self.ask(process, "remains")
         self.assertEqual(remains["index"], "rebuild")
@@ -326,6 +326,16 @@ class Failures(LoaderCase):
         self.assertIn("ended with status 3 before it could open Marionette: no display", self.refused("none"))
         self.fake("setsid sleep 600 &\nsleep 600", seconds=1)
         self.assertIn("did not open Marionette within 1 s", self.refused("none"))
+
+    def test_processes_of_the_last_browser_are_ended_before_the_next_one_starts(self):
+        mark = f"1:{self.place}/firefox"
+        last = subprocess.Popen(  # pylint: disable=consider-using-with
+            ["sleep", "600"], env={"HAYPILE_NECKO": mark}, start_new_session=True)
+        self.addCleanup(last.wait)
+        self.addCleanup(last.kill)
+        self.fake("exit 3")
+        self.refused("none", is_kept=True)
+        self.assertEqual(last.wait(1), -signal.SIGKILL)
 
     def test_a_cache_that_is_off_is_an_error(self):
         # All settings are what the loader wants, and none of its caches works.

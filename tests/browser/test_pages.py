@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -148,7 +149,7 @@ class MissingTest(unittest.TestCase):
     def test_a_missing_browser_is_skipped_unless_it_is_required(self) -> None:
         with tempfile.TemporaryDirectory() as empty:
             # Python is there, and no browser.
-            os.symlink(shutil.which("python3"), Path(empty, "python3"))
+            os.symlink(os.path.realpath(sys.executable), Path(empty, "python3"))
             environment = {"PATH": empty, "HAYPILE_REQUIRE_RIVALS": "0"}
             skipped = lab_pages("chromium,firefox", "--json", **environment)
             self.assertEqual(skipped.returncode, 0, skipped.stderr)

@@ -119,12 +119,12 @@ pub struct LoadReport {
     pub first_failure: Option<String>,
 }
 
-/// What a browser found of its cache on disk when it started.
+/// The cache on disk as a browser found it when it started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemainsReport {
     /// The number of files of entries.
     pub entries: u64,
-    /// What it has to do with the index of its entries: `read` it, `update` it by the files of all entries, or
+    /// The work that the index of its entries needs: `read` it, `update` it by the files of all entries, or
     /// `rebuild` it from them.
     pub index: String,
 }

@@ -13,7 +13,7 @@ use crate::report::table::NOTHING;
 pub(super) const COLUMNS: [&str; 8] =
     ["Cache", "Killed", "Times", "Wrong", "Entries that answer", "Hit ratio", "Index", "Flush"];
 
-/// What the table is of.
+/// The caption of the table.
 pub(super) const CAPTION: &str = "What is left of a disk cache whose process is killed";
 
 /// Returns the rows: one for each cache and each state in which it was killed.

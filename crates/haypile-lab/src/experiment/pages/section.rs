@@ -222,7 +222,7 @@ fn of_source(samples: &Samples<'_>) -> Vec<Table> {
     tp4m::tables(samples.iter().copied()).into_iter().map(of_link).collect()
 }
 
-/// What is left of caches whose process was killed.
+/// Returns the table of killed caches, if any was killed.
 fn of_kills(samples: &Samples<'_>) -> Option<Table> {
     let rows = left::rows(samples.iter().copied());
     let table = |rows| Table::of_numbers(left::CAPTION.to_owned(), &left::COLUMNS, rows);
