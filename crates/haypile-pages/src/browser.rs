@@ -461,6 +461,31 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_in_memory_has_the_size_that_was_set_or_none() {
+        let memory = |memory_bytes| BrowserColumn { memory_bytes, ..column(BrowserCache::Memory) };
+        assert_eq!((memory(0).label(), memory(0).capacity_bytes()), ("memory".to_owned(), None));
+        assert_eq!(memory(50 << 20).label(), "memory:size=50MiB");
+        assert_eq!(memory(50 << 20).capacity_bytes(), Some(50 << 20));
+        // What came from the cache at once was all in it.
+        let (site, all) = (site(), load(&site(), MIN_REQUESTS as usize).0);
+        let small = memory(10_000);
+        let error = verify_size(&site, &small, std::slice::from_ref(&all)).unwrap_err();
+        assert!(error.ends_with("came from a cache of 10000"), "{error}");
+        assert_eq!(verify_size(&site, &memory(0), &[all]), Ok(()));
+    }
+
+    #[test]
+    fn a_missing_browser_is_named_with_its_package() {
+        let of = |named| how_to_get(named, "there is none");
+        assert_eq!(
+            of(FIREFOX),
+            "firefox does not run here (there is none); run: apt-get install firefox-esr"
+        );
+        assert!(of(CHROMIUM).contains("apt-get install chromium"));
+        assert_eq!(of("./mine"), "./mine does not run here (there is none)");
+    }
+
+    #[test]
     fn the_address_of_a_proxy_is_in_what_it_says() {
         let address = listening("haypile: listening on http://127.0.0.1:39301\n");
         assert_eq!(address, Some("127.0.0.1:39301".parse().unwrap()));

@@ -337,3 +337,30 @@ pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<Str
 fn row(name: &ColumnName, over: &str, cells: [String; 3]) -> Vec<String> {
     [name.to_string(), over.to_owned()].into_iter().chain(cells).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use haypile_measure::measure::Runner;
+
+    use super::*;
+
+    #[test]
+    fn firefox_has_the_memory_that_all_columns_have_and_chromium_its_own() {
+        let disks = [Disk { name: None, directory: PathBuf::from("/") }];
+        let labels = |name: &str| {
+            let browser = Browser {
+                runner: Runner::rival("/bin/true"),
+                name: name.to_owned(),
+                version: String::new(),
+                language: String::new(),
+            };
+            let columns = columns(&browser, 50 << 20, &[6_000_000], &disks);
+            columns.iter().map(BrowserColumn::label).collect::<Vec<_>>()
+        };
+        let rest = ["file:size=6MB", "memory+file:size=6MB", "proxy:size=50MiB"];
+        assert_eq!(labels("firefox"), [&["none", "memory:size=50MiB"][..], &rest].concat());
+        assert_eq!(labels("chromium"), [&["none", "memory"][..], &rest].concat());
+    }
+}
