@@ -44,7 +44,7 @@ class Pages extends Necko {
     // By URL: the first request of the page for it.
     this.responses = new Map();
     // By the channel's number: of requests that have not ended.
-    this.open_ = new Map();
+    this.unended = new Map();
     this.again = 0;
     this.beganAt = this.loadedAt = null;
     this.activeAt = performance.now();
@@ -85,11 +85,11 @@ class Pages extends Necko {
       this.beganAt ??= now;
       this.again += this.responses.has(url);
       const response = { url, from: null, status: 0, bytes: 0, endedAt: null, failure: null, body: null, crc32: null };
-      this.open_.set(id, response);
+      this.unended.set(id, response);
       this.responses.set(url, this.responses.get(url) ?? response);
       return;
     }
-    const response = this.open_.get(id);
+    const response = this.unended.get(id);
     if (!response) {
       return;
     }
@@ -102,7 +102,7 @@ class Pages extends Necko {
       }
       return;
     }
-    this.open_.delete(id);
+    this.unended.delete(id);
     response.endedAt = now;
     response.bytes = channel.encodedBodySize;
     // The browser's own form of a script, which it has stored next to the body, is not the body.
@@ -171,14 +171,14 @@ class Pages extends Necko {
     if (top?.failure) {
       return true;
     }
-    if (this.loadedAt === null || this.open_.size > 0) {
+    if (this.loadedAt === null || this.unended.size > 0) {
       return silence > patienceMs;
     }
     const isWhole = this.responses.size == this.wanted.size;
     return isWhole || silence > (keepsContent ? quietMs : patienceMs);
   }
 
-  /* The checksum of a body in a pipe; `null` where it has another length than the response, because a part is missing. */
+  /* The checksum of a body in a pipe; `null` where it has another length than the response: a part is missing. */
   crc32(response) {
     const { inputStream, outputStream } = response.body;
     outputStream.close();

@@ -78,8 +78,8 @@ class Site:
         return [self.resources[load["resource"]] for load in self.pages[page]["loads"]]
 
     def not_on_disk(self):
-        """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, and all of
-        pages with such a document, whose resources the browser treats alike."""
+        """Returns the URLs that the browser does not store on disk: those of responses that may not be stored, and all
+        of pages with such a document, whose resources the browser treats alike."""
         urls = {resource.url for resource in self.resources if resource.is_never_stored}
         for resources in map(self.of_page, range(len(self.pages))):
             if any(resource.is_never_stored and resource.kind == "html" for resource in resources):
