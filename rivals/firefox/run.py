@@ -35,8 +35,6 @@ PATIENCE_SECONDS = 30
 QUIET_SECONDS = 0.3
 # Kinds of resources that these caches keep.
 KEPT_KINDS = ("image", "css")
-# A port on which nobody answers: what the browser wants of others by https ends there.
-CLOSED_PORT = 1
 CHECK_PATH = "/haypile-check"
 CHECK_PAGE = b'<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><img src="%s">'
 CHECK_IMAGE = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
@@ -48,7 +46,6 @@ PREFERENCES = {
     "dom.security.https_first_schemeless": False,
     # Documents that are kept for the back button would take memory, and nobody goes back.
     "browser.sessionhistory.max_total_viewers": 0,
-    "network.dns.forceResolve": "127.0.0.1",
 }
 
 
@@ -61,7 +58,7 @@ class PageBrowser(browser.Browser):
         host, _, port = orders["plain"].rpartition(":")
         super().__init__(PREFERENCES | spec.preferences() | {
             "network.dns.forceResolve": host,
-            "network.socket.forcePort": f"80={port};443={CLOSED_PORT}",
+            "network.socket.forcePort": f"80={port};443={browser.CLOSED_PORT}",
             "network.http.max-persistent-connections-per-server": orders["connections"],
         })
         if orders["is_kept"]:

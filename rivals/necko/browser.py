@@ -35,6 +35,9 @@ CACHE_PREFERENCES = {
     "network.http.rcwn.enabled": False,
 }
 
+# A port on which nobody answers.
+CLOSED_PORT = 1
+
 # What a browser does by itself: it would be counted as work of the cache, or ask hosts elsewhere.
 QUIET_PREFERENCES = {
     "app.normandy.enabled": False,
@@ -62,6 +65,9 @@ QUIET_PREFERENCES = {
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
     "network.dns.disablePrefetch": True,
+    # A build may ignore that its settings come from nowhere; what it wants by https ends here.
+    "network.dns.forceResolve": "127.0.0.1",
+    "network.socket.forcePort": f"443={CLOSED_PORT}",
     "network.http.speculative-parallel-limit": 0,
     "network.prefetch-next": False,
     "network.proxy.type": 0,

@@ -52,12 +52,12 @@ def words_of(value):
 
 def mark(place):
     """What the environment of the processes of browsers has that work in this folder."""
-    return f":{place}/{browser.FOLDER}".encode()
+    return f":{place}/{browser.Browser.FOLDER}".encode()
 
 
 def left(place):
     """The processes of browsers and guards that work in this folder."""
-    folder = str(place / browser.FOLDER).encode()
+    folder = str(place / browser.Browser.FOLDER).encode()
     guards = [int(entry.name) for entry in Path("/proc").iterdir()
               if entry.name.isdecimal() and {str(guard.__file__).encode(), folder} <= set(arguments(entry))]
     return guard.members(-1, mark(place)) + guards
