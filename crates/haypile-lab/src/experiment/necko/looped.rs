@@ -203,6 +203,8 @@ mod tests {
         assert_eq!(of("call-clear"), "call + clear");
         // It is a request alone.
         assert_eq!(of("miss-query"), "");
+        let requests = LoopOptions { case: vec!["hit".to_owned()], ..options() };
+        assert!(requests.wants("hit over HTTP") && !requests.wants("miss (query) over HTTP"));
     }
 
     #[test]

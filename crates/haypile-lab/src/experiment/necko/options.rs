@@ -22,6 +22,7 @@ const CASES: [(&str, &str); 6] = [
 impl LoopOptions {
     /// Whether a case is to be measured, by its name in results.
     pub(super) fn wants(&self, name: &str) -> bool {
+        let name = name.strip_suffix(super::over_http::SUFFIX).unwrap_or(name);
         let written = CASES.iter().find(|(_, in_results)| *in_results == name);
         self.case.is_empty()
             || written.is_some_and(|(written, _)| self.case.iter().any(|it| it == written))

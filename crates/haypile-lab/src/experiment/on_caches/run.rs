@@ -1,6 +1,6 @@
 //! Measures the cases of an experiment and prints the results.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use haypile_measure::measure::{Places, Plan, RunnerLimits, Surroundings, measure};
 
 use super::{Measuring, OnCaches, Setup, contenders};
@@ -13,6 +13,9 @@ pub(super) fn run<E: OnCaches>(
     setup: Setup,
     measuring: &Measuring,
 ) -> anyhow::Result<Ended> {
+    if setup.cases.is_empty() {
+        bail!("these options leave nothing to measure");
+    }
     let (options, host) = (&measuring.run, session.host);
     let surroundings = setup.surroundings.map_or_else(|| places(options), Ok)?;
     let plan = Plan {
