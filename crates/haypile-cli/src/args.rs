@@ -6,6 +6,7 @@ mod cache_file;
 mod capacity;
 pub(crate) mod file;
 mod help;
+pub(crate) mod meant;
 pub(crate) mod icons;
 pub(crate) mod lab;
 pub(crate) mod proxy;
@@ -41,13 +42,17 @@ pub(crate) use value::{Contenders, Delta, PolicyList};
 Exit status: 0 done; 1 a negative answer, such as a key that is not there; 2 wrong arguments,
 unreadable input, or interrupted.
 
-Example: which policy would win on this trace, at which size?
-  haypile simulate traces/redis-build.csv.zst --policy lru,s3fifo --size 2MB,8MB
-  haypile advise traces/redis-build.csv.zst --budget 16MiB
-
-Example: a cache in a file
+Your workers recompute the same page: a cache that all processes share
   haypile set file:/tmp/app.haypile user:7 Ada --ttl 1h
-  haypile get file:/tmp/app.haypile user:7")]
+  haypile get file:/tmp/app.haypile user:7
+  haypile proxy --help
+
+How large must my cache be? From a log, a recording, or an example
+  haypile trace example
+  haypile advise traces/redis-build.csv.zst --budget 2MiB
+
+You read one of the five measurements: every experiment, with its question and its source
+  haypile lab experiments")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -154,6 +159,8 @@ pub(crate) enum TraceCommand {
     Convert(Convert),
     /// Generate a trace: zipf, uniform, scan, loop, hotspot, mixtures
     Generate(Generate),
+    /// Write a small real trace, on which the examples of the help texts run
+    Example(Example),
 }
 
 /// Options for reading traces.
@@ -414,6 +421,16 @@ pub(crate) struct Convert {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) part: Part,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  haypile trace example && haypile advise traces/redis-build.csv.zst --budget 2MiB")]
+pub(crate) struct Example {
+    /// File to write, or - for standard output [default: traces/redis-build.csv.zst]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,8 @@ pub(crate) struct OpenCache {
     store: ManuallyDrop<Arc<dyn Store>>,
     /// The warnings that have been printed.
     warned: RefCell<Vec<String>>,
+    /// Whether all that is written ends with the command.
+    is_forgotten: bool,
 }
 
 impl OpenCache {
@@ -60,7 +62,11 @@ impl OpenCache {
     /// Opens the cache and prints its warnings on standard error.
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
         let store = ManuallyDrop::new(registry.open_url(url)?);
-        let cache = Self { store, warned: RefCell::default() };
+        let is_forgotten = |level: &Level| {
+            level.scheme() == "none" || level.scheme() == "memory" && level.option("persist").is_none()
+        };
+        let is_forgotten = url.levels().iter().all(is_forgotten);
+        let cache = Self { store, warned: RefCell::default(), is_forgotten };
         cache.warn();
         Ok(cache)
     }
@@ -76,6 +82,12 @@ impl OpenCache {
         let ended =
             if has_changed { self.store.close() } else { self.store.flush(Durability::Visible) };
         self.warn();
+        if has_changed && self.is_forgotten {
+            eprintln!(
+                "haypile: this cache ends with the command, and with it what was written; file:PATH keeps it, as does \
+                 persist=PATH of memory:"
+            );
+        }
         Ok(ended?)
     }
 

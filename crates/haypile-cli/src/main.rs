@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 fn arguments() -> Arguments {
     let matches = args::command().try_get_matches();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
-    arguments.unwrap_or_else(|error| without_passwords(error).exit())
+    arguments.unwrap_or_else(|error| args::meant::with_tip(without_passwords(error)).exit())
 }
 
 /// Hides what could be a password in an error that quotes a cache's URL in the wrong place.
@@ -80,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             TraceCommand::Info(arguments) => command::trace::info::run(&arguments),
             TraceCommand::Convert(arguments) => command::trace::convert::run(&arguments),
             TraceCommand::Generate(arguments) => command::trace::generate::run(&arguments),
+            TraceCommand::Example(arguments) => command::trace::example::run(&arguments),
         },
         Command::Lab { command } => return command::lab::run(&command),
         Command::Bench(args::lab::Bench(arguments)) => {

@@ -263,9 +263,15 @@ pub enum PolicyError {
     },
 }
 
-/// The policy that a wrong name is nearly, as a question.
+/// Policies that are not here, and the one that decides by the same: how often a key is asked for.
+const RELATED: [(&[&str], &str); 1] = [(&["lfu", "tinylfu", "w-tinylfu", "lfuda"], "wtinylfu")];
+
+/// The policy that a wrong name is nearly, as a question; or one of the same kind.
 fn meant(name: &str) -> String {
     let name = name.to_ascii_lowercase();
+    if let Some((_, nearest)) = RELATED.iter().find(|(names, _)| names.contains(&name.as_str())) {
+        return format!("; '{nearest}' is the nearest of its kind");
+    }
     let kinds = KINDS.iter().map(|kind| (distance(&name, kind.name), kind.name));
     match kinds.min() {
         Some((0..=1, nearest)) => format!(", did you mean '{nearest}'?"),

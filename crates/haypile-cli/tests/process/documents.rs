@@ -104,7 +104,7 @@ fn every_command_of_the_guide_does_what_it_shows() {
 fn every_command_of_the_readme_prints_what_it_shows() {
     let steps = steps(&fs::read_to_string(README).unwrap());
     let steps: Vec<_> = steps.into_iter().filter(|step| !step.shown.is_empty()).collect();
-    assert_eq!(steps.len(), 2);
+    assert_eq!(steps.len(), 3);
     run(&steps, Path::new(CHECKOUT));
 }
 

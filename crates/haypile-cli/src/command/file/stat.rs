@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::args::file::Stat;
 use crate::output;
+use crate::output::number::bytes;
 
 /// The events whose counts are shown.
 const EVENTS: [Event; 8] = [
@@ -57,8 +58,8 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
             "filled",
             format!(
                 "{} of {} ({}); {} of {} segments of {} free",
-                stat.live_bytes,
-                stat.capacity_bytes,
+                bytes(stat.live_bytes),
+                bytes(stat.capacity_bytes),
                 percent(stat.live_bytes, stat.capacity_bytes),
                 stat.free_segments,
                 stat.segments,
@@ -79,12 +80,15 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         ("oldest", stat.oldest.map_or_else(|| "-".to_owned(), |time| format!("{} old", age(time)))),
         (
             "reads",
-            format!(
-                "{} hits, {} misses, hit ratio {}",
-                counts.hits,
-                counts.misses,
-                percent(counts.hits, counts.hits + counts.misses)
-            ),
+            match counts.hits + counts.misses {
+                0 => "none counted; haypile get counts with mode=rw, and programs count always".to_owned(),
+                reads => format!(
+                    "{} hits, {} misses, hit ratio {}",
+                    counts.hits,
+                    counts.misses,
+                    percent(counts.hits, reads)
+                ),
+            },
         ),
         (
             "writes",
