@@ -337,6 +337,7 @@ report-test: $(REPORT_TEST) ## tests of the report in a real browser (Debian's p
 pages-browser-test: $(REPORT_TEST) ## a generated site in real browsers, verified by the origin's counts (packages chromium, firefox-esr)
 	$(PROGRAM_BUILD)
 	$(dir $(REPORT_TEST))bin/python -B tests/browser/test_pages.py
+	python3 -B tests/browser/test_requests.py
 
 http-conformance: ## the tests of cache-tests.fyi against `haypile proxy` (Node.js with npm; CACHE_TESTS=)
 	@echo "Set-up: cargo builds into $(TARGET)/, and npm installs the tests into $(TARGET)/http-conformance."
