@@ -71,7 +71,7 @@ class Session:
         self._check_cache()
         self._prepare()
         if job.number("verify_before"):
-            # A key that was looked up is known to be missing, which is no search any more.
+            # The browser knows a key that was looked up before to be missing: it would not search again.
             results["verified_before"] = len(self._verify(self._prepared if is_alone(job) else None))
         if job.number("cold", 0):
             self._start_again(self._drop)

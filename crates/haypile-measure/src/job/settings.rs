@@ -99,7 +99,7 @@ impl FromStr for JobOrigin {
     }
 }
 
-/// What becomes of a cache between its preparation and the timed part.
+/// The treatment of a cache between its preparation and the timed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interlude {
     /// Nothing: it stays open.
@@ -140,7 +140,7 @@ pub struct Settings {
     /// The time in milliseconds that [`Op::Compute`](super::Op::Compute) takes to compute a value:
     /// it waits that long, as for a database.
     pub compute_ms: u64,
-    /// What becomes of the cache between its preparation and the timed part.
+    /// The treatment of the cache between its preparation and the timed part.
     pub interlude: Interlude,
     /// The server that subjects over HTTP ask for what they lack; `None` if that is nobody.
     pub origin: Option<JobOrigin>,

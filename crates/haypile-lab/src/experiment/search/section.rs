@@ -60,10 +60,10 @@ pub(super) fn body(cases: &[Case<'_>]) -> Body {
     body
 }
 
-/// What a cache is like when a key is looked up.
+/// The state of a cache when a key is looked up.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// How full it is.
+    /// The percentage of its entries that are there.
     fill: Option<String>,
     /// Whether the process that filled it was killed.
     is_killed: bool,
