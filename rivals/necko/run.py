@@ -91,6 +91,8 @@ class Session:
         wall_ns, cpu_ns = time.perf_counter_ns(), group.cpu_ns()
         found = self._browser.call("timed", executions, is_timed=True)
         cpu_ns, wall_ns = group.cpu_ns() - cpu_ns, time.perf_counter_ns() - wall_ns
+        if cpu_ns < 0:
+            raise JobError("a process of the browser ended in the timed part, and the system has forgotten its processor time")
         if not hears("timed", "verify"):
             return None
         pss_bytes = group.pss_bytes()
