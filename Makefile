@@ -267,6 +267,7 @@ scripts:
 	scripts/check-docs --self-test
 	scripts/check-prose --self-test
 	scripts/check-surface --self-test
+	scripts/draw-lines --self-test
 	python3 -B scripts/bench_common.py
 	scripts/bench-simulate --self-test
 	scripts/bench-workers --self-test
