@@ -1,5 +1,5 @@
-//! Gives the program the versions of the caches it was built with: what `Cargo.lock` says, and the
-//! compiler's own for the map of the standard library.
+//! Passes to the program the versions of the caches it was built with: those that `Cargo.lock`
+//! states, and the compiler's own for the map of the standard library.
 
 use std::error::Error;
 use std::process::Command;

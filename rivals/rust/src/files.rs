@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 /// The length of the key, at the end of a file.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// The directory.
+/// A cache that keeps each entry in a file of one directory.
 ///
 /// A file is the value, then the key, then the length of the key: it can be read into the buffer
 /// for the value as it is, and what is behind the value is cut off.
@@ -106,9 +106,10 @@ impl Subject for Files {
 /// One of the threads.
 struct User<'a> {
     directory: &'a Path,
-    /// Name of the file that it writes, until that is whole. No other thread of any process has it.
+    /// Name of the file that the thread writes, until that file is whole. No other thread of any
+    /// process has it.
     new: String,
-    /// Contents of the file that it writes, in one call.
+    /// Contents of the file that the thread writes, in one call.
     file: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@ use foyer_memory::{Cache, CacheBuilder, CacheProperties, EvictionConfig};
 use crate::options::Options;
 use crate::shared::{Bytes, SharedCache};
 
-/// `get` gives a guard of the entry, so that values need no `Arc` of their own.
+/// foyer's cache: `get` returns a guard of the entry, so that values need no `Arc` of their own.
 pub(crate) struct Foyer(Cache<Bytes, Bytes>);
 
 impl Foyer {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 
-/// Removes those that are there.
+/// Removes those of `files` that exist.
 pub(crate) fn remove(files: &[&str]) -> io::Result<()> {
     for file in files {
         match fs::remove_file(file) {

@@ -24,14 +24,14 @@ const READERS: u32 = 4096;
 
 /// An environment with its one database. A set is a transaction, and so is a get.
 pub(crate) struct Lmdb {
-    /// `None` while it is replaced.
+    /// The open environment; `None` while it is replaced.
     env: Option<Env>,
     database: Database<Bytes, Bytes>,
     map_bytes: u64,
 }
 
 impl Lmdb {
-    /// With a map that has room for `times` the capacity.
+    /// Creates an environment whose map has room for `times` the capacity.
     pub(crate) fn open(room: &Room, times: u64) -> Result<Self, Cause> {
         if room.found == Found::Nothing {
             leftover::remove(&FILES)?;

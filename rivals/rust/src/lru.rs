@@ -1,4 +1,4 @@
-//! `lru::LruCache` behind one mutex, which is how it is shared.
+//! `lru::LruCache` behind one mutex, as programs share it between threads.
 
 use std::num::NonZeroUsize;
 
@@ -8,8 +8,9 @@ use parking_lot::Mutex;
 use crate::options::Options;
 use crate::shared::{Bytes, SharedCache};
 
-/// It counts entries: its bound is as many as the bytes asked for hold of mean size. Values are
-/// copied out under the lock, which costs less than an `Arc` that would be cloned there.
+/// An LRU cache that counts entries: its bound is the number of entries of mean size that fill the
+/// bytes asked for. Values are copied out under the lock, which costs less than an `Arc` that would
+/// be cloned there.
 pub(crate) struct LockedLru(Mutex<LruCache<Bytes, Bytes>>);
 
 impl LockedLru {

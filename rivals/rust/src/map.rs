@@ -1,5 +1,5 @@
-//! `std::collections::HashMap`: no lock, no bound, one thread. Not a cache, but what one would
-//! like to cost no more than.
+//! `std::collections::HashMap`: no lock, no bound, one thread. Not a cache, but the lower limit of
+//! what a cache costs.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -8,7 +8,7 @@ use mini_moka::sync::{Cache, ConcurrentCacheExt};
 use crate::options::Options;
 use crate::shared::SharedCache;
 
-/// Values are behind an `Arc`, as its documentation advises: `get` clones them.
+/// mini-moka's cache with values behind an `Arc`, as its documentation advises: `get` clones them.
 pub(crate) struct MiniMoka<S>(Cache<Vec<u8>, Arc<[u8]>, S>);
 
 impl<S: BuildHasher + Clone + Send + Sync + 'static> MiniMoka<S> {

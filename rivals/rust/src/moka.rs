@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use crate::options::Options;
 use crate::shared::{Bytes, SharedCache};
 
-/// Values are behind an `Arc`, as its documentation advises: `get` clones them.
+/// moka's cache with values behind an `Arc`, as its documentation advises: `get` clones them.
 pub(crate) struct Moka<S>(Cache<Bytes, Arc<[u8]>, S>);
 
 impl<S: BuildHasher + Clone + Send + Sync + 'static> Moka<S> {

@@ -2,7 +2,7 @@
 
 use haypile_measure::subject::{Room, SubjectError, SubjectSpec};
 
-/// Names and values that may follow a rival's name: `foyer:policy=lru,shards=1`.
+/// Options that may follow a rival's name, `foyer:policy=lru,shards=1`, with their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pairs: Vec<(String, String)>,
@@ -40,18 +40,18 @@ impl Options {
         Ok(Self { pairs, capacity_bytes: room.capacity_bytes, entries })
     }
 
-    /// The value of an option, if it was given.
+    /// Returns the value of an option, if it was given.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let mut pairs = self.pairs.iter().filter(|(other, _)| other == name);
         pairs.next().map(|(_, value)| value.as_str())
     }
 
-    /// The number of shards, if it was given.
+    /// Returns the number of shards, if it was given.
     pub(crate) fn shards(&self) -> Option<usize> {
         self.number("shards")
     }
 
-    /// Factor of the capacity; 1 unless it was given.
+    /// Returns the factor of the capacity; 1 unless it was given.
     pub(crate) fn room(&self) -> u64 {
         self.number("room").map_or(1, |times| times as u64)
     }

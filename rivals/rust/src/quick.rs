@@ -18,7 +18,8 @@ impl Weighter<Bytes, Arc<[u8]>> for Weight {
     }
 }
 
-/// Values are behind an `Arc`, as its documentation advises: `get` clones them.
+/// `quick_cache`'s cache with values behind an `Arc`, as its documentation advises: `get` clones
+/// them.
 pub(crate) struct Quick(Cache<Bytes, Arc<[u8]>, Weight>);
 
 impl Quick {

@@ -23,7 +23,7 @@ const MEMORY_MORE_BYTES: u64 = 1 << 20;
 
 /// A database with its one table. A set is a transaction, and so is a get.
 pub(crate) struct Redb {
-    /// `None` while it is replaced.
+    /// The open database; `None` while it is replaced.
     database: Option<Database>,
     memory_bytes: u64,
 }

@@ -16,7 +16,7 @@ pub(crate) struct Rival<C> {
     version: &'static str,
     open: Open<C>,
     cache: C,
-    /// Capacity that it was given, where that is not the bytes of the job.
+    /// Capacities of the cache that differ from the bytes of the job, by name.
     counts: Vec<(&'static str, u64)>,
 }
 
@@ -30,7 +30,7 @@ impl<C: SharedCache> Rival<C> {
         Ok(Self { name, version, open: Box::new(open), cache, counts: Vec::new() })
     }
 
-    /// The same, which states this number in its results.
+    /// Adds a number that the rival states in its results.
     pub(crate) fn with_count(mut self, name: &'static str, number: u64) -> Self {
         self.counts.push((name, number));
         self

@@ -69,7 +69,7 @@ const COUNT: &str = "SELECT count(*) FROM entries";
 const FLUSH: [&str; 3] =
     ["PRAGMA synchronous = FULL", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA synchronous = OFF"];
 
-/// A connection for each thread, the first of them from the start.
+/// SQLite with a connection for each thread, the first of them from the start.
 pub(crate) struct Sqlite {
     connections: Vec<Connection>,
     map_bytes: i64,

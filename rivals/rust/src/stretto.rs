@@ -30,7 +30,7 @@ impl CacheCallback for Rejected {
 
 type Key = Vec<u8>;
 
-/// `get` gives a guard of the shard, so that values need no `Arc`.
+/// stretto's cache: `get` returns a guard of the shard, so that values need no `Arc`.
 pub(crate) struct Stretto {
     cache: Cache<
         Key,
@@ -41,7 +41,7 @@ pub(crate) struct Stretto {
         Rejected,
     >,
     rejected: Arc<AtomicU64>,
-    /// Sets that came to nothing because the cache's own thread was behind.
+    /// Number of sets that the cache dropped because its own thread was behind.
     dropped: AtomicU64,
 }
 

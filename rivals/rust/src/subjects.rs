@@ -1,4 +1,4 @@
-//! The names of the rivals, and how each is opened.
+//! The names of the rivals, and the functions that open them.
 
 use std::collections::hash_map::RandomState as SipHash;
 
@@ -33,7 +33,7 @@ const HASHER: (&str, &[&str]) = ("hasher", &["siphash", "foldhash"]);
 const MODE: (&str, &[&str]) = ("mode", &["fast", "compact"]);
 const POLICY: (&str, &[&str]) = ("policy", &["lru", "s3fifo", "lfu", "sieve", "fifo"]);
 
-/// All rivals in Rust.
+/// Returns all rivals in Rust.
 pub(crate) fn rivals() -> Subjects {
     let mut subjects = Subjects::new();
     for kind in [

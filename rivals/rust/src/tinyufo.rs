@@ -12,15 +12,15 @@ use crate::shared::SharedCache;
 /// Units of weight that an entry of mean size has at least. The largest weight is 64 times that.
 const UNITS_OF_MEAN: u64 = 1_000;
 
-/// It keeps hashes of keys, and no keys. As `pingora-memory-cache` does, ours hashes the key's bytes
-/// and hands over the hash, which it hashes again: its own keys would have to be owned, and so
-/// allocated for each look-up. Values are behind an `Arc`: `get` clones them, and so does an eviction.
+/// TinyUFO, which keeps hashes of keys, and no keys. As `pingora-memory-cache` does, ours hashes the key's bytes and
+/// hands over the hash, which it hashes again: its own keys would have to be owned, and so allocated for each look-up.
+/// Values are behind an `Arc`: `get` clones them, and so does an eviction.
 pub(crate) struct TinyUfo {
     cache: Cache<u64, Arc<[u8]>>,
     hasher: RandomState,
-    /// Bytes of a unit of weight.
+    /// Number of bytes that one unit of weight stands for.
     unit_bytes: u64,
-    /// Sets of entries that are heavier than its weights can say.
+    /// Number of sets of entries that are heavier than the largest weight.
     too_heavy: AtomicU64,
 }
 

@@ -29,9 +29,9 @@ const FEW_TESTS: usize = 5;
 /// The certainty of an advice.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Certainty {
-    /// In a word.
+    /// The level of certainty, which advice prints as a word.
     pub level: Level,
-    /// The tests that it rests on, or the doubts.
+    /// The tests that support the advice, or the reasons to doubt it.
     pub reasons: Vec<String>,
 }
 

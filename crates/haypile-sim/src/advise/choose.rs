@@ -61,8 +61,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Powers of two up to what holds everything, and the budget, which has been checked; no size that a
-    /// store does not take, or that a sample tells nothing of.
+    /// Creates the sizes to try: powers of two up to the size that holds everything, and the budget, which has been
+    /// checked; sizes that a store refuses, or for which a sample is too small, are left out.
     pub(super) fn new(holds_everything: u64, budget: Option<u64>, (min, max): (u64, u64)) -> Self {
         let largest = holds_everything.clamp(min, max).next_power_of_two();
         let powers = (0..SIZES).map(|step| largest >> step).filter(|size| *size >= min);
@@ -79,8 +79,8 @@ impl Grid {
         Self { capacities, affordable }
     }
 
-    /// The smallest size that answers something and from which on every doubling adds less than is worth
-    /// it, if it can be afforded.
+    /// Returns the knee: the smallest size with hits from which on every doubling adds less than is worth it; `None` if
+    /// it is beyond the budget.
     pub(super) fn knee(&self, sizes: &[SizeTried]) -> Option<u64> {
         let mut knee = sizes.len().checked_sub(1)?;
         while knee > 0 {
@@ -98,7 +98,7 @@ impl Grid {
         (knee < self.affordable).then(|| sizes[knee].capacity)
     }
 
-    /// The position of the size to take: the knee, or all that can be afforded.
+    /// Returns the position of the size to take: the knee, or else the largest size within the budget.
     pub(super) fn chosen(&self, knee: Option<u64>) -> usize {
         knee.and_then(|knee| self.capacities.iter().position(|size| *size == knee))
             .unwrap_or(self.affordable.saturating_sub(1))
@@ -143,7 +143,7 @@ impl AdviceTable<'_> {
         Self::preferred(self.sweep.contenders.len(), hit_ratio)
     }
 
-    /// Returns the contender to take, by their hit ratios.
+    /// Returns the contender to take, by the contenders' hit ratios.
     pub(super) fn preferred(contenders: usize, hit_ratio: impl Fn(usize) -> f64) -> usize {
         let best = most(contenders, &hit_ratio);
         let is_clear = hit_ratio(best) - hit_ratio(FIRST) > WORTH_ANOTHER_POLICY;

@@ -1,4 +1,4 @@
-//! Whether a working set still grows where its trace ends.
+//! Growth of the working set at the end of a trace.
 
 use super::WINDOWS;
 use crate::Trace;
@@ -11,11 +11,12 @@ const GROWING: f64 = 0.01;
 /// The keys that the end of a trace, its last tenth, is the first to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Growth {
-    /// Requests at the end.
+    /// Number of requests in the last tenth of the trace.
     pub requests: u64,
-    /// Keys that were new there.
+    /// Number of keys that the last tenth of the trace is the first to ask for.
     pub new_keys: u64,
-    /// The same for each hour; `None` where the trace has no times, or its end takes none.
+    /// Number of these new keys per hour; `None` where the trace has no times, or its end takes
+    /// none.
     pub new_keys_per_hour: Option<f64>,
 }
 
@@ -35,7 +36,7 @@ impl Growth {
         Self { requests, new_keys, new_keys_per_hour }
     }
 
-    /// Whether the working set still grows.
+    /// Whether the working set still grows at the end of the trace.
     pub fn goes_on(&self) -> bool {
         self.new_keys as f64 > GROWING * self.requests as f64
     }

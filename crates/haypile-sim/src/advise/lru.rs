@@ -18,13 +18,13 @@ pub(super) struct LruSearch<'a> {
     trace: &'a Trace,
     options: Options,
     monitor: &'a dyn Monitor,
-    /// The smallest and the largest size that a cache can have.
+    /// The smallest and the largest size that a cache can have, in the unit of the accounting.
     range: (u64, u64),
-    /// Counts by place.
+    /// Counts of the simulations done so far, by printed size.
     known: BTreeMap<u64, Counts>,
 }
 
-/// The simulation was ended from outside, or cannot be run.
+/// The reason why a search for a size ended without an answer: interrupted from outside, or not simulable.
 pub(super) enum Stopped {
     Ended,
     Failed(SimulateError),

@@ -32,18 +32,18 @@ const WINDOWS: usize = 10;
 /// Question to advise on.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The largest size, in the unit of the accounting; `None` for as much as is worth it.
+    /// The largest size, in the unit of the accounting; `None` for whatever is worth it.
     pub budget: Option<u64>,
     /// The weight of entries. `None`: the charge of the `memory` store if the trace has sizes, and
     /// objects otherwise.
     pub accounting: Option<Accounting>,
     /// The policies that may be advised.
     pub policies: Vec<PolicySpec>,
-    /// The reading of operations.
+    /// The treatment of operations.
     pub operations: Operations,
     /// The treatment of sizes that change.
     pub sizes: SizeRule,
-    /// The life of entries.
+    /// The lifetime of entries.
     pub ttl: TtlRule,
     /// The number of shards, as in [`Options::shards`].
     pub shards: Option<usize>,
@@ -89,9 +89,9 @@ pub struct SizeTried {
     pub capacity: u64,
     /// The policy that hit most there.
     pub best: String,
-    /// Its hit ratio.
+    /// The hit ratio of that policy.
     pub hit_ratio: f64,
-    /// That of LRU.
+    /// The hit ratio of LRU at this size.
     pub lru_hit_ratio: f64,
 }
 
@@ -104,9 +104,9 @@ pub struct Lead {
     pub least: f64,
     /// The largest difference in a part of the trace.
     pub most: f64,
-    /// Parts in which it is ahead.
+    /// Number of parts in which the policy is ahead.
     pub ahead: usize,
-    /// Parts with reads.
+    /// Number of parts that have reads.
     pub windows: usize,
 }
 
@@ -167,11 +167,11 @@ pub struct Choice {
     pub lru_needs: Option<u64>,
     /// The gain of the hit ratio with twice the capacity; `None` if it was not tried.
     pub doubling_adds: Option<f64>,
-    /// Another policy that was ahead by less than is certain.
+    /// Another policy whose lead is too small to be certain.
     pub too_close_to_call: Option<String>,
     /// Evictions per entry in the cache at the end: below 1, the trace is too short for this size.
     pub turnovers: f64,
-    /// The cache to open.
+    /// The URL of the cache to open.
     pub url: String,
     /// Whether the size in the URL had to assume values of 1 KiB.
     pub url_assumes_sizes: bool,
@@ -182,11 +182,11 @@ pub struct Choice {
 pub struct Advice {
     /// Requests in the trace.
     pub requests: u64,
-    /// Those of them that are reads.
+    /// Number of requests that are reads.
     pub reads: u64,
-    /// Distinct keys; an estimate where a sample was simulated.
+    /// Number of distinct keys; an estimate where a sample was simulated.
     pub keys: u64,
-    /// The sample that all results are estimates by; `None` if the whole trace was simulated.
+    /// The sample that was simulated; `None` if the whole trace was. All results are estimates where there is one.
     pub sample: Option<SampledTrace>,
     /// The weight of entries.
     pub accounting: Accounting,
@@ -199,12 +199,12 @@ pub struct Advice {
     /// The smallest size from which doubling adds less than a point; `None` where the budget ends
     /// before it.
     pub knee: Option<u64>,
-    /// The keys that still were new at the end.
+    /// The growth of the working set at the end of the trace.
     pub growth: Growth,
     /// The cache to take; `None` where no cache would help.
     pub choice: Option<Choice>,
-    /// The hit ratio of this cache, or of the largest one that was tried within the budget, if sizes that
-    /// change meant the opposite; `None` where that makes no difference of a point.
+    /// The hit ratio of the chosen cache, or of the largest one that was tried within the budget, under the opposite
+    /// reading of sizes that change; `None` where that makes no difference of a point.
     pub other_reading: Option<OtherReading>,
 }
 

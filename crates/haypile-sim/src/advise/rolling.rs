@@ -9,7 +9,7 @@ use haypile_number::ratio;
 use super::AdviceTable;
 use super::choose::most;
 
-/// A choice, and how it did on the part after those that it was made on.
+/// A choice of a policy, and its result on the part of the trace after those that the choice was made on.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct RollingTest {
     /// The number of the part, from 2: the choice was made on all parts before it.

@@ -1,4 +1,4 @@
-//! The part of a long trace that is simulated.
+//! Decision whether to simulate a long trace by a sample.
 
 use super::Question;
 use crate::Trace;

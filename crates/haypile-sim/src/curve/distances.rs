@@ -1,4 +1,4 @@
-//! Stack distances in either unit.
+//! Stack distances in objects or bytes.
 
 use crate::reuse::{StackDistances, WeightedStackDistances};
 
@@ -15,7 +15,7 @@ pub(super) trait Distances {
     fn weight(&self, id: u32) -> Option<u64>;
 }
 
-/// In distinct keys.
+/// Stack distances in distinct keys.
 #[derive(Default)]
 pub(super) struct Objects(StackDistances);
 
@@ -42,7 +42,7 @@ impl Distances for Objects {
     }
 }
 
-/// In weights of distinct keys.
+/// Stack distances in weights of distinct keys.
 #[derive(Default)]
 pub(super) struct Bytes(WeightedStackDistances);
 

@@ -1,11 +1,11 @@
 //! Histogram of the capacities that reads need.
 
-/// Counts of capacities: each by itself, or in steps of less than 0.1 %.
+/// Counts of reads by the capacity they need: exact, or in steps of less than 0.1 %.
 #[derive(Clone, Debug)]
 pub(super) enum Histogram {
-    /// By capacity.
+    /// One count for each capacity.
     Exact(Vec<u64>),
-    /// Three significant digits.
+    /// Counts by capacities of three significant digits.
     Rounded(hdrhistogram::Histogram<u64>),
 }
 

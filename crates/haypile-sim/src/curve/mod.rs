@@ -41,18 +41,18 @@ const T_95: f64 = 2.131;
 /// 2.1. It is not an interval of the truth: no part of a sample shows that a key which many ask for is not in it.
 #[derive(Clone, Debug)]
 pub struct LruCurve {
-    /// The whole trace, or the parts of a sample.
+    /// Reads of the whole trace, or of each part of a sample.
     groups: Vec<Reads>,
-    /// Reads that there should have been: those that there were, or the sample's share of all.
+    /// Expected number of reads: that of the trace, or the sample's share of the whole trace's.
     expected_reads: f64,
-    /// Whether objects are counted, so that an entry is in a cache or not.
+    /// Whether the curve counts objects, so that an entry is in a cache or not.
     is_of_objects: bool,
 }
 
 /// Reads of some keys.
 #[derive(Clone, Debug)]
 struct Reads {
-    /// Capacities, in full size, that they need to hit.
+    /// The capacities, in full size, that these reads need to hit.
     needed: Histogram,
     reads: u64,
 }
@@ -74,8 +74,8 @@ pub struct Estimate {
 }
 
 impl LruCurve {
-    /// Measures the curve of `trace`, by the accounting, operations and sizes of `options`; the rest of these
-    /// does not apply to it.
+    /// Measures the curve of `trace`, by the accounting, operations and sizes of `options`; the other options do not
+    /// apply to a curve.
     ///
     /// The pass reports requests to `progress`, which may end it; then there is no curve. Memory
     /// grows with the number of measured keys, not with that of requests.
@@ -149,8 +149,7 @@ impl LruCurve {
         self.groups.iter().map(|group| group.needed.largest()).max().unwrap_or(0)
     }
 
-    /// The smallest capacity at which LRU misses no more than `miss_ratio`; `None` where no
-    /// capacity is enough.
+    /// Returns the smallest capacity at which LRU misses no more than `miss_ratio`; `None` where no capacity is enough.
     pub fn capacity_for(&self, miss_ratio: f64) -> Option<u64> {
         let (mut low, mut high) = (0, self.largest_useful());
         if self.at(high).miss_ratio > miss_ratio {
@@ -238,7 +237,7 @@ struct CurveRequest<'a> {
     id: u32,
     op: Op,
     value_bytes: u64,
-    /// Whether it reads a value that no cache has.
+    /// Whether the request reads a value that no cache has.
     is_changed: bool,
 }
 

@@ -27,14 +27,14 @@ pub struct CapacityAxis {
 /// Labelled place at an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// From 0, the axis' start, to 1, its end.
+    /// Place on the axis, from 0 at its start to 1 at its end.
     pub at: f64,
-    /// The label.
+    /// The label of the tick.
     pub name: String,
 }
 
 impl CapacityAxis {
-    /// An axis on which every capacity has a place; `log` takes those above 0 alone.
+    /// Creates an axis on which every capacity has a place; `log` takes those above 0 alone.
     pub fn new(unit: Unit, log: bool, capacities: impl Iterator<Item = u64>) -> Self {
         let (min, max) =
             capacities.fold((u64::MAX, 0), |(min, max), next| (min.min(next), max.max(next)));
@@ -138,7 +138,7 @@ fn fits(ticks: &[Tick], axis_em: f64) -> bool {
         })
 }
 
-/// Returns a capacity for people.
+/// Returns a capacity as text, in the unit's notation.
 pub fn capacity(value: u64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], " "),
@@ -171,13 +171,13 @@ const LEAST_RANGE: f64 = 0.02;
 #[derive(Debug)]
 pub struct RatioAxis {
     step: f64,
-    /// Steps from 0 to the foot.
+    /// Number of steps from 0 to the foot of the axis.
     first: u32,
     steps: u32,
 }
 
 impl RatioAxis {
-    /// An axis on which every ratio has a place, from 0 to 1.
+    /// Creates an axis on which every ratio has a place, from 0 to 1.
     pub fn new(ratios: impl Iterator<Item = f64>) -> Self {
         let (lowest, highest) = ratios
             .fold((1.0, 0.0), |(low, high), ratio| (f64::min(low, ratio), f64::max(high, ratio)));
@@ -208,7 +208,7 @@ impl RatioAxis {
         (ratio / self.step - f64::from(self.first)) / f64::from(self.steps)
     }
 
-    /// Round ratios, and how they are written.
+    /// Returns the ticks of the axis: round ratios and their labels.
     pub fn ticks(&self) -> Vec<Tick> {
         let tick = |n| Tick {
             at: f64::from(n) / f64::from(self.steps),
@@ -218,7 +218,7 @@ impl RatioAxis {
     }
 }
 
-/// A miss ratio in per cent, with about three digits and no zeros at the end.
+/// Returns a miss ratio in per cent, with about three digits and no zeros at the end.
 pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let decimals = if percent >= 10.0 { 1 } else { 4 };
@@ -226,7 +226,7 @@ pub fn percent(ratio: f64) -> String {
     format!("{}\u{A0}%", number.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The ends of the interval in which the miss ratio of a point lies.
+/// Returns the upper end of the interval in which the miss ratio of a point lies.
 pub(super) fn upper(point: &Point) -> f64 {
     (point.miss_ratio + point.error).min(1.0)
 }

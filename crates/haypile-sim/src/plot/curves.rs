@@ -113,7 +113,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// A short piece of the line that starts at `start`.
+    /// Draws a short piece of the line that starts at `start`, for a legend or a label.
     pub(super) fn draw_sample(&self, canvas: &Canvas, start: Place) {
         let (x, y) = start;
         if self.style != Style::Markers {

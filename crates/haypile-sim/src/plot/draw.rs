@@ -79,7 +79,7 @@ fn description(chart: &Chart, series: &[Series<'_>]) -> String {
 
 /// Layout, which depends on the length and number of the names.
 struct PlotLayout {
-    /// The names, short enough.
+    /// Names of the curves, shortened to fit.
     names: Vec<String>,
     name_px: f64,
     /// Top of the plot, in pixels from above.

@@ -15,7 +15,7 @@ pub enum PlotError {
     /// More curves than people can distinguish.
     #[error("the chart has {curves} curves; draw at most {MAX_CURVES}")]
     TooManyCurves {
-        /// The curves given.
+        /// The number of curves given.
         curves: usize,
     },
     /// A curve is empty.
@@ -31,7 +31,7 @@ pub enum PlotError {
         curve: String,
         /// The capacity of the point.
         capacity: u64,
-        /// The problem with it.
+        /// The reason why the point has no place.
         problem: String,
     },
     /// The path has the extension of a PNG image, which other programs make of the SVG document.
@@ -61,7 +61,7 @@ pub enum PlotError {
     /// The picture has no size that can be drawn.
     #[error("cannot draw the chart: {reason}")]
     Drawing {
-        /// The size, and the limit.
+        /// The size asked for, and the limit.
         reason: String,
     },
 }

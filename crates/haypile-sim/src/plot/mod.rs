@@ -44,7 +44,7 @@ pub use save::check_path;
 /// Most curves in one chart that people can distinguish.
 pub const MAX_CURVES: usize = 24;
 
-/// Miss-ratio curves over the size of the cache.
+/// A chart of miss ratios over the size of the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// The title, in a few words; shortened if it is wider than the picture.
@@ -65,9 +65,9 @@ pub struct Chart {
 /// Unit of capacities, which determines their form at the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Entries: 1,000, 5,000, 2M.
+    /// Entries, written 1,000, 5,000, 2M.
     Objects,
-    /// Bytes, in powers of two: 64 KiB, 1 MiB.
+    /// Bytes, written in powers of two: 64 KiB, 1 MiB.
     Bytes,
 }
 
@@ -76,7 +76,7 @@ pub enum Unit {
 pub struct Curve {
     /// The name at the end of the line; shortened in its middle if it is long.
     pub name: String,
-    /// At least one point, in any order.
+    /// The points of the curve: at least one, in any order.
     pub points: Vec<Point>,
     /// The style of the points.
     pub style: Style,

@@ -25,7 +25,7 @@ impl Series<'_> {
     }
 }
 
-/// The curves of a chart, each with at least one point.
+/// Checks and sorts the curves of a chart; each has at least one point.
 pub(super) fn check(chart: &Chart) -> Result<Vec<Series<'_>>, PlotError> {
     match chart.curves.len() {
         0 => return Err(PlotError::NoCurves),

@@ -28,14 +28,14 @@ const WORD: usize = u64::BITS as usize;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct StackDistances {
-    /// By id, the position of the last access.
+    /// Position of the last access of each key, indexed by id.
     last: Vec<u32>,
-    /// By position, the key that was accessed, or `NEVER` for a hole.
+    /// Key that was accessed at each position, or `NEVER` for a hole.
     owners: Vec<u32>,
-    /// A bit by position: whether this is a hole, or the last access of its key.
+    /// Bit of each position: whether it is a hole, or the last access of its key.
     live: Vec<u64>,
-    /// The numbers of bits in blocks. The block of the newest position is not in it: nobody asks
-    /// for a sum that has it.
+    /// Number of set bits in each block. The block of the newest position is left out: nobody asks
+    /// for a sum that includes it.
     blocks: Fenwick,
     /// The positions of holes.
     holes: BinaryHeap<u32>,
@@ -43,18 +43,18 @@ pub struct StackDistances {
 }
 
 impl StackDistances {
-    /// Ready for keys below `keys` without growing on the way. More are welcome.
+    /// Creates distances for keys below `keys`, with no need to grow. Keys beyond that are allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// The number of distinct keys that were accessed and not removed.
+    /// Returns the number of distinct keys that were accessed and not removed.
     pub fn keys(&self) -> usize {
         self.keys
     }
 
-    /// Accesses a key: the number of distinct other keys since its last access, or `None` if this
-    /// is its first one, or the first after it was removed.
+    /// Accesses a key and returns the number of distinct other keys since its last access, or
+    /// `None` if this is its first one, or the first after it was removed.
     ///
     /// Ids should be dense: memory is proportional to the largest one.
     ///
@@ -86,7 +86,8 @@ impl StackDistances {
         distance
     }
 
-    /// Removes a key: the distance that an access would have had, or `None` if it is not there.
+    /// Removes a key and returns the distance that an access would have had, or `None` if the key
+    /// is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

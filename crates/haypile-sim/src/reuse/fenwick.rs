@@ -1,4 +1,4 @@
-//! Sums of prefixes that change.
+//! Prefix sums of a sequence that changes.
 
 /// A binary indexed tree: Fenwick, "A new data structure for cumulative frequency tables" (1994).
 #[derive(Clone, Debug, Default)]

@@ -22,16 +22,15 @@ const BLOCK: usize = 32;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct WeightedStackDistances {
-    /// By id, the position of the last access.
+    /// Position of the last access of each key, indexed by id.
     last: Vec<u32>,
-    /// By position, the key that was accessed.
+    /// Key that was accessed at each position.
     owners: Vec<u32>,
-    /// By position, the weight of its key if this is its last access, or of the hole there, or 0.
+    /// Weight at each position: of its key if this is its last access, of the hole there, or 0.
     weights: Vec<u64>,
     /// The positions of removed keys in whose room there is something left.
     holes: BTreeSet<u32>,
-    /// The sums of the weights in blocks, without the block that is being filled, whose sum is never
-    /// needed.
+    /// Sum of the weights in each block, without the block that is being filled, whose sum is never needed.
     blocks: Fenwick,
     positions: usize,
     /// The weight of all keys and holes.
@@ -41,7 +40,7 @@ pub struct WeightedStackDistances {
 }
 
 impl WeightedStackDistances {
-    /// Ready for keys below `keys` without growing on the way. More are welcome.
+    /// Creates distances for keys below `keys`, with no need to grow. Keys beyond that are allowed.
     pub fn with_keys(keys: u32) -> Self {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
@@ -57,9 +56,8 @@ impl WeightedStackDistances {
         Some(self.weights[last as usize])
     }
 
-    /// Accesses a key, which weighs `weight` from now on: the weight of the distinct other keys
-    /// since its last access, with the [holes](super) among them, or `None` if this is its first
-    /// one.
+    /// Accesses a key, which weighs `weight` from this access on, and returns the weight of the distinct other keys
+    /// since its last access, with the [holes](super) among them, or `None` if this is its first one.
     ///
     /// Ids should be dense: memory is proportional to the largest one. The sum of all weights has
     /// to stay below 2^64, which 2^32 keys of 32-bit sizes do.
@@ -97,8 +95,8 @@ impl WeightedStackDistances {
         distance
     }
 
-    /// Removes a key, which leaves a [hole](super) behind: the distance that an access would have
-    /// had, or `None` if it is not there.
+    /// Removes a key, which leaves a [hole](super) behind, and returns the distance that an access would have had, or
+    /// `None` if the key is not there.
     pub fn remove(&mut self, id: u32) -> Option<u64> {
         let last = self.last.get_mut(id as usize)?;
         let before = std::mem::replace(last, NEVER);

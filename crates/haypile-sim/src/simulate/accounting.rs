@@ -9,7 +9,7 @@ use crate::Trace;
 /// RelStorage's `cache-local-object-max`: values of this size and above are never stored.
 pub const RELSTORAGE_VALUE_LIMIT_BYTES: u64 = 16_384;
 
-/// The way in which entries are charged against the capacity.
+/// The rule that charges entries against the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accounting {
@@ -26,10 +26,10 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// All of them.
+    /// All accountings.
     pub const ALL: [Self; 4] = [Self::Objects, Self::Bytes, Self::Relstorage, Self::Engine];
 
-    /// Its name on the command line.
+    /// Returns the name of the accounting on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Objects => "objects",
@@ -39,8 +39,8 @@ impl Accounting {
         }
     }
 
-    /// The weight of a value of `size_bytes` under the key `id`; `None` where it may not be stored.
-    /// Never 0, so that no cache holds endlessly many entries.
+    /// Returns the weight of a value of `size_bytes` under the key `id`; `None` where it may not be stored. Never 0, so
+    /// that no cache holds endlessly many entries.
     #[inline]
     pub(crate) fn weight(self, trace: &Trace, id: u32, size_bytes: u64) -> Option<u64> {
         match self {
@@ -56,9 +56,9 @@ impl Accounting {
     }
 }
 
-/// The capacity that a cache would need to hold every key of a trace with its last value; deleted
-/// keys count too. In a trace without sizes, and where objects are counted, the number of keys. Of a sample, an estimate for the whole
-/// trace.
+/// Returns the capacity that a cache would need to hold every key of a trace with its last value; deleted keys count
+/// too. In a trace without sizes, and where objects are counted, the number of keys. Of a sample, an estimate for the
+/// whole trace.
 pub fn footprint(trace: &Trace, accounting: Accounting) -> u64 {
     let Some(sizes) = trace.sizes().filter(|_| accounting != Accounting::Objects) else {
         return trace.whole_keys();

@@ -10,7 +10,7 @@ use crate::trace::Op;
 /// The value that a trace's next-use column has where a key is never asked for again.
 const NEVER: u32 = u32::MAX;
 
-/// Evicts what is asked for again last.
+/// A cache that evicts the entry whose next read is farthest in the future.
 ///
 /// L. A. Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 /// Journal 5(2), 1966. Optimal where all entries weigh the same; with different weights finding
@@ -29,13 +29,14 @@ pub(super) struct Belady<'a> {
     /// The operations of the requests; `None` where all are reads.
     ops: Option<&'a [u8]>,
     may_decline: bool,
-    /// Next uses of the entries in the cache that are reads.
+    /// Next uses, all of them reads, of entries in the cache.
     upcoming: FarFuture,
-    /// Next uses of those that are written or deleted before they are read.
+    /// Next uses of entries in the cache that are written or deleted before they are read.
     outdated: FarFuture,
     /// Entries in the cache that are never asked for again.
     done: Vec<u32>,
-    /// As in [`Driver`](super::Driver): 0 never stored, 1 not there, above 1 the weight plus 1.
+    /// State of each key, indexed by id, as in [`Driver`](super::Driver): 0 never stored, 1 not there, above 1 the
+    /// weight plus 1.
     keys: Vec<u64>,
     capacity: u64,
     used: u64,
@@ -44,8 +45,8 @@ pub(super) struct Belady<'a> {
 }
 
 impl<'a> Belady<'a> {
-    /// An empty cache. With `may_decline`, a newcomer that would itself be evicted next is not
-    /// stored; without, it must be.
+    /// Creates an empty cache. With `may_decline`, a newcomer that would itself be evicted next is not stored; without,
+    /// it must be.
     pub(super) fn new(
         ids: &'a [U32],
         next_use: &'a [U32],

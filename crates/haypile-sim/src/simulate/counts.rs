@@ -9,18 +9,18 @@ use haypile_number::ratio;
 pub struct Counts {
     /// Reads that found their key.
     pub hits: u64,
-    /// Reads that did not.
+    /// Reads that did not find their key.
     pub misses: u64,
-    /// Those of the misses that a cache without any bound would have had as well: the key was
-    /// never stored before, was deleted since, or may not be stored at all.
+    /// Misses that a cache without any bound would have had as well: the key was never stored
+    /// before, was deleted since, or may not be stored at all.
     pub cold_misses: u64,
-    /// Bytes of the values that were found.
+    /// Bytes of the values that reads found.
     pub hit_bytes: u64,
-    /// Bytes of the values that were not.
+    /// Bytes of the values that reads did not find.
     pub miss_bytes: u64,
-    /// Values set.
+    /// Number of values set.
     pub writes: u64,
-    /// Keys deleted, or asked to be.
+    /// Number of requests to delete a key, whether it was there or not.
     pub deletes: u64,
     /// Entries that were evicted.
     pub evictions: u64,
@@ -29,7 +29,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads, hits and misses together.
+    /// Returns the number of reads, hits and misses together.
     pub fn reads(&self) -> u64 {
         self.hits + self.misses
     }
@@ -44,7 +44,7 @@ impl Counts {
         ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
     }
 
-    /// Misses that a larger cache would not have had.
+    /// Returns the number of misses that a larger cache would not have had.
     pub fn capacity_misses(&self) -> u64 {
         self.misses - self.cold_misses
     }

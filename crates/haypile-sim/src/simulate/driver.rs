@@ -1,4 +1,4 @@
-//! Runs one policy: knows which keys are in the cache and keeps the bound.
+//! The driver of one policy: it knows which keys are in the cache and keeps the bound.
 
 use haypile_policy::{Newcomer, Policy};
 
@@ -54,7 +54,7 @@ pub struct Driver<P, K> {
 }
 
 impl<P: Policy, K: KeyState> Driver<P, K> {
-    /// An empty cache of `capacity` for a trace with `keys` distinct keys.
+    /// Creates an empty cache of `capacity` for a trace with `keys` distinct keys.
     pub fn new(mut policy: P, capacity: u64, keys: u32) -> Self {
         policy.reserve_slots(keys as usize);
         Self {
@@ -67,7 +67,7 @@ impl<P: Policy, K: KeyState> Driver<P, K> {
         }
     }
 
-    /// The policy, to look at its queues.
+    /// Returns the policy, so that tests can read its queues.
     pub fn policy(&self) -> &P {
         &self.policy
     }

@@ -45,12 +45,12 @@ pub(super) struct EngineCache<P> {
 #[derive(Debug)]
 struct SimulatedShard<P> {
     policy: P,
-    /// The keys in the policy's slots.
+    /// The key of each of the policy's slots.
     slab: Slab<u32>,
     bytes: ShardBytes,
     policy_capacity: u64,
     policy_slots: usize,
-    /// Entries that have been removed since slots were last dropped.
+    /// Number of entries removed since slots were last dropped.
     left: usize,
 }
 

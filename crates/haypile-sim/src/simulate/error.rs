@@ -1,4 +1,4 @@
-//! Why a simulation cannot be run.
+//! Errors of simulations.
 
 use crate::trace::{Sampling, TraceError};
 
@@ -6,7 +6,7 @@ use crate::trace::{Sampling, TraceError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// Bytes are to be counted and the trace has none.
+    /// The accounting counts bytes and the trace has no sizes.
     #[error(
         "the trace has no sizes, so nothing is known of bytes; bound the cache in objects, or say \
          what values to assume (for example 160, or normal:mean=10000,sd=512)"
@@ -52,22 +52,22 @@ pub enum SimulateError {
         /// The policy.
         policy: String,
     },
-    /// Shards of a cache that is simulated as one.
+    /// Shards were asked for, for a cache that is simulated as one.
     #[error(
         "only a memory:// cache with --accounting engine has shards; leave --shards out, or give the trace sizes"
     )]
     ShardsOfNothing,
-    /// A size that no `memory` store has.
+    /// The size is outside the range of a `memory` store.
     #[error("a 'memory' store cannot have {capacity} bytes; its size is from {min} to {max}")]
     StoreSize {
         /// The size asked for, in bytes.
         capacity: u64,
-        /// The smallest.
+        /// The smallest size.
         min: u64,
-        /// The largest.
+        /// The largest size.
         max: u64,
     },
-    /// A number of shards that no `memory` store of this size has.
+    /// The number of shards is not possible for a `memory` store of this size.
     #[error(
         "a 'memory' store of {capacity} bytes cannot have {shards} shards; it takes a power of two up \
          to {most}"
@@ -77,10 +77,10 @@ pub enum SimulateError {
         shards: usize,
         /// The size of the store, in bytes.
         capacity: u64,
-        /// The largest number.
+        /// The largest number of shards.
         most: usize,
     },
-    /// A cache that can hold nothing.
+    /// The capacity is zero.
     #[error("a cache of size 0 holds nothing; give a size of 1 or more")]
     ZeroCapacity,
     /// The budget is below the smallest cache that there is.
@@ -90,18 +90,18 @@ pub enum SimulateError {
     BudgetTooSmall {
         /// The budget given.
         budget_bytes: u64,
-        /// The smallest that can be spent.
+        /// The smallest budget that buys a cache.
         min_bytes: u64,
     },
-    /// A TTL is asked for and the trace has no times.
+    /// A TTL was asked for and the trace has no times.
     #[error("the trace has no times, so that nothing can expire; leave --ttl out")]
     NoTimes,
-    /// The optimum of a cache whose entries expire.
+    /// The optimum was asked for of a cache whose entries expire.
     #[error(
         "belady is not the optimum where entries expire; leave it out, or simulate with --ttl never"
     )]
     BeladyOfWhatExpires,
-    /// The curve of LRU does not know expiry.
+    /// The LRU curve was asked for of a cache whose entries expire.
     #[error(
         "the one pass of the LRU curve does not know that entries expire; simulate --policy lru, or with --ttl never"
     )]
@@ -111,7 +111,7 @@ pub enum SimulateError {
     WarmupTooLong {
         /// The warm-up asked for.
         warmup: u64,
-        /// The requests there are.
+        /// The number of requests in the trace.
         requests: u64,
     },
     /// The future of the trace could not be computed.

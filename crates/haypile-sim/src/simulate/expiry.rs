@@ -16,15 +16,15 @@ use crate::trace::Op;
 /// The expiry of an entry that never expires.
 const NEVER: u64 = u64::MAX;
 
-/// The life of entries.
+/// The rule for the lifetime of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TtlRule {
-    /// As the trace tells; what it does not tell does not expire.
+    /// Entries live as the trace states; an entry without a stated TTL does not expire.
     #[default]
     AsTheyAre,
-    /// As the trace tells, and otherwise this number of microseconds.
+    /// Entries live as the trace states, and otherwise this number of microseconds.
     Otherwise(u64),
-    /// Nothing expires, whatever the trace tells.
+    /// No entry expires, whatever the trace states.
     Never,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct Expiries<'a> {
     ttls: Option<&'a [U64]>,
     default_us: Option<u64>,
     now_us: u64,
-    /// By id.
+    /// Expiry time of each key's entry in microseconds, indexed by id.
     expires_us: Vec<u64>,
-    /// By id: the TTL that was told last; 0 for none.
+    /// TTL that each key was last given in microseconds, indexed by id; 0 for none.
     last_us: Vec<u64>,
-    /// The earliest first; those that the key's entry has no more are passed over.
+    /// Expiry times with their keys, the earliest first; those that no longer apply to the key's entry are passed over.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Expiries<'a> {
         }
     }
 
-    /// Sets when the value of a key expires that is stored now.
+    /// Records the expiry of a value that is stored at the current time.
     pub(super) fn stored(&mut self, id: u32) {
         let known_us = self.last_us.get(id as usize).copied().filter(|ttl_us| *ttl_us > 0);
         let expires_us = match known_us.or(self.default_us) {

@@ -1,4 +1,4 @@
-//! A set of request numbers whose largest is found at once.
+//! A set of request numbers with a fast maximum.
 
 const BITS: usize = 64;
 
@@ -7,12 +7,12 @@ const BITS: usize = 64;
 /// few steps each, one per level, however many numbers there are.
 #[derive(Debug)]
 pub(super) struct FarFuture {
-    /// From the bits themselves up to a single word.
+    /// Levels of bits, from the bits themselves up to a single word.
     levels: Vec<Vec<u64>>,
 }
 
 impl FarFuture {
-    /// An empty set of numbers below `bound`.
+    /// Creates an empty set of numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         let mut words = bound.div_ceil(BITS).max(1);
         let mut levels = vec![vec![0; words]];

@@ -1,4 +1,4 @@
-//! The hit ratio if sizes that change meant the opposite.
+//! The hit ratio under the opposite reading of sizes that change.
 
 use std::ops::ControlFlow;
 
@@ -10,10 +10,10 @@ use crate::Trace;
 /// Difference of hit ratios above which it matters how sizes that change are read.
 const MATTERS: f64 = 0.01;
 
-/// A hit ratio that hangs on the meaning of sizes that change, by two rules.
+/// A hit ratio that depends on the reading of sizes that change, under both rules.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherReading {
-    /// Number of reads of another size than their key had before.
+    /// Number of reads whose size differs from the previous size of their key.
     pub changed_reads: u64,
     /// The policy.
     pub policy: String,
@@ -21,11 +21,11 @@ pub struct OtherReading {
     pub capacity: u64,
     /// The rule of the simulation.
     pub sizes: SizeRule,
-    /// Its hit ratio.
+    /// The hit ratio under the rule of the simulation.
     pub hit_ratio: f64,
-    /// The rule by which these reads are misses where they were hits, or hits where they were misses.
+    /// The opposite rule, under which these reads are misses where they were hits, or hits where they were misses.
     pub other_sizes: SizeRule,
-    /// The hit ratio by that rule.
+    /// The hit ratio under the opposite rule.
     pub other_hit_ratio: f64,
 }
 

@@ -28,11 +28,11 @@ const BLOCK_REQUESTS: usize = 1 << 16;
 /// A policy or baseline that a simulation can run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
-    /// One of the engine's policies, or what the file store does.
+    /// One of the engine's policies, or the policy of the file store.
     Policy(PolicySpec),
     /// Belady's MIN, which knows the future.
     Belady {
-        /// Whether a newcomer that would be evicted next may be left out.
+        /// Whether a newcomer that would be evicted next is not stored.
         may_decline: bool,
     },
 }
@@ -60,7 +60,7 @@ impl FromStr for Contender {
 }
 
 impl Contender {
-    /// Whether it is Belady's MIN, which knows the future.
+    /// Whether the contender is Belady's MIN, which knows the future.
     pub fn is_belady(&self) -> bool {
         matches!(self, Self::Belady { .. })
     }
@@ -77,9 +77,9 @@ pub enum Warmup {
     /// Nothing: everything is counted.
     #[default]
     None,
-    /// This number of requests.
+    /// A number of requests.
     Requests(u64),
-    /// Such a share of the requests, in per cent.
+    /// A share of the requests, in per cent.
     Percent(f64),
 }
 
@@ -130,7 +130,7 @@ pub struct Options {
     pub operations: Operations,
     /// The treatment of sizes that change.
     pub sizes: SizeRule,
-    /// The life of entries.
+    /// The lifetime of entries.
     pub ttl: TtlRule,
     /// Parts of equal length for which the counts are given one by one as well; 0 for none.
     pub windows: usize,
@@ -140,7 +140,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Everything counted, operations as they are, no windows.
+    /// Returns options that count everything, take operations as they are, and have no windows.
     pub fn new(accounting: Accounting) -> Self {
         Self {
             accounting,
@@ -239,8 +239,8 @@ pub fn simulate(
     }
 }
 
-/// Simulates a policy that need not be one of the engine's: a reader's own. It has one shard. For a sample, make it for the
-/// [`Trace::scaled_capacity`].
+/// Simulates a policy of the caller's own, which need not be one of the engine's. It has one shard. For a sample, make
+/// it for the [`Trace::scaled_capacity`].
 pub fn simulate_policy<P: Policy>(
     trace: &Trace,
     policy: P,
@@ -292,7 +292,7 @@ impl PolicyVisitor for EngineRun<'_> {
 struct Run<'a> {
     trace: &'a Trace,
     scale: Scale<'a>,
-    /// The capacity for the whole trace.
+    /// The capacity as asked for, for the whole trace.
     whole_capacity: u64,
     /// The capacity that is simulated.
     capacity: u64,

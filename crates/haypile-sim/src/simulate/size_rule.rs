@@ -1,4 +1,4 @@
-//! The meaning of a size that is not the one that its key had before.
+//! The reading of sizes that change between requests for a key.
 
 use std::fmt;
 
@@ -8,25 +8,24 @@ use super::{Accounting, Operations};
 use crate::Trace;
 use crate::trace::Op;
 
-/// The meaning of a read of another size than its key had before.
+/// The rule for a read whose size differs from the previous size of its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeRule {
-    /// A read of another size is a hit, and the entry weighs what it weighed when it was stored; as in most
-    /// other simulators.
+    /// The read is a hit, and the entry keeps the weight with which it was stored; as in most other simulators.
     #[default]
     First,
-    /// A read of another size is one of a value that has changed: no cache can have it. It is a miss, and the
-    /// new value takes the place of the old.
+    /// The read is of a value that has changed, which no cache can have. It is a miss, and the new value takes the
+    /// place of the old.
     Changed,
-    /// A read of another size is a hit, and the entry weighs the last full size from then on: what a server
-    /// logs differs by a token, a date or the coding, and not by what a cache would serve. A shorter read that
-    /// is followed by one of the old size was broken off, and changes nothing.
+    /// The read is a hit, and the entry weighs the last full size from then on: the size that a server logs differs by
+    /// a token, a date or the coding, and not by the value that a cache would serve. A shorter read that is followed by
+    /// one of the old size was broken off, and changes nothing.
     Last,
 }
 
 impl SizeRule {
-    /// Its name on the command line.
+    /// Returns the name of the rule on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -45,12 +44,12 @@ impl fmt::Display for SizeRule {
 /// Finds the reads of values that have changed.
 #[derive(Debug, Default)]
 pub(super) struct ValueChanges {
-    /// By id: the last size plus 1; 0 before the first.
+    /// Last size of each key plus 1, indexed by id; 0 before the first request.
     last: Vec<u64>,
 }
 
 impl ValueChanges {
-    /// Whether a request reads a value that has changed.
+    /// Returns whether a request reads a value that has changed, and records its size.
     pub(super) fn is_changed(&mut self, id: u32, size_bytes: u64, op: Op) -> bool {
         let id = id as usize;
         if self.last.len() <= id {
@@ -68,7 +67,7 @@ impl ValueChanges {
 pub(crate) struct RuledSizes<'a> {
     rule: SizeRule,
     changes: ValueChanges,
-    /// The requests that were broken off and are still to come, with the sizes of their values.
+    /// Numbers of the coming requests that were broken off, with the full sizes of their values.
     broken_off: &'a [(u32, u32)],
 }
 
@@ -89,7 +88,7 @@ impl<'a> RuledSizes<'a> {
         Self { rule, changes: ValueChanges::default(), broken_off }
     }
 
-    /// The rule that makes a difference for this trace.
+    /// Returns the rule that makes a difference for this trace.
     pub(crate) fn rule(&self) -> SizeRule {
         self.rule
     }
@@ -118,7 +117,7 @@ impl<'a> RuledSizes<'a> {
     }
 }
 
-/// Returns the number of reads of another size than their key had before.
+/// Returns the number of reads whose size differs from the previous size of their key.
 pub fn changed_reads(trace: &Trace, operations: Operations) -> u64 {
     let Some(sizes) = trace.sizes() else { return 0 };
     let ops = trace.ops().filter(|_| operations == Operations::AsTheyAre);

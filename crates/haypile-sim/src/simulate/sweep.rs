@@ -15,22 +15,22 @@ use crate::Trace;
 pub struct Sweep {
     /// The policies to run.
     pub contenders: Vec<Contender>,
-    /// At which capacities, in the unit of the accounting.
+    /// The capacities, in the unit of the accounting.
     pub capacities: Vec<u64>,
-    /// Their options.
+    /// The options of all simulations.
     pub options: Options,
-    /// On how many threads; at least one is used.
+    /// The number of threads; at least one is used.
     pub jobs: usize,
 }
 
 /// One simulation of a sweep.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Which of the sweep's contenders.
+    /// Index of the contender in the sweep's list.
     pub contender: usize,
-    /// Which of the sweep's capacities.
+    /// Index of the capacity in the sweep's list.
     pub capacity: usize,
-    /// The outcome; `None` where the sweep was ended before it was.
+    /// The outcome; `None` where the sweep was interrupted before it was finished.
     pub outcome: Option<Outcome>,
 }
 
@@ -53,12 +53,12 @@ impl Monitor for () {
 }
 
 impl Sweep {
-    /// The number of simulations.
+    /// Returns the number of simulations.
     pub fn cells(&self) -> usize {
         self.contenders.len() * self.capacities.len()
     }
 
-    /// Runs them all, capacity by capacity, and gives them in that order.
+    /// Runs all simulations, capacity by capacity, and returns their cells in that order.
     ///
     /// # Errors
     /// [`SimulateError::SmallSampledCache`] if the trace is a sample that is too small for one of the capacities, and the errors of

@@ -8,12 +8,11 @@ use super::{Accounting, Contender, Counts, Operations, SimulateError, Sweep, foo
 use crate::Trace;
 use crate::trace::{Mark, Sample};
 
-/// A sample has to have more keys than this. With fewer, which of the hot keys are in it moves all
-/// results; the SHARDS paper finds 8,192 enough for
-/// 1 %. A trace that small is measured whole in no time.
+/// Number of keys that a sample must exceed. With fewer, the choice of hot keys moves all results; the SHARDS paper
+/// finds 8,192 enough for 1 %. A trace that small is measured whole in no time.
 pub const MIN_SAMPLED_KEYS: u32 = 4096;
 
-/// A simulated cache has to hold this number of the sample's keys: with fewer, a single one moves the result.
+/// Least number of a sample's keys that a simulated cache holds: with fewer, a single key moves the result.
 pub const MIN_SAMPLED_ENTRIES: u64 = 500;
 
 /// Each segment of a simulated file has to hold this number of the sample's keys: what its end wastes is a part of an entry.
@@ -56,10 +55,10 @@ pub(super) fn check_capacities(trace: &Trace, sweep: &Sweep) -> Result<(), Simul
     }
 }
 
-/// A place in a trace, and in the whole one if it is a sample.
+/// A place in a trace, and in the whole trace if it is a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// Requests of the simulated trace before it.
+    /// Number of requests of the simulated trace before this place.
     pub(super) at: usize,
     mark: Mark,
 }

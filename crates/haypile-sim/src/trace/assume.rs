@@ -1,4 +1,4 @@
-//! Adds what a trace lacks, by assumption.
+//! Assumptions that add sizes or writes to a trace without them.
 
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
@@ -16,8 +16,8 @@ const SIZES: u64 = 1 << 32;
 const WRITES: u64 = (1 << 32) + 1;
 
 impl Trace {
-    /// The same trace with other sizes, for all requests. The same seed gives the same sizes on
-    /// every machine.
+    /// Returns the same trace with other sizes, for all requests. The same seed gives the same
+    /// sizes on every machine.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if a large trace does not fit into a temporary file.
@@ -35,9 +35,10 @@ impl Trace {
         self.with_columns(ColumnType::Sizes, &column.finish()?, sample.as_deref())
     }
 
-    /// The same trace with a share of its reads (from 0 to 1) turned into writes: exactly that
-    /// share, rounded to whole requests. Every choice of reads is as probable as any other, and the
-    /// same seed makes the same choice on every machine. Writes and deletions stay what they are.
+    /// Returns the same trace with a share of its reads (from 0 to 1) turned into writes: exactly
+    /// that share, rounded to whole requests. Every choice of reads is as probable as any other,
+    /// and the same seed makes the same choice on every machine. Writes and deletions stay what
+    /// they are.
     ///
     /// # Errors
     /// [`TraceError::Share`] if the share is no number from 0 to 1, [`TraceError::Temporary`] if a

@@ -16,12 +16,13 @@ use super::{Key, Op, Request, Sampling, Sink, Trace, TraceError};
 /// Options of a [`TraceBuilder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct BuildOptions {
-    /// Bytes of columns that are held in memory; more goes to temporary files. The keys and their
-    /// index are always in memory, so that memory is bounded by this and the number of keys.
+    /// The number of bytes of columns held in memory; the rest goes to temporary files. The keys and their index are
+    /// always in memory, so that memory is bounded by this and the number of keys.
     pub memory_bytes: usize,
     /// Whether the trace gets a column of next uses, which spares the offline optimum a pass.
     pub next_use: bool,
-    /// The keys whose requests the trace gets, if it is to be a [`Sample`](super::Sample): memory is bounded by the number of these keys.
+    /// The choice of keys for a [`Sample`](super::Sample), or `None` for all keys: memory is bounded by the number of
+    /// the chosen keys.
     pub sampling: Option<Sampling>,
 }
 
@@ -44,23 +45,23 @@ pub struct TraceBuilder {
     options: BuildOptions,
     keys: Keys,
     requests: u32,
-    /// Bytes of the columns below that are in memory.
+    /// Number of bytes of the columns below that are in memory.
     buffered_bytes: usize,
     ids: Column,
     sizes: Option<SizeColumn>,
     ops: Option<Column>,
     times: Option<Times>,
     ttls: Option<Column>,
-    /// Of a sample.
+    /// Marks of the whole trace, if the trace is to be a sample.
     marks: Option<Marks>,
 }
 
 #[derive(Debug, Default)]
 struct SizeColumn {
     column: Column,
-    /// By id; a key behind the end has no known size yet.
+    /// Last size of each key in bytes, indexed by id; a key beyond the end has no known size yet.
     last_bytes: Vec<u32>,
-    /// By id: whether a size is known.
+    /// Whether a size of each key is known, indexed by id.
     is_known: Vec<bool>,
     /// The first known sizes of keys whose first requests have none.
     late_bytes: HashMap<u32, u32>,
@@ -115,7 +116,7 @@ struct Times {
 }
 
 impl TraceBuilder {
-    /// A builder without requests.
+    /// Creates a builder without requests.
     pub fn new(options: BuildOptions) -> Self {
         Self {
             marks: options.sampling.map(Marks::new),
@@ -131,17 +132,17 @@ impl TraceBuilder {
         }
     }
 
-    /// Requests of the trace so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Distinct keys of the trace so far.
+    /// Returns the number of distinct keys so far.
     pub fn keys(&self) -> u32 {
         self.keys.len()
     }
 
-    /// The trace of all that was pushed.
+    /// Builds the trace of all requests that were pushed.
     ///
     /// # Errors
     /// [`TraceError::Temporary`] if it does not fit into memory, and not into the directory of

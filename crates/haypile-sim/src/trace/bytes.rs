@@ -9,14 +9,14 @@ use memmap2::Mmap;
 /// Read-only bytes, from a vector or from a memory map.
 #[derive(Debug)]
 pub(crate) enum Bytes {
-    /// In memory.
+    /// Bytes in memory.
     Memory(Vec<u8>),
-    /// In a file, brought in page by page by the system.
+    /// Bytes in a file, which the system reads page by page.
     Mapped(Mmap),
 }
 
 impl Bytes {
-    /// Maps the whole of `file`.
+    /// Maps the whole of `file` into memory.
     ///
     /// A file that somebody else truncates while it is mapped ends this process with `SIGBUS` at
     /// the next look behind its new end. The system offers no way to read such a map safely.

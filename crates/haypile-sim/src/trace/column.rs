@@ -33,12 +33,12 @@ impl Column {
         self.buffer.extend_from_slice(&entry);
     }
 
-    /// Bytes that are held in memory.
+    /// Returns the number of bytes held in memory.
     pub(crate) fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Moves what is in memory to a temporary file, which is made at the first call.
+    /// Moves the bytes in memory to a temporary file, which is created at the first call.
     pub(crate) fn spill(&mut self) -> Result<(), TraceError> {
         self.try_spill().map_err(TraceError::temporary)
     }
@@ -56,7 +56,7 @@ impl Column {
         Ok(())
     }
 
-    /// The whole column, for reading.
+    /// Returns the whole column, for reading.
     pub(crate) fn finish(mut self) -> Result<Bytes, TraceError> {
         if self.spilled.is_none() {
             return Ok(Bytes::Memory(self.buffer));

@@ -36,7 +36,7 @@ pub enum TraceError {
     Hpt {
         /// The file, or the name its bytes were given.
         path: PathBuf,
-        /// The error in it.
+        /// The reason why the file is unusable.
         source: HptError,
     },
     /// The trace's column of next uses contradicts its requests.
@@ -54,19 +54,19 @@ pub enum TraceError {
         /// The next request for the same key; `None` for never.
         actual: Option<u64>,
     },
-    /// A share of writes out of range.
+    /// The share of writes is outside 0 to 1.
     #[error("the share of writes is {share}; name a number from 0 to 1")]
     Share {
         /// The requested share.
         share: f64,
     },
-    /// A size of blocks that addresses in sectors cannot have.
+    /// The block size is not a multiple of a sector.
     #[error("blocks of {bytes} bytes: their size is a multiple of 512 bytes, such as 4KiB")]
     BlockSize {
         /// The requested size.
         bytes: u64,
     },
-    /// A rate of a sample out of range.
+    /// The rate of a sample is not between 0 and 1.
     #[error("the rate of a sample is {rate}; name a number between 0 and 1, such as 0.01")]
     Rate {
         /// The requested rate.
@@ -141,12 +141,12 @@ pub enum TraceError {
     NoRequests {
         /// The first file.
         path: PathBuf,
-        /// The format it was read as.
+        /// The format in which the file was read.
         format: Format,
         /// Remarks about the files, such as that one is cut off.
         notes: Vec<String>,
     },
-    /// A name that is not in a fixed list.
+    /// A name is not in the list of known names.
     #[error("unknown {what} '{name}' (known: {allowed})")]
     UnknownName {
         /// The kind of name: `trace format`, `time unit`, ...
@@ -156,10 +156,10 @@ pub enum TraceError {
         /// All known names.
         allowed: String,
     },
-    /// A trace without anything that the written form has.
+    /// The trace has only deletions, which the written form leaves out.
     #[error("there are only deletions, which this format does not have")]
     OnlyDeletes,
-    /// A role that has two columns.
+    /// Two columns were named for one role.
     #[error("'{role}' names two columns; a role has one")]
     RoleTwice {
         /// The role.
@@ -177,7 +177,7 @@ pub enum TraceError {
         path: PathBuf,
         /// The formats that the content could be.
         candidates: Vec<Format>,
-        /// Its beginning, as a message can show it.
+        /// The beginning of the content, as a message can show it.
         begin: String,
         /// The nearest way of reading it.
         recipe: &'static str,
@@ -191,19 +191,19 @@ pub enum TraceError {
     MixedFormats {
         /// The file that differs.
         path: PathBuf,
-        /// Its format.
+        /// The format of that file.
         found: Format,
         /// The format of the files before it.
         expected: Format,
     },
-    /// A format that is not read request by request.
+    /// The format is not read request by request.
     #[error("{}: {format} cannot be read here: {reason}", path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,
         /// The format.
         format: Format,
-        /// Why, and what to do.
+        /// The reason, and the way to read such a file.
         reason: &'static str,
     },
     /// The columns of a CSV file cannot be determined.
@@ -211,7 +211,7 @@ pub enum TraceError {
     Columns {
         /// The file.
         path: PathBuf,
-        /// The missing or ambiguous column, and what would state it.
+        /// The missing or ambiguous column, and an option that states it.
         problem: String,
     },
     /// The layout of a file cannot be determined.
@@ -222,17 +222,17 @@ pub enum TraceError {
         /// The problem.
         problem: String,
     },
-    /// A line or record that is not of the format.
+    /// A line or record does not match the format.
     #[error("{0}")]
     Bad(BadRecord),
-    /// Not one line or record of a file is of the format.
+    /// No line or record of a file matches the format.
     #[error("nothing in this file reads as {format}: the first of {count} bad entries is {first}")]
     AllBad {
-        /// The format it was read as.
+        /// The format in which the file was read.
         format: Format,
         /// The number of lines or records.
         count: u64,
-        /// The first of them.
+        /// The first bad line or record.
         first: BadRecord,
     },
 }
@@ -246,7 +246,7 @@ fn names(formats: &[Format]) -> String {
 }
 
 impl TraceError {
-    /// A failure of a temporary file.
+    /// Creates the error of a temporary file.
     pub(crate) fn temporary(source: io::Error) -> Self {
         Self::Temporary { dir: std::env::temp_dir(), source }
     }

@@ -9,24 +9,24 @@ use super::{BuildOptions, Key, Op, Request, Sink, Trace, TraceBuilder, TraceErro
 /// The next access of a request whose key is never asked for again, as libCacheSim wants it.
 const NEVER: i64 = -1;
 
-/// Parts of a trace that libCacheSim's oracleGeneral form has no place for.
+/// Parts of a trace that libCacheSim's oracleGeneral form cannot express.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OracleGeneralLosses {
-    /// Deletions, which are left out.
+    /// Number of deletions, which are left out.
     pub deletes: u64,
-    /// Writes, which became requests like all others.
+    /// Number of writes, which became requests like all others.
     pub writes: u64,
-    /// Whether the sizes are not known, and 1 stands for each.
+    /// Whether sizes are unknown, so that each is written as 1.
     pub sizes: bool,
-    /// Whether keys are texts, and numbers stand for them.
+    /// Whether keys are texts, so that numbers stand for them.
     pub key_texts: bool,
-    /// Requests whose time does not fit 32 bits of seconds, and became the latest that does.
+    /// Number of requests whose time exceeds 32 bits of seconds, and was replaced by the latest that does not.
     pub late: u64,
 }
 
 impl OracleGeneralLosses {
-    /// Returns the losses for people, one by one.
+    /// Returns the losses as texts for people, one by one.
     pub fn describe(&self) -> Vec<String> {
         let counted = [
             (self.deletes, "deletions that were left out"),

@@ -20,9 +20,9 @@ pub type Place = (f64, f64);
 /// Size of a document, in pixels at its natural size; at most [`MAX_SIDE_PX`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
+    /// Width from left to right, in pixels.
     pub width_px: u32,
-    /// From top to bottom.
+    /// Height from top to bottom, in pixels.
     pub height_px: u32,
 }
 
@@ -38,36 +38,36 @@ pub struct Canvas {
 /// Style of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke {
-    /// Its colour, with its opacity.
+    /// The colour of the line, with its opacity.
     pub colour: Paint,
-    /// Its width in pixels.
+    /// The width of the line in pixels.
     pub width_px: f64,
     /// Lengths of a dash and of the gap after it in pixels; `None` for a line without gaps.
     pub dashes: Option<(f64, f64)>,
 }
 
 impl Stroke {
-    /// A line without gaps.
+    /// Creates the stroke of a line without gaps.
     pub fn solid(colour: Colour, width_px: f64) -> Self {
         Self { colour: colour.into(), width_px, dashes: None }
     }
 }
 
-/// The point of a text that lies at the given place, from left to right.
+/// The point of a text that lies at the given place, horizontally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HPos {
-    /// Its beginning.
+    /// The left end of the text.
     Left,
-    /// Its middle.
+    /// The middle of the text.
     Center,
-    /// Its end.
+    /// The right end of the text.
     Right,
 }
 
-/// The point of a text that lies at the given place, from top to bottom.
+/// The point of a text that lies at the given place, vertically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VPos {
-    /// Above the letters.
+    /// The line above the letters.
     Top,
     /// The middle of digits and capitals.
     Center,
@@ -78,13 +78,13 @@ pub enum VPos {
 pub struct Lettering {
     /// The size of the font in pixels.
     pub size_px: f64,
-    /// Its colour.
+    /// The colour of the text.
     pub colour: Colour,
     /// The point of the text that lies at the given place.
     pub anchor: (HPos, VPos),
 }
 
-/// Draws a document on white, with a text alternative, without scripts and without anything to
+/// Returns a document on white, with a text alternative, without scripts and without anything to
 /// load.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ pub fn document(
     ))
 }
 
-/// Returns documents as one, each below the one before it.
+/// Stacks documents into one, each below the one before it.
 pub fn stacked(documents: &[String]) -> String {
     if let [one] = documents {
         return one.clone();
@@ -156,7 +156,7 @@ impl Canvas {
         self.add(format_args!("<polygon{fill} points=\"{}\"/>", Points(corners)));
     }
 
-    /// Draws dots without a rim, this many pixels wide.
+    /// Draws dots without a rim, `width_px` pixels wide.
     pub fn dots(&self, places: &[Place], paint: impl Into<Paint>, width_px: f64) {
         let mut path = String::new();
         for &(x, y) in places {

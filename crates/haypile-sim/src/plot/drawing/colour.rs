@@ -30,14 +30,14 @@ impl From<Colour> for Paint {
     }
 }
 
-/// Paper.
+/// Colour of the paper.
 pub const WHITE: Colour = Colour(255, 255, 255);
 
-/// Lines and letters that are read first.
+/// Colour of lines and letters that are read first.
 pub const INK: Colour = Colour(25, 25, 25);
 
-/// Axes, and letters that are read second.
+/// Colour of axes, and of letters that are read second.
 pub const SOFT_INK: Colour = Colour(85, 85, 85);
 
-/// Lines that help the eye.
+/// Colour of grid lines.
 pub const GRID: Colour = Colour(222, 222, 222);

@@ -43,33 +43,33 @@ const OPTIMUM_MARKERS: [Marker; 6] = [
 /// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// Round.
+    /// A circle.
     Circle,
-    /// On its side.
+    /// A square on its side.
     Square,
-    /// On its base.
+    /// A triangle on its base.
     Triangle,
     /// A square on its corner.
     Diamond,
     /// Two bars that cross.
     Plus,
-    /// On its tip.
+    /// A triangle on its tip.
     TriangleDown,
 }
 
 /// Mark of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
-    /// Its colour.
+    /// The colour of the curve.
     pub colour: Colour,
-    /// The shape of its points.
+    /// The shape of the curve's points.
     pub marker: Marker,
     /// Lengths of a dash of its line and of the gap after it, in pixels of a chart 1280 wide;
     /// `None` for a line without gaps.
     pub dashes: Option<(f64, f64)>,
 }
 
-/// Marks in the order of the curves.
+/// An iterator of marks, in the order of the curves.
 #[derive(Debug, Default)]
 pub struct Marks {
     given: usize,
@@ -111,7 +111,7 @@ impl Marks {
 }
 
 impl Marker {
-    /// The corners of the shape around 0,0 as multiples of its size; none for a circle.
+    /// Returns the corners of the shape around 0,0 as multiples of its size; none for a circle.
     pub(super) fn corners(self) -> &'static [(f64, f64)] {
         match self {
             Self::Circle => &[],

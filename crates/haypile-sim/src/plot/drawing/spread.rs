@@ -3,13 +3,13 @@
 /// Labels that touch and so move as one.
 struct LabelBlock {
     count: usize,
-    /// Sum of where its labels would have the block start.
+    /// Sum of the starts of the block that its labels ask for.
     starts: f64,
     start: f64,
 }
 
-/// The places closest to `wanted` (in rising order) that are `gap` apart and from `low` to `high`;
-/// closer than `gap` if there is no room.
+/// Returns the places closest to `wanted` (in rising order) that are `gap` apart and from `low` to
+/// `high`; closer than `gap` if there is no room.
 pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let gap = gap.min((high - low) / number(wanted.len().saturating_sub(1).max(1)));
     let mut blocks: Vec<LabelBlock> = Vec::with_capacity(wanted.len());

@@ -55,8 +55,7 @@ pub fn cut(text: &str, em: f64) -> String {
     format!("{}…", fitting(text.chars(), em - char_width_em('…')).trim_end())
 }
 
-/// The text, with its middle left out if it is wider than `em`: names that start alike often
-/// differ at the end.
+/// Returns the text, with its middle left out if it is wider than `em`: names that start alike often differ at the end.
 pub fn shorten(text: &str, em: f64) -> String {
     if width_em(text) <= em {
         return text.to_owned();
@@ -121,7 +120,7 @@ fn fitting(chars: impl Iterator<Item = char>, em: f64) -> String {
         .collect()
 }
 
-/// Text as the content of an XML element.
+/// Returns a text as the content of an XML element.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Runs a simulated file: counts what becomes of each request.
+//! The driver of a simulated file: it counts hits, misses and evictions.
 
 use haypile_policy::PolicySpec;
 use haypile_policy::weight::Weights;
@@ -12,13 +12,13 @@ use super::SimulatedFile;
 pub(in crate::simulate) struct FileDriver<W: Weights> {
     file: SimulatedFile<W>,
     capacity: u64,
-    /// Whether a cache without a bound would have the key.
+    /// Whether a cache without a bound would have each key, indexed by id.
     stored: Vec<bool>,
     counts: Counts,
 }
 
 impl<W: Weights> FileDriver<W> {
-    /// An empty file, for a trace with `keys` distinct keys.
+    /// Creates an empty file, for a trace with `keys` distinct keys.
     pub(in crate::simulate) fn new(spec: &PolicySpec, capacity: u64, keys: u32) -> Self {
         Self {
             file: SimulatedFile::new(spec, capacity, keys),

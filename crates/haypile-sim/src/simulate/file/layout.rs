@@ -1,4 +1,4 @@
-//! The sizes of a simulated file, and the bounds that it recycles by.
+//! The sizes of a simulated file, and the bounds of its recycler.
 
 use haypile_policy::PolicySpec;
 use haypile_policy::rules::file::{RESERVED_SEGMENTS, Rules};
@@ -17,11 +17,11 @@ pub(in crate::simulate) fn segments(spec: &PolicySpec) -> u64 {
     spec.value("segments") as u64
 }
 
-/// Sizes and bounds, which a file has for good.
+/// Sizes and bounds of a file, which never change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) capacity: u64,
-    /// 0 where they are too few to store anything.
+    /// Number of segments; 0 where they are too few to store anything.
     pub(super) segments: u32,
     pub(super) segment_bytes: u64,
     pub(super) rules: Rules,

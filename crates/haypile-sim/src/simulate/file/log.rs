@@ -1,20 +1,20 @@
-//! A file of segments: where each record was appended, and which are live.
+//! A file of segments: the place of each record, and whether it is live.
 
 use haypile_policy::rules::file::{Queue, Sealed};
 
 use super::window::{Stretch, StretchState};
 
-/// Where a record is.
+/// Place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogPlace {
-    /// The segment, or the first of the run.
+    /// Number of the segment, or of the first segment of the run.
     pub(super) segment: u32,
     /// The position among the records that were appended to it.
     position: u32,
 }
 
 impl LogPlace {
-    /// Of a key without a record.
+    /// Place of a key that has no record.
     pub(super) const NONE: Self = Self { segment: u32::MAX, position: 0 };
 }
 
@@ -26,7 +26,7 @@ enum SegmentState {
     Free,
     Open,
     Sealed,
-    /// One of a run, not the first.
+    /// A segment of a run other than its first.
     Tail,
 }
 
@@ -35,12 +35,12 @@ struct Segment {
     state: SegmentState,
     queue: Queue,
     opened: u64,
-    /// Of the run that begins here; 1 for an ordinary segment.
+    /// Number of segments of the run that begins here; 1 for an ordinary segment.
     segments: u32,
     used_bytes: u64,
     live_bytes: u64,
     live: u32,
-    /// Keys, from the oldest record to the youngest.
+    /// Keys of the records, from the oldest record to the youngest.
     records: Vec<u32>,
 }
 
@@ -57,20 +57,20 @@ impl Segment {
     };
 }
 
-/// The segments.
+/// The segments of a simulated file.
 #[derive(Debug)]
 pub(super) struct Log {
     segments: Vec<Segment>,
     segment_bytes: u64,
     free: u32,
-    /// Segments opened so far.
+    /// Number of segments opened so far.
     opened: u64,
     small: Option<u32>,
     main: Option<u32>,
 }
 
 impl Log {
-    /// This number of free segments of equal size.
+    /// Creates a log of `segments` free segments of equal size.
     pub(super) fn new(segments: u32, segment_bytes: u64) -> Self {
         Self {
             segments: vec![Segment::FREE; segments as usize],
@@ -101,12 +101,12 @@ impl Log {
         }
     }
 
-    /// Free segments.
+    /// Returns the number of free segments.
     pub(super) fn free(&self) -> u32 {
         self.free
     }
 
-    /// The queue of a segment that is not free.
+    /// Returns the queue of a segment that is not free.
     pub(super) fn queue(&self, segment: u32) -> Queue {
         self.get(segment).queue
     }
@@ -116,7 +116,7 @@ impl Log {
         self.get(segment).segments > 1
     }
 
-    /// The open segment of a queue, if this number of bytes fits.
+    /// Returns the open segment of a queue, if `bytes` more fit into it.
     pub(super) fn open_with_room(&self, queue: Queue, bytes: u64) -> Option<u32> {
         let open = match queue {
             Queue::Small => self.small,
@@ -176,7 +176,7 @@ impl Log {
         LogPlace { segment, position }
     }
 
-    /// The record at `place` is dead.
+    /// Marks the record at `place` as dead.
     pub(super) fn kill(&mut self, place: LogPlace, bytes: u64) {
         let segment = self.get_mut(place.segment);
         segment.live_bytes -= bytes;
@@ -184,7 +184,7 @@ impl Log {
         segment.records[place.position as usize] = DEAD;
     }
 
-    /// Keys of the live records of a segment, from the oldest to the youngest.
+    /// Returns the keys of the live records of a segment, from the oldest to the youngest.
     pub(super) fn live(&self, segment: u32) -> impl Iterator<Item = u32> {
         self.get(segment).records.iter().copied().filter(|id| *id != DEAD)
     }
@@ -200,7 +200,7 @@ impl Log {
         self.free += segments;
     }
 
-    /// Sealed segments and runs.
+    /// Returns the sealed segments and runs.
     pub(super) fn sealed(&self) -> impl Iterator<Item = (u32, Sealed)> {
         let sealed = self.numbered().filter(|(_, segment)| segment.state == SegmentState::Sealed);
         sealed.map(|(number, &Segment { queue, opened, live, .. })| {
@@ -208,7 +208,7 @@ impl Log {
         })
     }
 
-    /// Segments of the small queue, the open one included.
+    /// Returns the number of segments of the small queue, the open one included.
     pub(super) fn small_segments(&self) -> u32 {
         let is_small = |segment: &&Segment| {
             matches!(segment.state, SegmentState::Open | SegmentState::Sealed)
@@ -217,7 +217,7 @@ impl Log {
         self.segments.iter().filter(is_small).map(|segment| segment.segments).sum()
     }
 
-    /// Segments of a queue from the oldest to the youngest.
+    /// Returns the segments of a queue from the oldest to the youngest.
     pub(super) fn in_order(&self, queue: Queue) -> Vec<u32> {
         let is_of_queue = |(_, segment): &(u32, &Segment)| {
             !matches!(segment.state, SegmentState::Free | SegmentState::Tail)
@@ -229,7 +229,8 @@ impl Log {
         numbers
     }
 
-    /// All segments in the order of the file, by the number of their first.
+    /// Returns all segments in the order of the file, each stretch by the number of its first
+    /// segment.
     pub(super) fn stretches(&self) -> (Vec<u32>, Vec<Stretch>) {
         let heads = self.numbered().filter(|(_, segment)| segment.state != SegmentState::Tail);
         let stretch = |(number, segment): (u32, &Segment)| {
@@ -244,17 +245,17 @@ impl Log {
         heads.map(stretch).unzip()
     }
 
-    /// Live bytes of all segments.
+    /// Returns the live bytes of all segments.
     pub(super) fn live_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.live_bytes).sum()
     }
 
-    /// Live records of all segments.
+    /// Returns the number of live records of all segments.
     pub(super) fn live_records(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.live)).sum()
     }
 
-    /// Bytes of memory used.
+    /// Returns the number of bytes of memory that the log uses.
     pub(super) fn memory_bytes(&self) -> usize {
         let records = self.segments.iter().map(|segment| segment.records.capacity());
         self.segments.capacity() * size_of::<Segment>() + records.sum::<usize>() * size_of::<u32>()

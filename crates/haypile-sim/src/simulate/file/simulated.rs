@@ -1,4 +1,4 @@
-//! A file in which records have lengths and nothing else.
+//! A simulated file whose records have lengths and no contents.
 
 use haypile_policy::PolicySpec;
 use haypile_policy::ghost::{GhostList, SlotGhosts};
@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::log::{Log, LogPlace};
 use super::window::{LARGEST_PART, StretchState, cheapest_window};
 
-/// The file of a `file` store, as far as it decides what is evicted.
+/// The eviction decisions of a `file` store, without its data.
 ///
 /// Keys are the dense numbers of a trace. Records have the trace's weights, without the store's
 /// headers, and nothing but them takes room; index, pins and expiry are not simulated. The capacity
@@ -33,8 +33,7 @@ pub struct SimulatedFile<W: Weights> {
 }
 
 impl<W: Weights> SimulatedFile<W> {
-    /// An empty file of `capacity` for keys below `keys`, with the parameters of the policy
-    /// `segment`.
+    /// Creates an empty file of `capacity` for keys below `keys`, with the parameters of the policy `segment`.
     ///
     /// # Panics
     ///
@@ -108,7 +107,7 @@ impl<W: Weights> SimulatedFile<W> {
         self.evicted.drain(..)
     }
 
-    /// The queues from the oldest record to the youngest, for tests and for people.
+    /// Returns the queues from the oldest record to the youngest, for tests and for people.
     pub fn queues(&self) -> Vec<haypile_policy::Queue> {
         let dump = |queue| {
             let segments = self.log.in_order(queue).into_iter();
@@ -131,7 +130,7 @@ impl<W: Weights> SimulatedFile<W> {
         self.log.live_records()
     }
 
-    /// Bytes of memory that the simulation needs for the file.
+    /// Returns the bytes of memory that the simulation needs for the file.
     pub fn metadata_bytes(&self) -> usize {
         self.log.memory_bytes()
             + self.places.capacity() * size_of::<LogPlace>()

@@ -2,35 +2,35 @@
 
 use haypile_policy::rules::file::RESERVED_SEGMENTS;
 
-/// The part of the file that a record can have at most, unless one segment is more.
+/// The divisor of the file's size that bounds a record, unless one segment is larger.
 pub(super) const LARGEST_PART: u64 = 8;
 
 /// One or more consecutive segments, as far as room for a record that is longer than a segment
 /// depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Segments: 1, unless one record has more.
+    /// Number of segments: 1, unless one record has more.
     pub(super) segments: u32,
-    /// The bytes that are lost with them; nothing if they are free.
+    /// Bytes of live records that are lost when the segments are reused; 0 if they are free.
     pub(super) live_bytes: u64,
-    /// The uses that can be made of them.
+    /// The state of the segments.
     pub(super) state: StretchState,
 }
 
-/// The uses that can be made of a stretch.
+/// The state of a stretch, which decides whether a long record can take it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StretchState {
-    /// It can be taken as it is.
+    /// The stretch is free and can be taken as it is.
     Free,
-    /// It can be recycled.
+    /// The stretch is sealed and can be recycled.
     Sealed,
-    /// It is open.
+    /// The stretch is open and cannot be taken.
     Open,
 }
 
-/// The stretch from which on `segments` consecutive segments cost the fewest live bytes, the first
-/// of several; `None` if there is no such window. Whatever reaches into the window is lost as a
-/// whole. [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
+/// Finds the stretch from which on `segments` consecutive segments cost the fewest live bytes, the
+/// first of several; `None` if there is no such window. Whatever reaches into the window is lost as
+/// a whole. [`RESERVED_SEGMENTS`] stay free. `file` has all stretches in their order.
 ///
 /// A window that begins within a run is left out: one that begins where the run does costs no more.
 pub(super) fn cheapest_window(file: &[Stretch], segments: u32) -> Option<usize> {

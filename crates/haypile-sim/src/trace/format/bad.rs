@@ -1,4 +1,4 @@
-//! Lines and records that are not of the format.
+//! Lines and records that do not match the format.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 /// Characters of the offending text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
-/// Where in a file a line or record is.
+/// Place of a line or record in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPlace {
-    /// A line, counted from 1.
+    /// Number of the line, counted from 1.
     Line(u64),
     /// A record of a binary format.
     Record {
-        /// Its number, counted from 1.
+        /// Number of the record, counted from 1.
         number: u64,
-        /// Bytes before it, after decompression.
+        /// Number of bytes before the record, after decompression.
         offset_bytes: u64,
     },
 }
@@ -26,7 +26,7 @@ pub enum BadPlace {
 pub struct BadRecord {
     /// The file.
     pub path: PathBuf,
-    /// Where in the file.
+    /// Place of the line or record in the file.
     pub place: BadPlace,
     /// The expected text, and the text found instead.
     pub reason: String,

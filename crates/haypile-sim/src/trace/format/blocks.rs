@@ -12,10 +12,10 @@ pub struct BlockSize(u64);
 pub(super) const SECTOR_BYTES: u64 = 512;
 
 impl BlockSize {
-    /// One sector.
+    /// The block size of one sector.
     pub(super) const SECTOR: Self = Self(SECTOR_BYTES);
 
-    /// Returns a size of blocks.
+    /// Creates a block size, or fails if it is not a multiple of a sector.
     ///
     /// # Errors
     /// [`TraceError::BlockSize`] if it is not a multiple of 512 bytes, or 0.
@@ -27,7 +27,7 @@ impl BlockSize {
         }
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> u64 {
         self.0
     }
@@ -50,14 +50,14 @@ impl Default for BlockSize {
 /// Bits of a key that hold the number of a block; those above hold the device.
 const BLOCK_BITS: u32 = 48;
 
-/// The largest number of a device.
+/// The largest device number that a key has room for.
 pub(super) const MAX_DEVICE: u64 = (1 << (u64::BITS - BLOCK_BITS)) - 1;
 
-/// The text for bytes of a device that no key can have.
+/// The text by which messages name the blocks that keys can express.
 pub(super) const EXPECTED_BLOCKS: &str = "blocks below 2^48";
 
-/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that some bytes touch: the offset and the number of these. All
-/// are as `like`, but of a block's size; `found` is the text that asks for them.
+/// Returns the requests for the blocks of a device, at most [`MAX_DEVICE`], that `(offset, bytes)` touches. All are
+/// like `like`, but of a block's size; `found` is the text that asks for them.
 pub(super) fn blocks_of_device<'a>(
     like: Request<'a>,
     device: u64,

@@ -20,13 +20,13 @@ use super::{field, operation};
 use layout::Layout;
 use split::Splitter;
 
-/// Reads the lines after the header.
+/// A parser of the lines after the header.
 pub(super) struct Csv {
     layout: Layout,
     splitter: Splitter,
-    /// The line that names the columns; where files were joined, it comes again.
+    /// The line that names the columns; it occurs again where files were joined.
     header: Option<Vec<u8>>,
-    /// The place of the line whose columns the others have, in words.
+    /// The description, in words, of the line that sets the number of columns.
     model: &'static str,
     comments: Comments,
 }
@@ -35,15 +35,15 @@ pub(super) struct Csv {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comments {
     No,
-    /// All of them, up to the first other line.
+    /// All lines, up to the first one with other columns.
     Leading,
-    /// Those that have other columns.
+    /// Lines with other columns than the first line.
     OfOtherColumns,
 }
 
 impl Csv {
-    /// Works out the columns from the first lines that are not blank, of which there is one at least. The error says what is
-    /// missing and what would state it.
+    /// Determines the columns from the first lines that are not blank, of which there is one at least. The error names
+    /// the missing column and the option that states it.
     pub(super) fn new(lines: &[&[u8]], options: &CsvOptions) -> Result<Self, String> {
         let is_comment = |line: &&&[u8]| line.starts_with(b"#");
         let comments = if lines.iter().all(|line| is_comment(&line)) {
@@ -78,7 +78,7 @@ impl Csv {
         Ok(Self { layout, splitter, header, model: "the first line", comments: Comments::No })
     }
 
-    /// Number of columns of each line.
+    /// Returns the number of columns of each line.
     pub(super) fn columns(&self) -> usize {
         self.layout.columns
     }
@@ -88,7 +88,7 @@ impl Csv {
         self.layout.time.is_some()
     }
 
-    /// Returns a note about a column that a reader of the results might take to count.
+    /// Returns a note about an ignored column, if readers of the results might expect it to count.
     pub(super) fn note(&self) -> Option<String> {
         if self.layout.ttl.is_some() && self.layout.time.is_none() {
             return Some("the TTLs are ignored: without times, nothing expires".to_owned());

@@ -52,7 +52,7 @@ pub enum DataSet {
 }
 
 impl DataSet {
-    /// All of them.
+    /// All data sets.
     pub const ALL: [Self; 9] = [
         Self::Twitter,
         Self::MetaKv,
@@ -65,7 +65,7 @@ impl DataSet {
         Self::TencentBlock,
     ];
 
-    /// Its name on the command line.
+    /// Returns the name of the data set on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Twitter => "twitter",
@@ -80,7 +80,7 @@ impl DataSet {
         }
     }
 
-    /// One line on what it is, for help texts.
+    /// Returns a description of the data set in one line, for help texts.
     pub fn description(self) -> &'static str {
         match self {
             Self::Twitter => "clusters of Twitter's cache, 2020",
@@ -95,7 +95,7 @@ impl DataSet {
         }
     }
 
-    /// Returns the columns of a data set that is CSV; `None` of the others.
+    /// Returns the columns of a data set in CSV; `None` for other formats.
     pub(super) fn csv(self) -> Option<CsvOptions> {
         let (columns, has_header) = match self {
             Self::Twitter => ("time=1,key=2,size=4,op=6,ttl=7", Some(false)),
@@ -132,15 +132,15 @@ impl FromStr for DataSet {
 /// Most fields of a line that are read.
 const FIELDS: usize = 8;
 
-/// Reads the lines of a data set that is not CSV.
+/// A parser of the lines of a data set that is not CSV.
 pub(super) struct DataSetLines {
     set: DataSet,
     block_size: BlockSize,
-    /// The numbers of devices, in the order in which they come.
+    /// Number of each device, by its name, in order of first appearance.
     devices: HashMap<Vec<u8>, u64>,
-    /// A key that is put together.
+    /// Buffer in which a key is put together.
     key: Vec<u8>,
-    /// Reads of parts of objects, which are read as of the whole.
+    /// Number of reads of parts of objects, which count as reads of the whole.
     parts: u64,
 }
 
@@ -150,7 +150,7 @@ impl DataSetLines {
         Self { set, block_size, devices: HashMap::new(), key: Vec::new(), parts: 0 }
     }
 
-    /// Returns a note on the lines that were read otherwise than they stand there, if there were any.
+    /// Returns a note on the lines that were interpreted otherwise than they state, if there were any.
     pub(super) fn note(&self) -> Option<String> {
         (self.parts > 0).then(|| {
             format!("{} reads of a part of an object are read as reads of the whole", self.parts)

@@ -1,4 +1,4 @@
-//! Goes through the lines or records of inputs.
+//! Reads the lines or records of inputs, one by one.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use super::{Format, recognise};
 /// Bad entries that a report describes; the others are only counted.
 const DESCRIBED: usize = 10;
 
-/// Pushes the requests of inputs into a sink, and counts what is bad.
+/// A reader that pushes the requests of inputs into a sink, and counts bad entries.
 pub(super) struct Entries<'s, S: ?Sized> {
     pub(super) options: ReadOptions,
     pub(super) report: ReadReport,
@@ -46,7 +46,7 @@ pub(super) struct InputTally {
     requests: u64,
     /// The latest time so far.
     latest_us: u64,
-    /// Requests with an earlier time than one before them.
+    /// Number of requests with an earlier time than one before them.
     backwards: u64,
 }
 
@@ -88,7 +88,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         self.end(&input, tally)
     }
 
-    /// Takes the counts of an input that was read to its end.
+    /// Adds up the counts of an input that was read to its end.
     pub(super) fn end(&mut self, input: &Input<'_>, tally: InputTally) -> Result<(), TraceError> {
         self.report.bytes_read += input.offset();
         if tally.backwards > 0 {
@@ -116,7 +116,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         self.report.notes.extend(note.filter(|note| !self.report.notes.contains(note)));
     }
 
-    /// Notes what the lines of a log were.
+    /// Adds the notes of a log to the report.
     pub(super) fn note_web_log(&mut self, log: &WebLog, path: &Path) {
         for note in log.notes(path) {
             self.note_once(Some(note));
@@ -308,7 +308,7 @@ impl<'s, S: Sink + ?Sized> Entries<'s, S> {
         }
     }
 
-    /// Takes a request `count` times, which is at least once; returns as [`Self::try_push`].
+    /// Pushes a request `count` times, at least once; returns as [`Self::try_push`].
     pub(super) fn repeat(
         &mut self,
         request: Request<'_>,
@@ -377,7 +377,7 @@ fn layout_error(input: &Input<'_>, problem: String) -> TraceError {
     TraceError::Layout { path: input.name().to_path_buf(), problem }
 }
 
-/// Whether the requests of a CSV input have times; an input that has not been read yet.
+/// Returns whether the requests of a CSV input, which has not been read yet, have times.
 pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<bool, TraceError> {
     let (head, whole) = input.head()?;
     let lines = recognise::lines(head, whole);
@@ -385,7 +385,7 @@ pub(super) fn has_times(input: &mut Input<'_>, options: &ReadOptions) -> Result<
     Ok(parser.is_some_and(|parser| parser.has_times()))
 }
 
-/// The parser of a CSV input.
+/// Creates the parser of a CSV input.
 pub(super) fn csv(
     input: &mut Input<'_>,
     format: Format,

@@ -4,20 +4,20 @@ use super::super::{Key, Op, Request};
 use super::bad::Bad;
 use super::field;
 
-/// Requests that one line may expand to: 512 MiB in blocks of 512 bytes, or a count of requests. A line
-/// that asks for more is bad.
+/// Largest number of requests that one line may expand to: 512 MiB in blocks of 512 bytes, or a count of requests. A
+/// line that asks for more is bad.
 pub const MAX_RUN: u64 = 1 << 20;
 
 /// The requests of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed<'a> {
-    /// None: a blank line, a break point.
+    /// No request: a blank line, a break point.
     Nothing,
-    /// One.
+    /// One request.
     One(Request<'a>),
     /// The same request `count` times.
     Repeat { request: Request<'a>, count: u64 },
-    /// Several, which the parser holds.
+    /// Several requests, which the parser holds.
     Several(&'a [OwnedRequest]),
     /// `count` requests like `like`, for the keys from `first` on. `first + count` fits.
     Run { like: Request<'a>, first: u64, count: u64 },
@@ -46,12 +46,12 @@ impl OwnedRequest {
     }
 }
 
-/// A text format: one entry per line.
+/// A parser of a text format: one entry per line.
 pub(super) trait LineParser {
     fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Parsed<'a>, Bad<'a>>;
 }
 
-/// A binary format: entries of one length.
+/// A parser of a binary format: entries of one length.
 pub(super) trait RecordParser {
     /// Bytes of a record, never 0.
     fn record_bytes(&self) -> usize;
@@ -61,8 +61,8 @@ pub(super) trait RecordParser {
 }
 
 impl<'a> Parsed<'a> {
-    /// The requests like `like` for `count` keys from `first` on. `found` is the text that asks
-    /// for them, should they be too many.
+    /// Returns the requests like `like` for `count` keys from `first` on. `found` is the text that asks for them,
+    /// should they be too many.
     pub(super) fn run(
         like: Request<'a>,
         first: u64,

@@ -1,10 +1,10 @@
-//! Numbers, keys and times as text.
+//! Parsers of numbers, keys and times in text.
 
 use super::super::Key;
 use super::bad::Bad;
 use super::options::TimeUnit;
 
-/// A decimal number, surrounding blanks and leading zeros allowed.
+/// Parses a decimal number; surrounding blanks and leading zeros are allowed.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     digits(text.trim_ascii())
 }
@@ -28,7 +28,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A hexadecimal number after `0x`, or a decimal one.
+/// Parses a hexadecimal number after `0x`, or a decimal one.
 pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
     match text {
         [b'0', b'x' | b'X', hex @ ..] => {
@@ -40,8 +40,8 @@ pub(super) fn decimal_or_hex(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A key: a number where its text is the only one that number has, so that `7` and `07` stay two
-/// keys and every number can be turned back into its text.
+/// Parses a key: a number where its text is the only one that number has, so that `7` and `07` stay
+/// two keys and every number can be turned back into its text.
 pub(super) fn key(text: &[u8]) -> Key<'_> {
     if matches!(text, [b'0', _, ..]) {
         return Key::Text(text);
@@ -49,7 +49,7 @@ pub(super) fn key(text: &[u8]) -> Key<'_> {
     digits(text).map_or(Key::Text(text), Key::Number)
 }
 
-/// A time, whole or with a fraction, in microseconds; what is finer is cut off.
+/// Parses a time, whole or with a fraction, in microseconds; finer digits are cut off.
 pub(super) fn time_us(text: &[u8], unit: TimeUnit) -> Option<u64> {
     let text = text.trim_ascii();
     let point = memchr::memchr(b'.', text);

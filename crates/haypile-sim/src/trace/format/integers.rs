@@ -4,11 +4,12 @@ use super::super::{Key, Request};
 use super::bad::Bad;
 use super::entry::RecordParser;
 
-/// The width and byte order. Nothing in such a file tells them.
+/// The width and byte order of integers, which nothing in such a file states.
 #[derive(Clone, Copy)]
 pub(super) enum Integers {
     U32Le,
-    /// Java's `DataOutputStream.writeInt`. A negative number becomes the key of the same 32 bits.
+    /// 32-bit big-endian integers, as Java's `DataOutputStream.writeInt` writes them. A negative
+    /// number becomes the key of the same 32 bits.
     I32Be,
     U64Le,
 }
@@ -31,7 +32,7 @@ impl RecordParser for Integers {
     }
 }
 
-/// The first `N` bytes of a record, which has at least as many.
+/// Returns the first `N` bytes of a record, which has at least `N`.
 pub(super) fn array<const N: usize>(record: &[u8]) -> [u8; N] {
     *record.first_chunk().expect("a record has as many bytes as its format says")
 }

@@ -22,13 +22,13 @@ const WAIT_US: u64 = 1_000_000;
 /// Requests that wait at most.
 const MOST_WAITING: usize = 1 << 16;
 
-/// Reads the lines, and holds back lookups until it is known whether a store follows.
+/// A parser of the lines, which holds back lookups until it is known whether a store follows.
 #[derive(Default)]
 pub(super) struct MemcachedWatch {
     waiting: VecDeque<Waiting>,
-    /// The number of the first that waits.
+    /// Number of the first request that waits.
     first: u64,
-    /// By connection, the number of its lookup that waits.
+    /// Number of the waiting lookup of each connection.
     lookups: HashMap<Vec<u8>, u64>,
     ready: Vec<OwnedRequest>,
     lost: u64,
@@ -36,14 +36,14 @@ pub(super) struct MemcachedWatch {
 
 /// A request that waits.
 struct Waiting {
-    /// `None` where it was the lookup of a store.
+    /// The request; `None` where it was the lookup of a store.
     request: Option<OwnedRequest>,
     connection: Vec<u8>,
     is_certain: bool,
 }
 
 impl MemcachedWatch {
-    /// Returns a note on the requests that the lines do not tell, or not apart.
+    /// Returns a note on the requests that the lines do not state, or do not distinguish.
     pub(super) fn note(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
@@ -54,7 +54,7 @@ impl MemcachedWatch {
         )
     }
 
-    /// Returns the requests that still wait where the lines end.
+    /// Returns the requests that still wait at the end of the lines.
     pub(super) fn finish(&mut self) -> &[OwnedRequest] {
         self.ready.clear();
         self.lookups.clear();

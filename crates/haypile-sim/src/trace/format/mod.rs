@@ -134,7 +134,7 @@ impl Format {
         &ALL
     }
 
-    /// The name that `--format` takes.
+    /// Returns the name that `--format` takes.
     pub fn name(self) -> &'static str {
         match self {
             Self::Spc => "spc",
@@ -163,12 +163,13 @@ impl Format {
         }
     }
 
-    /// Whether it is a log of a web server, a proxy or a content network, which has what was sent.
+    /// Whether the format is a log of a web server, a proxy or a content network, which states the
+    /// bytes sent.
     pub fn is_web_log(self) -> bool {
         web::FORMATS.contains(&self)
     }
 
-    /// One line on what the format is, for help texts.
+    /// Returns a description of the format in one line, for help texts.
     pub fn description(self) -> &'static str {
         match self {
             Self::Spc => "SPC block traces: ASU,LBA,size,opcode,seconds (UMass Financial1.spc)",

@@ -5,11 +5,11 @@ use super::super::Op;
 /// The longest word of [`operation`].
 const LONGEST_WORD_BYTES: usize = 9;
 
-/// List for error messages.
+/// The operations allowed, for error messages.
 pub(super) const EXPECTED: &str =
     "an operation (r, read, get, load, 28; w, write, set, put, store, 2a; d, delete, ...)";
 
-/// The operation a word stands for, in either case: words and letters, the verbs of memcached and
+/// Returns the operation of a word, in either case: words and letters, the verbs of memcached and
 /// the SCSI commands that [`scsi`] knows, in hexadecimal with two digits, with or without `0x`.
 ///
 /// What changes a value in place (`incr`, `append`, ...) counts as a write, `gat` as a read.
@@ -34,11 +34,11 @@ pub(super) fn operation(text: &[u8]) -> Option<Op> {
     })
 }
 
-/// List for error messages.
+/// The SCSI commands allowed, for error messages.
 pub(super) const EXPECTED_SCSI: &str =
     "a SCSI read (08, 28, 88, a8) or write (0a, 2a, 8a, aa) command";
 
-/// The operation of a SCSI command: READ and WRITE of 6, 10, 16 and 12 bytes.
+/// Returns the operation of a SCSI command: READ and WRITE of 6, 10, 16 and 12 bytes.
 pub(super) fn scsi(command: u16) -> Option<Op> {
     match command {
         0x08 | 0x28 | 0x88 | 0xa8 => Some(Op::Read),

@@ -21,7 +21,7 @@ pub struct ReadOptions {
     pub csv: CsvOptions,
     /// The statuses of responses that a cache stores. Logs of web servers alone have statuses.
     pub statuses: Statuses,
-    /// Counts bad lines and records instead of ending at the first.
+    /// Whether bad lines and records are counted instead of ending the reading at the first.
     pub skip_bad: bool,
 }
 
@@ -106,14 +106,14 @@ impl FromStr for Delimiter {
 /// Column of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CsvColumn {
-    /// The one with a usual name.
+    /// The column with a usual name.
     #[default]
     Auto,
-    /// None, whatever the columns are called.
+    /// No column, whatever the columns are called.
     None,
-    /// The one of this name, in either case.
+    /// The column of this name, in either case.
     Name(String),
-    /// The one of this number, counted from 1.
+    /// The column of this number, counted from 1.
     Number(usize),
 }
 
@@ -136,7 +136,7 @@ impl FromStr for CsvColumn {
 }
 
 impl CsvOptions {
-    /// Sets columns from text such as `key=url,size=3,op=none`: what `--columns` takes.
+    /// Sets columns from text such as `key=url,size=3,op=none`, the value of `--columns`.
     ///
     /// # Errors
     /// For anything but `key`, `size`, `op`, `time`, `count` and `ttl` before the `=`, for a role that is named
@@ -178,13 +178,13 @@ impl CsvOptions {
 /// The unit of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// `s`
+    /// Seconds, written `s`.
     Seconds,
-    /// `ms`
+    /// Milliseconds, written `ms`.
     Milliseconds,
-    /// `us`
+    /// Microseconds, written `us`.
     Microseconds,
-    /// `ns`
+    /// Nanoseconds, written `ns`.
     Nanoseconds,
 }
 
@@ -202,7 +202,7 @@ impl FromStr for TimeUnit {
     }
 }
 
-/// The error for a name that is not in a list.
+/// Creates the error for a name that is not in a list.
 pub(super) fn unknown_name(
     what: &'static str,
     name: &str,

@@ -22,7 +22,7 @@ pub struct ReadReport {
     pub requests: u64,
     /// Lines and records that were skipped.
     pub bad: u64,
-    /// The first few of them.
+    /// The first few skipped lines and records.
     pub first_bad: Vec<BadRecord>,
     /// Bytes read, after decompression.
     pub bytes_read: u64,
@@ -52,7 +52,7 @@ pub fn read(
 pub struct TraceReader<'r> {
     first: Input<'r>,
     rest: Vec<PathBuf>,
-    /// Those before the first that are empty.
+    /// The empty inputs before the first one with content.
     empty: Vec<PathBuf>,
     format: Format,
     options: ReadOptions,
@@ -69,7 +69,7 @@ impl fmt::Debug for TraceReader<'_> {
 }
 
 impl TraceReader<'static> {
-    /// Opens the first input, finds out its format, and makes sure that the others are there.
+    /// Opens the first input, determines its format, and checks that the others exist.
     ///
     /// # Errors
     /// No input, standard input twice, a file that is missing, a directory, empty or damaged, or
@@ -92,8 +92,7 @@ impl TraceReader<'static> {
 }
 
 impl<'r> TraceReader<'r> {
-    /// Reads from anything that can be read. Errors call it `name`, and recognition looks at the
-    /// name as it looks at that of a file.
+    /// Opens any reader as an input. Errors call it `name`, and recognition reads the name as that of a file.
     ///
     /// # Errors
     /// As for [`TraceReader::open`].
@@ -119,7 +118,7 @@ impl<'r> TraceReader<'r> {
         Ok(Self { first, rest, empty, format, options: options.clone() })
     }
 
-    /// The format, given or recognised. [`Format::Hpt`] is opened elsewhere, by its path.
+    /// Returns the format, given or recognised. [`Format::Hpt`] is opened elsewhere, by its path.
     pub fn format(&self) -> Format {
         self.format
     }

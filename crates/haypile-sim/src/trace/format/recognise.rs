@@ -38,8 +38,8 @@ const TEXT: [Format; 7] = [
     Format::MemcachedWatch,
 ];
 
-/// The format of a file that starts with `head`, or those it could have. The magic numbers of our
-/// own go first, then the name; of the content only what cannot be something else counts.
+/// Returns the format of a file that starts with `head`, or its possible formats. Our own magic numbers go first, then
+/// the name; of the content only what cannot be another format counts.
 pub(super) fn recognise(
     name: &Path,
     head: &[u8],
@@ -185,7 +185,7 @@ fn contains(line: &[u8], text: &[u8]) -> bool {
     memchr::memmem::find(line, text).is_some()
 }
 
-/// Whether the requests of a log have times; a log that has not been read yet.
+/// Returns whether the requests of a log, which has not been read yet, have times.
 pub(super) fn has_times(
     input: &mut Input<'_>,
     format: Format,
@@ -207,7 +207,7 @@ fn mostly(lines: &[&[u8]], mut is_good: impl FnMut(&[u8]) -> bool) -> bool {
     good * 10 >= lines.len() * 9
 }
 
-/// The first lines that are not blank.
+/// Returns the first lines that are not blank.
 pub(super) fn lines(head: &[u8], whole: bool) -> Vec<&[u8]> {
     let head = super::super::input::without_mark(head);
     let complete = match memchr::memrchr(b'\n', head) {

@@ -92,7 +92,7 @@ struct Value {
     ttl_us: Option<u64>,
 }
 
-/// Reads the lines, and keeps the requests of the last one.
+/// A parser of the lines, which keeps the requests of the last one.
 #[derive(Default)]
 pub(super) struct RedisMonitor {
     /// The words of a line, without quotes.

@@ -14,20 +14,20 @@ use super::field::{self, number};
 use super::options::{SpcAs, TimeUnit};
 
 pub(super) struct Spc {
-    /// `None` as relstorage.
+    /// The block size; `None` to read lines as RelStorage's authors do.
     block_size: Option<BlockSize>,
-    /// The first unit, and whether there are others.
+    /// The first storage unit, and whether there are others.
     units: Option<(u64, bool)>,
 }
 
 impl Spc {
-    /// A size of blocks asks for blocks.
+    /// Creates a parser; a block size implies that requests are divided into blocks.
     pub(super) fn new(read_as: SpcAs, block_size: Option<BlockSize>) -> Self {
         let sectors = (read_as == SpcAs::Blocks).then_some(BlockSize::SECTOR);
         Self { block_size: block_size.or(sectors), units: None }
     }
 
-    /// A note for readers of the results: equal addresses of several units are one key.
+    /// Returns a note for readers of the results: equal addresses of several units are one key.
     pub(super) fn note(&self) -> Option<String> {
         let is_merged = matches!(self.units, Some((_, true)));
         (is_merged && self.block_size.is_none()).then(|| {

@@ -26,8 +26,7 @@ pub(super) enum Vscsi {
 const LOOKED_AT: usize = 64;
 
 impl Vscsi {
-    /// The version of a file that starts with `head`: the one that most of its first records
-    /// have.
+    /// Returns the version of a file that starts with `head`: the one that most of its first records have.
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         [Self::V2, Self::V1].into_iter().find(|version| {
             let mut count = 0;
@@ -40,8 +39,8 @@ impl Vscsi {
         })
     }
 
-    /// Whether a file that starts with `head` can hardly be anything else: its first records
-    /// agree on a version, and most of them are reads or writes.
+    /// Whether a file that starts with `head` can hardly be of another format: its first records agree on a version,
+    /// and most of them are reads or writes.
     pub(super) fn is_certain(head: &[u8]) -> bool {
         [Self::V2, Self::V1].into_iter().any(|version| {
             let mut count = 0;

@@ -14,11 +14,11 @@ pub(super) struct Layout {
     pub(super) op: Option<usize>,
     pub(super) time: Option<usize>,
     pub(super) time_unit: TimeUnit,
-    /// The column of the number of times that a request is repeated.
+    /// The column of the repeat count of a request.
     pub(super) count: Option<usize>,
     pub(super) ttl: Option<usize>,
     pub(super) ttl_unit: TimeUnit,
-    /// The name of a column of times of expiry, which nothing reads.
+    /// The name of a column of expiry times, which is ignored.
     pub(super) ignored_expiry: Option<String>,
 }
 

@@ -1,15 +1,15 @@
-//! Lines into columns.
+//! Splits lines into columns.
 
 use std::ops::Range;
 
 use super::super::bad::Bad;
 use super::super::options::Delimiter;
 
-/// Splits lines; what it needs is kept from line to line.
+/// A splitter of lines, which keeps its buffers from line to line.
 pub(super) struct Splitter {
     delimiter: Delimiter,
     columns: Vec<Range<usize>>,
-    /// For lines with quotes: the csv crate's own parser, the columns' text, and where it ends.
+    /// The csv crate's parser for lines with quotes, with the columns' text and its length.
     quoted: csv_core::Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         self.columns.len()
     }
 
-    /// A column without the blanks around it. `column` is below [`Self::len`].
+    /// Returns a column without the blanks around it. `column` is below [`Self::len`].
     pub(super) fn get(&self, column: usize) -> &'a [u8] {
         self.text[self.columns[column].clone()].trim_ascii()
     }
@@ -52,7 +52,7 @@ impl Splitter {
         }
     }
 
-    /// The columns of a line, which does not contain its line break.
+    /// Splits a line, which does not contain its line break, into columns.
     pub(super) fn split<'a>(&'a mut self, line: &'a [u8]) -> Result<Fields<'a>, Bad<'a>> {
         self.columns.clear();
         let text = match self.delimiter {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haypile_policy::recording::MAGIC;
 
-/// Puts the files together that the processes of one recording wrote: `PATH.PID`, also where it is
+/// Groups the files that the processes of one recording wrote: `PATH.PID`, also where it is
 /// `PATH.PID.2` and so on. Each other path stays alone. The order is that of the first of each.
 ///
 /// Files are told by their names and their first bytes, so that a compressed recording is alone.

@@ -30,19 +30,20 @@ const NOTES: usize = 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// Files, one of each process.
+    /// Number of files, one of each process.
     pub files: u64,
-    /// Operations in them.
+    /// Number of operations in all files.
     pub operations: u64,
-    /// Reads that the recorded cache answered.
+    /// Number of reads that the recorded cache answered.
     pub hits: u64,
-    /// Reads that it did not.
+    /// Number of reads that the recorded cache did not answer.
     pub misses: u64,
-    /// Files that ended because they reached their bound.
+    /// Number of files that ended because they reached their bound.
     pub full: u64,
-    /// Files without an end: the process was killed, or its disk failed, or it still runs.
+    /// Number of files without an end: the process was killed, or its disk failed, or it still
+    /// runs.
     pub unfinished: u64,
-    /// Whether keys are hashed in any of them.
+    /// Whether keys are hashed in any of the files.
     pub hashed_keys: bool,
 }
 

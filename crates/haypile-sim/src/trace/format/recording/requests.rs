@@ -55,26 +55,26 @@ struct WaitingRequest {
     size_bytes: Option<u64>,
     op: Op,
     time_us: u64,
-    /// Whether it is a miss whose write has not come.
+    /// Whether the operation is a miss whose write has not come.
     is_open: bool,
 }
 
-/// Makes requests of operations.
+/// A converter of operations into requests.
 #[derive(Default)]
 pub(super) struct Requests {
     queue: VecDeque<WaitingRequest>,
     queue_bytes: usize,
-    /// Requests that have left the queue: the number of its first.
+    /// Number of requests that have left the queue, which is the number of its first one.
     gone: u64,
-    /// The open misses of a key, by their numbers.
+    /// Numbers of the open misses of each key.
     open: HashMap<Box<[u8]>, VecDeque<u64>, RandomState>,
-    /// The keys that were read or written since everything was cleared, with their order.
+    /// Keys that were read or written since everything was cleared, with their order.
     seen: HashMap<Box<[u8]>, u64, RandomState>,
     appearances: u64,
 }
 
 impl Requests {
-    /// Takes the next operation, and pushes the requests whose turn has come.
+    /// Adds the next operation, and pushes the requests whose turn has come.
     pub(super) fn operation<S: Sink + ?Sized>(
         &mut self,
         operation: Operation,
@@ -135,7 +135,7 @@ impl Requests {
         self.drain(time_us, entries)
     }
 
-    /// Pushes what still waits.
+    /// Pushes the requests that still wait.
     pub(super) fn finish<S: Sink + ?Sized>(
         &mut self,
         entries: &mut Entries<'_, S>,

@@ -18,17 +18,17 @@ use super::requests::Operation;
 /// does not is read without being held in memory, and not quite in the order of time.
 const MAX_BLOCKS: usize = 256;
 
-/// A file that is read.
+/// A recording file that is being read.
 pub(super) struct Stream<'r> {
     input: Input<'r>,
     header: FileHeader,
-    /// The blocks that have operations left, and free places.
+    /// Blocks that have operations left; `None` is a free place.
     blocks: Vec<Option<OpenedStream>>,
-    /// The time of the next operation of each block, its number in the file, and its place.
+    /// Time of the next operation of each block, the block's number in the file, and its index.
     next: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// Blocks read so far.
+    /// Number of blocks read so far.
     count: u64,
-    /// No block that is not read yet has an earlier operation.
+    /// Time in nanoseconds before which no unread block has an operation.
     floor_ns: u64,
     ended: bool,
     end: Option<End>,
@@ -44,7 +44,7 @@ struct OpenedStream {
 }
 
 impl<'r> Stream<'r> {
-    /// Begins a file; or the text of a note, if it ends inside its header.
+    /// Opens a file; returns the text of a note if the file ends inside its header.
     pub(super) fn open(mut input: Input<'r>) -> Result<Result<Self, String>, TraceError> {
         let path = input.name().to_path_buf();
         let bytes = match input.next_record(HEADER_BYTES)? {
@@ -81,17 +81,17 @@ impl<'r> Stream<'r> {
         self.input.offset()
     }
 
-    /// Why the recording ended; `None` if it just stops.
+    /// Returns the reason why the recording ended; `None` if it has no end mark.
     pub(super) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Remark on the file for people.
+    /// Returns a remark on the file for people, if there is one.
     pub(super) fn into_note(self) -> Option<String> {
         self.note
     }
 
-    /// The time of the next operation, in nanoseconds since 1970; `None` at the end.
+    /// Returns the time of the next operation, in nanoseconds since 1970; `None` at the end.
     pub(super) fn next_time_ns(&mut self) -> Result<Option<u64>, TraceError> {
         loop {
             if let Some(Reverse((time_ns, ..))) = self.next.peek()
@@ -108,7 +108,7 @@ impl<'r> Stream<'r> {
         }
     }
 
-    /// The operation whose time was given, and its key.
+    /// Takes the operation whose time was returned last, and its key.
     pub(super) fn take(&mut self) -> (Operation, &[u8]) {
         let Reverse((_, number, place)) = self.next.pop().expect("its time was given");
         let block = self.blocks[place].as_mut().expect("it has an operation");

@@ -76,9 +76,9 @@ const CACHE: &[&str] = &["CacheCacheStatus", "upstream_cache_status", "cache_sta
 
 #[derive(Debug)]
 pub(super) struct Json {
-    /// The object of the line that was read last, of which an exchange borrows its texts.
+    /// The JSON object of the last line read, from which an exchange borrows its texts.
     object: Value,
-    /// Paths that were asked for in the place of the usual names.
+    /// The paths of the key's fields that were asked for instead of the usual names.
     key: Option<String>,
     size: Role,
     op: Role,

@@ -43,17 +43,17 @@ pub(super) const FORMATS: [Format; 7] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Exchange<'a> {
     method: &'a [u8],
-    /// The host that was asked, where the log has more than one.
+    /// The host of the request, where the log has more than one.
     host: Option<&'a [u8]>,
-    /// The path and the query, or a whole URL.
+    /// The path and the query of the request, or a whole URL.
     target: &'a [u8],
-    /// The query, where the log has it apart from the target.
+    /// The query of the request, where the log has it apart from the target.
     query: Option<&'a [u8]>,
     status: u16,
     /// Bytes of the whole value, or those that were sent.
     size_bytes: Option<u64>,
     time_us: Option<u64>,
-    /// Whether the cache of the server itself has answered, where it says.
+    /// Whether the server's own cache answered; `None` where the log does not state it.
     was_hit: Option<bool>,
 }
 
@@ -72,10 +72,10 @@ impl<'a> Exchange<'a> {
 
 /// The content of a line.
 enum Line<'a> {
-    /// Nothing: a blank line, a comment.
+    /// No request: a blank line, a comment.
     Nothing,
     Exchange(Exchange<'a>),
-    /// A request to a cache that is none of HTTP.
+    /// A request to a cache that is not an HTTP cache.
     Request(Request<'a>),
     LeftOut(Why),
 }
@@ -83,11 +83,11 @@ enum Line<'a> {
 /// Why a line is none of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
-    /// It has no request, or what a client sent is not HTTP.
+    /// The line has no request, or the client did not send HTTP.
     NotHttp,
-    /// The server or its cache refused to pass it on.
+    /// The server or its cache refused to pass the request on.
     Refused,
-    /// It is another event than a request for a value.
+    /// The line is an event other than a request for a value.
     NoValue,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct WebLog {
 }
 
 impl WebLog {
-    /// Returns the parser of a format, `None` if it is not one of [`FORMATS`].
+    /// Returns the parser of a format; `None` if it is not one of [`FORMATS`].
     pub(super) fn of(format: Format, options: &ReadOptions) -> Option<Self> {
         let lines: Box<dyn Lines> = match format {
             Format::AccessLog => Box::new(ncsa::Ncsa::default()),
@@ -127,12 +127,12 @@ impl WebLog {
         Some(Self { lines, rules, has_exchanges: false })
     }
 
-    /// Whether a line was a request, of whatever kind.
+    /// Whether any line was a request, of whatever kind.
     pub(super) fn has_exchanges(&self) -> bool {
         self.has_exchanges
     }
 
-    /// Returns notes about what the lines of a file were, and what of them was left out.
+    /// Returns notes about the kinds of lines of a file, and about those that were left out.
     pub(super) fn notes(&self, path: &Path) -> Vec<String> {
         self.rules.notes(path, self.lines.counts_headers())
     }

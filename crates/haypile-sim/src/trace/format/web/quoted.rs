@@ -1,6 +1,6 @@
 //! Columns that are separated by blanks, of which some are quoted or in brackets.
 
-/// Splits at the closing quote, the first one without a backslash before it.
+/// Splits a text at the closing quote, the first one without a backslash before it.
 pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut from = 0;
     loop {
@@ -12,7 +12,7 @@ pub(super) fn split_quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// The columns of a line: words, `"..."` and `[...]`, without these marks.
+/// An iterator of the columns of a line: words, `"..."` and `[...]`, without these marks.
 pub(super) struct Columns<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Columns<'a> {
@@ -34,7 +34,8 @@ impl<'a> Iterator for Columns<'a> {
     }
 }
 
-/// The columns of a line: words, and texts in quotes, in which two quotes stand for one.
+/// An iterator of the columns of a line: words, and texts in quotes, in which two quotes stand for
+/// one.
 pub(super) struct Doubled<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Doubled<'a> {

@@ -46,12 +46,12 @@ impl FromStr for Statuses {
     }
 }
 
-/// The rules, and what they have counted.
+/// The rules of a shared cache, and the counts of their use.
 #[derive(Debug)]
 pub(super) struct Rules {
     statuses: Statuses,
     counts: Counts,
-    /// Keys that are made of more than one column.
+    /// Buffer for keys that are made of more than one column.
     key: Vec<u8>,
 }
 
@@ -69,12 +69,12 @@ struct Counts {
     not_modified: u64,
     removing: u64,
     failed: u64,
-    /// Reads of which the log says whether its server's own cache answered, and how many of them it did.
+    /// Number of reads whose log line states whether the server's own cache answered, and of those that it did answer.
     told: u64,
     hits: u64,
 }
 
-/// Whether a method is one that the rules know.
+/// Whether the rules know a method.
 pub(super) fn is_known(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"CONNECT" | b"PURGE") || is_unsafe(method)
 }
@@ -97,7 +97,7 @@ impl Rules {
         }
     }
 
-    /// Returns the request that an exchange is for a cache.
+    /// Returns the request to a cache that an exchange stands for.
     pub(super) fn parsed<'a>(&'a mut self, exchange: Exchange<'a>) -> Parsed<'a> {
         let Some(op) = self.operation(&exchange) else { return Parsed::Nothing };
         self.counts.reads += u64::from(op == Op::Read);
@@ -158,7 +158,7 @@ impl Rules {
         &self.key
     }
 
-    /// Returns notes about what was counted.
+    /// Returns notes about the counts of the rules.
     pub(super) fn notes(&self, path: &Path, counts_headers: bool) -> Vec<String> {
         let (counts, path) = (&self.counts, path.display());
         let left_out = [

@@ -1,4 +1,4 @@
-//! Times as logs write them.
+//! Parsers of times as logs write them.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -10,7 +10,8 @@ use super::super::bad::Bad;
 /// Below this, a number counts seconds; below a thousand times that, milliseconds, and so on: each stands for times until the year 5138.
 const MOST_SECONDS: u128 = 100_000_000_000;
 
-/// Parses times such as `10/Oct/2000:13:55:36 -0700`, and keeps the last one: consecutive lines often have the same second.
+/// A parser of times such as `10/Oct/2000:13:55:36 -0700`, which keeps the last one: consecutive lines often have the
+/// same second.
 #[derive(Debug, Default)]
 pub(super) struct CommonLog {
     last: Option<(Vec<u8>, u64)>,
@@ -36,13 +37,13 @@ fn common_log(text: &[u8]) -> Option<u64> {
     microseconds(parts.to_timestamp().ok()?)
 }
 
-/// Reads `25/Sep/2018:06:05:27.584`, which is of the server's own zone: taken for UTC.
+/// Parses `25/Sep/2018:06:05:27.584`, which is in the server's own zone and is taken for UTC.
 pub(super) fn without_zone(text: &[u8]) -> Option<u64> {
     let parts = strtime::parse("%d/%b/%Y:%H:%M:%S%.f", text).ok()?;
     in_utc(parts.to_datetime().ok()?)
 }
 
-/// Reads `20160201164604`, taken for UTC.
+/// Parses `20160201164604`, taken for UTC.
 pub(in crate::trace::format) fn compact_time(text: &[u8]) -> Option<u64> {
     if text.len() != 14 || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -50,14 +51,14 @@ pub(in crate::trace::format) fn compact_time(text: &[u8]) -> Option<u64> {
     in_utc(strtime::parse("%Y%m%d%H%M%S", text).ok()?.to_datetime().ok()?)
 }
 
-/// Reads a date such as `2014-05-23` and a time such as `01:13:11`, of UTC.
+/// Parses a date such as `2014-05-23` and a time such as `01:13:11`, of UTC.
 pub(super) fn of_day(date: &[u8], time: &[u8]) -> Option<u64> {
     let text = [date, b"T", time].concat();
     in_utc(str::from_utf8(&text).ok()?.parse().ok()?)
 }
 
-/// Reads a time in any of the ways in which logs write them: RFC 3339, that of the common log, and numbers since 1970 in seconds or a
-/// thousandth, millionth or billionth, as their size tells.
+/// Parses a time in any of the forms in which logs write it: RFC 3339, that of the common log, and numbers since 1970
+/// in seconds or a thousandth, millionth or billionth, as their size tells.
 pub(super) fn any(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.first()?.is_ascii_digit()

@@ -10,9 +10,9 @@ use super::{Exchange, Line, Lines, Why, size, status, time};
 #[derive(Debug, Default)]
 pub(super) struct W3c {
     layout: Option<Layout>,
-    /// As the last `#Date:` says.
+    /// The date of the last `#Date:` line.
     date: Vec<u8>,
-    /// `CloudFront`'s sizes include headers.
+    /// Whether the log is `CloudFront`'s, whose sizes include headers.
     is_cloudfront: bool,
 }
 
