@@ -1,5 +1,5 @@
-//! The one way in which Haypile measures caches, its own and those of others: what a runner needs, and
-//! what starts runners.
+//! The one measurement of caches, Haypile's own and those of others: the parts of runners, and the program that starts
+//! runners.
 //!
 //! A cache under test is a *subject*, told from others by its name alone. What it has to do is a
 //! [`job`]: a directory of keys, values and operations, written once per case and shared by all

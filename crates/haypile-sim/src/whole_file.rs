@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Atomic writes of files, which appear whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

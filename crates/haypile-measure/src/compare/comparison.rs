@@ -12,11 +12,11 @@ use crate::statistics::{Effect, Rule, Summary, Verdict};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The cost that was compared.
+    /// The metric that was compared.
     pub metric: Metric,
-    /// The rule of the verdicts.
+    /// The rule that the verdicts follow.
     pub rule: Rule,
-    /// One row for each case and subject that both sides have.
+    /// The compared cases and subjects: one row for each that both sides have.
     pub rows: Vec<Row>,
     /// Cases that only the old side has, for people: case and subject.
     pub missing: Vec<String>,
@@ -32,17 +32,17 @@ pub struct Row {
     pub experiment: String,
     /// The case.
     pub case: String,
-    /// Its parameters.
+    /// The parameters of the case.
     pub parameters: Parameters,
-    /// The old side.
+    /// The samples of the old side.
     pub old: Side,
-    /// The new side.
+    /// The samples of the new side.
     pub new: Side,
-    /// The outcome of comparing them.
+    /// The outcome of comparing both sides.
     pub outcome: Outcome,
 }
 
-/// One side of a row.
+/// The old or the new side of a row.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {
@@ -50,21 +50,21 @@ pub struct Side {
     pub subject: String,
     /// The program that ran it.
     pub program: String,
-    /// The samples that were measured, each place in a run once; `None` if there are none.
+    /// The summary of the measured samples, with one value for each place in a run; `None` if there are none.
     pub summary: Option<Summary>,
     /// The metric's figure; `None` if nothing was measured.
     pub estimate: Option<Estimate>,
     /// The number of samples that are errors.
     pub errors: u64,
-    /// The first of the errors.
+    /// The first error.
     pub first_error: Option<String>,
-    /// Notes on what the centre of times does not show, for people.
+    /// Notes for people on facts that the centre of times does not show.
     pub notes: Vec<String>,
     /// Whether some samples are far slower than the others, beyond what chance and other work explain.
     pub has_slow_samples: bool,
 }
 
-/// A check of comparisons that a slowdown fails.
+/// The measure by which a slowdown fails a check.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Gate {
     /// The centre and the mean, each at half of the level of a [`Rule`] in the one direction that counts: the mean
@@ -73,8 +73,8 @@ pub enum Gate {
     Both,
     /// The centre alone.
     Median,
-    /// Both, and slow samples in the new side where the old one has none. A few blocks find a tail by this, and a
-    /// subject that has always had one fails now and then: where 1 of 20 samples is slow, in 1 of 4 checks.
+    /// The centre, the mean, and slow samples in the new side where the old one has none. A few blocks find a tail by
+    /// this, and a subject that has always had one fails now and then: where 1 of 20 samples is slow, in 1 of 4 checks.
     Tails,
 }
 
@@ -84,7 +84,7 @@ pub enum Gate {
 pub enum Outcome {
     /// Both sides were measured.
     Judged {
-        /// New over old.
+        /// The ratio of the new cost to the old one.
         difference: Difference,
         /// The verdict that follows from the change.
         verdict: Verdict,
@@ -98,12 +98,12 @@ pub enum Outcome {
 /// The way in which the samples of both sides are paired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairing {
-    /// Measured side by side, in this number of blocks.
+    /// Both sides were measured side by side, in the same blocks.
     Paired {
         /// The number of pairs.
         blocks: usize,
     },
-    /// Measured in different runs.
+    /// Both sides were measured in different runs.
     Unpaired,
 }
 
@@ -124,7 +124,7 @@ impl fmt::Display for Pairing {
 }
 
 impl Outcome {
-    /// A name for programs: that of the verdict, `failed` or `not-measured`.
+    /// Returns the name of the outcome for programs: that of the verdict, `failed` or `not-measured`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Judged { verdict, .. } => verdict.name(),

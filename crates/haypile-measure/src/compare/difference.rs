@@ -1,4 +1,4 @@
-//! Values of two sides, by where they were measured.
+//! The difference between old and new values, paired where they were measured side by side.
 
 use haypile_number::NBSP;
 
@@ -6,7 +6,7 @@ use super::comparison::Pairing;
 use crate::result::Values;
 use crate::statistics::{Effect, EffectError, Rule, Timing, Verdict};
 
-/// New over old, by what most blocks show and by what all of them cost together.
+/// The ratio of new to old costs, of the centres of blocks and of the means of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -19,7 +19,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares new with old: in pairs if any place has both, and else apart.
+    /// Compares new with old values: in pairs if both sides share a place, and otherwise unpaired.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Difference {
         }
     }
 
-    /// Returns a verdict for people. A difference that is not shown may be there: up to the one that would have been
+    /// Returns a verdict for people. If no difference is shown, there may be one: up to the one that would have been
     /// shown of the centre and of the mean.
     pub fn write(&self, rule: Rule, verdict: Verdict) -> String {
         let least = self.least_shown(rule).filter(|_| verdict == Verdict::NoDifference);

@@ -20,7 +20,7 @@ pub enum CompareError {
         /// The I/O error.
         source: std::io::Error,
     },
-    /// There is nothing in it.
+    /// The file or directory has no samples.
     #[error(
         "{}: there are no samples in it; haypile lab micro --out FILE.jsonl makes a file of results",
         path.display()
@@ -29,7 +29,7 @@ pub enum CompareError {
         /// The file or directory.
         path: PathBuf,
     },
-    /// One subject was asked for.
+    /// Only one subject was asked for.
     #[error(
         "--subjects {name} is one subject, and a comparison has two: the old one and the new one, as \
          in {name},OTHER; there are {}; with two files, leave --subjects out to compare each subject \
@@ -39,10 +39,10 @@ pub enum CompareError {
     OneSubject {
         /// The name given.
         name: String,
-        /// The subjects that there are.
+        /// The known subjects.
         subjects: Vec<String>,
     },
-    /// The subjects that were asked for are not there.
+    /// No pair of subjects of the results matches the list.
     #[error(
         "the subjects {list} {}; write two, as in A,B, or A@PROGRAM,A@OTHER, or @PROGRAM,@OTHER; \
          old has {}; new has {}",
@@ -53,7 +53,7 @@ pub enum CompareError {
     Subjects {
         /// The list given.
         list: String,
-        /// Whether it could mean several pairs.
+        /// Whether the list could mean several pairs.
         is_ambiguous: bool,
         /// The names in the old results.
         old: Vec<String>,
@@ -75,9 +75,9 @@ pub enum CompareError {
          {old}; new has {new}; --subjects A,B compares subjects of different names"
     )]
     NothingInCommon {
-        /// The first of what old has.
+        /// The first case and subject of the old results.
         old: String,
-        /// The first of what new has.
+        /// The first case and subject of the new results.
         new: String,
     },
     /// No case has figures on both sides.

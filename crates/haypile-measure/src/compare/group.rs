@@ -8,8 +8,7 @@ use crate::figure::CaseNotes;
 use crate::result::{CaseKey, Parameters, Sample, Samples, Values};
 use crate::statistics::Timing;
 
-/// Samples of the same experiment, case and parameters, and of what counts as the same subject,
-/// are compared with each other.
+/// The key by which samples of both sides are compared: experiment, case, parameters, and subject.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct GroupKey<'a> {
     pub(super) case: CaseKey<'a>,
@@ -17,12 +16,12 @@ pub(super) struct GroupKey<'a> {
     subject: String,
 }
 
-/// The parts of a subject's identity that tell subjects apart.
+/// The parts of a subject's identity that distinguish subjects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubjectNaming {
-    /// Nothing: each side is one subject.
+    /// No part: each side is one subject.
     One,
-    /// The name: each side is one program.
+    /// The name alone: each side is one program.
     Name,
     /// The name and the program.
     Label,
@@ -31,11 +30,11 @@ pub(super) enum SubjectNaming {
 /// The samples of a side that share a key.
 #[derive(Clone, Debug)]
 pub(super) struct Group<'a> {
-    /// Those of the first sample.
+    /// The parameters of the first sample.
     pub(super) parameters: &'a Parameters,
-    /// That of the first sample.
+    /// The subject of the first sample.
     pub(super) subject: &'a str,
-    /// The programs that ran it. One, or the comparison is refused.
+    /// The programs that ran the subject; a comparison is refused if there are several.
     pub(super) programs: Vec<String>,
     pub(super) values: Values<'a>,
     pub(super) seeds: Vec<u64>,
@@ -100,7 +99,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Groups in the order in which their first samples come.
+/// Returns the groups in the order in which their first samples come.
 pub(super) fn groups<'a>(
     samples: &'a [Sample],
     selector: &Selector,

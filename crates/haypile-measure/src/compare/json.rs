@@ -9,7 +9,7 @@ use crate::statistics::{Effect, Rule};
 const SCHEMA: u64 = 2;
 
 impl Comparison {
-    /// The comparison as JSON. What is infinite there is `null`, as JSON has no such number.
+    /// Returns the comparison as JSON. An infinite number is `null`, as JSON has no such number.
     pub fn to_json(&self) -> Value {
         json!({
             "schema": SCHEMA,

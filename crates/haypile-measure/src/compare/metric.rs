@@ -27,15 +27,15 @@ pub struct UnknownMetric {
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Self; 4] = [Self::Cpu, Self::Wall, Self::Server, Self::Memory];
 
-    /// Its name: `cpu`, `wall`, `server` or `memory`.
+    /// Returns the name of the metric: `cpu`, `wall`, `server` or `memory`.
     pub fn name(self) -> &'static str {
         self.figure().name
     }
 
-    /// Its unit, in words.
+    /// Returns the unit of the metric, in words.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Memory => "bytes",
@@ -43,12 +43,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time.
+    /// Whether the metric is a time.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall | Self::Server)
     }
 
-    /// Returns the figure that it names.
+    /// Returns the figure of the metric.
     pub fn figure(self) -> &'static Figure {
         match self {
             Self::Cpu => &figure::CPU,

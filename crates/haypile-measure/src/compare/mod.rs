@@ -1,4 +1,4 @@
-//! Compares results: is new faster than old, and how sure is that?
+//! Compares old and new results, with the certainty of each difference.
 //!
 //! [`read`] reads files or directories, [`compare`] takes the samples of both sides apart by case
 //! and subject, pairs those of the same run and block, and judges each pair of groups by a
@@ -38,11 +38,11 @@ const MOST_NAMED: usize = 5;
 /// A metric, and the rule that compares it.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The cost.
+    /// The metric to compare.
     pub metric: Metric,
-    /// When an effect is one.
+    /// The rule that decides whether an effect is one.
     pub rule: Rule,
-    /// The subjects of the old and of the new side. `None`: those of the same name.
+    /// The subjects of the old and of the new side. `None`: subjects of the same name.
     pub subjects: Option<(Selector, Selector)>,
 }
 

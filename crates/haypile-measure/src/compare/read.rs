@@ -1,4 +1,4 @@
-//! Reads what is compared: a file of results, or a directory of them.
+//! Reads the results to compare: a file, or a directory of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ fn read_directory(path: &Path) -> Result<Results, CompareError> {
     Ok(all)
 }
 
-/// All files `*.jsonl` of a directory in the order of their names, which may be none, each with
-/// its rows.
+/// Reads all files `*.jsonl` of a directory in the order of their names, which may be none; returns
+/// each with its rows.
 pub fn read_each(path: &Path) -> Result<Vec<(PathBuf, Results)>, CompareError> {
     let failed = |source| CompareError::Directory { path: path.into(), source };
     let mut files: Vec<PathBuf> = Vec::new();

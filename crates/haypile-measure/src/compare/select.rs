@@ -1,12 +1,12 @@
-//! Which subjects are compared.
+//! Selection of the subjects to compare.
 
 use std::collections::BTreeSet;
 
 use super::error::CompareError;
 use crate::result::{Identity, Sample, SubjectId};
 
-/// Chooses subjects: by name (`memory:policy=lru`), by the program that ran them (`@main`), or by
-/// both (`memory:policy=lru@main`).
+/// A choice of subjects: by name (`memory:policy=lru`), by the program that ran them (`@main`), or
+/// by both (`memory:policy=lru@main`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selector {
     name: Option<String>,
@@ -14,13 +14,13 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Whether it chooses this one.
+    /// Whether the selector chooses a subject.
     pub fn takes(&self, subject: &SubjectId) -> bool {
         self.name.as_ref().is_none_or(|name| *name == subject.name)
             && self.program.as_ref().is_none_or(|program| *program == subject.program)
     }
 
-    /// Whether it chooses subjects of one name only.
+    /// Whether the selector chooses subjects of one name only.
     pub(super) fn names_one(&self) -> bool {
         self.name.is_some()
     }
@@ -37,9 +37,9 @@ impl Selector {
         [Some(whole), parted].into_iter().flatten().find(takes_some)
     }
 
-    /// The two selectors of a list `OLD,NEW`. Names can hold commas themselves: the comma that
-    /// parts the list is the one with a subject of the old samples before it and a subject of the
-    /// new ones after it.
+    /// Finds the two selectors of a list `OLD,NEW`. Names can hold commas themselves: the comma
+    /// that parts the list is the one with a subject of the old samples before it and a subject of
+    /// the new ones after it.
     ///
     /// # Errors
     ///

@@ -20,15 +20,15 @@ pub struct Finding {
     pub experiment: String,
     /// The case.
     pub case: String,
-    /// Its parameters.
+    /// The parameters of the case.
     pub parameters: Parameters,
-    /// The subject.
+    /// The subject measured.
     pub subject: SubjectId,
     /// The runs that were pooled.
     pub runs: Vec<String>,
     /// The number of samples, errors among them.
     pub samples: usize,
-    /// The number of those that are errors, which count for no figure but counts.
+    /// The number of samples that are errors, which count for no figure but counts.
     pub errors: usize,
     /// The name of the figure: that of a [`Figure`], `count:` with the name of a count, a percentile
     /// with the kind of operations (`p99:get`), or `times` for the processor time over that of another
@@ -38,7 +38,7 @@ pub struct Finding {
     pub quantity: Quantity,
     /// The value.
     pub estimate: Estimate,
-    /// The subject that the figure compares with: of `times` the one that is 1.0.
+    /// The subject that the figure compares with, such as the one that is 1.0 in `times`.
     pub over: Option<SubjectId>,
 }
 
@@ -141,7 +141,7 @@ fn in_common(samples: &Samples<'_>) -> Parameters {
     common.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The last sample that succeeded knows the version.
+/// Returns the subject of the last sample that succeeded, which knows the version.
 pub(super) fn subject<'a>(samples: &Samples<'a>) -> Option<&'a SubjectId> {
     let known = samples.iter().rev().find(|sample| sample.error.is_none());
     known.or(samples.last()).map(|sample| &sample.subject)

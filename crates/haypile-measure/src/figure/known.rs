@@ -1,4 +1,4 @@
-//! The figures that there are.
+//! The known figures.
 
 use haypile_number::Quantity;
 
@@ -25,7 +25,7 @@ macro_rules! figures {
             };
         )*
 
-        /// All of them, in the order of findings.
+        /// All figures, in the order of findings.
         pub static FIGURES: &[&Figure] = &[$(&$id),*];
     };
 }
@@ -37,7 +37,7 @@ figures! {
     CPU = "cpu", "CPU", "processor time per operation", Time, Centre(cpu);
     /// Wall time per operation; with several threads, the time between two operations of all together.
     WALL = "wall", "Wall", "wall time per operation", Time, Centre(wall);
-    /// Processor time of the subject's server per operation, which comes on top.
+    /// Processor time of the subject's server per operation, in addition to that of the client.
     SERVER = "server", "Server CPU", "processor time of the server per operation", Time, Centre(server);
     /// Processor time of client and server together.
     TOGETHER = "together", "CPU with server", "processor time of client and server together", Time,
@@ -66,37 +66,37 @@ figures! {
     /// Wall time of the whole timed part.
     PART_WALL = "part-wall", "Wall", "wall time of the whole part", Time,
         Centre(|sample| above_zero(Some(sample.wall_ns)));
-    /// Wall time until a store that was saved is open.
+    /// Wall time until a saved store is open.
     OPEN = "open", "Open", "wall time until it is open", Time, Centre(|sample| counted(sample, "open_wall_ns"));
-    /// Wall time until the first hit of a store that was saved.
+    /// Wall time until the first hit of a saved store.
     FIRST_HIT = "first-hit", "First hit", "wall time until the first hit", Time,
         Centre(|sample| counted(sample, "first_hit_wall_ns"));
     /// Time to read the file of a store that loads all of it.
     LOAD_READ = "load-read", "Reading the file", "time to read the file", Time,
         Centre(|sample| counted(sample, "load_read_ns"));
-    /// Time to check what was read.
+    /// Time to check the file of a store that loads all of it.
     LOAD_CHECK = "load-check", "Checking it", "time to check what was read", Time,
         Centre(|sample| counted(sample, "load_check_ns"));
-    /// Time to insert what was read.
+    /// Time to insert the entries of a store that loads all of its file.
     LOAD_INSERT = "load-insert", "Inserting", "time to insert what was read", Time,
         Centre(|sample| counted(sample, "load_insert_ns"));
-    /// The size of a subject's files, as they say.
+    /// The length of a subject's files.
     FILE = "file", "File", "size of the files", Bytes, Centre(|sample| counted(sample, "file_bytes"));
-    /// The blocks of a subject's files on disk: files may have holes.
+    /// The space of a subject's files on disk: files may have holes.
     DISK = "disk", "On disk", "blocks on disk", Bytes, Centre(|sample| counted(sample, "disk_bytes"));
     /// The number of keys that the check after the timed part found with their values.
     KEYS_FOUND = "keys-found", "Keys found", "keys found afterwards", Number,
         Median(|sample| counted(sample, "verified_after"));
-    /// Wall time of the whole part once more, with the cache open.
+    /// Wall time of a second pass of the whole part, with the cache open.
     AGAIN = "again", "Again", "wall time once more", Time, Centre(|sample| counted(sample, "again_ns"));
     /// Calls of `stat` by all processes.
     STAT_CALLS = "stat-calls", "Stat calls", "calls of stat", Number,
         Median(|sample| counted(sample, "stat_calls"));
-    /// Reads that missed: of icons, answers that there is none.
+    /// Number of reads that missed; for icons, the answers that there is none.
     MISSES = "misses", "Misses", "misses", Number, Median(|sample| Some(sample.misses as f64));
-    /// Sum of hits over sum of reads.
+    /// Hit ratio: sum of hits over sum of reads.
     HIT_RATIO = "hit-ratio", "Hit ratio", "hit ratio", HitRatio, Ratio(hits_of_reads);
-    /// Sum of the bytes of hits over the sum of all requested bytes.
+    /// Byte hit ratio: sum of the bytes of hits over the sum of all requested bytes.
     BYTE_HIT_RATIO = "byte-hit-ratio", "Byte hit ratio", "byte hit ratio", HitRatio, Ratio(bytes_of_requested);
     /// Computations, each of which is a read that missed, over keys.
     COMPUTATIONS = "computations", "Per key", "computations per key", Count,

@@ -1,4 +1,4 @@
-//! Figures: what is computed from samples, each defined once.
+//! Figures: quantities computed from samples, each defined once.
 //!
 //! A [`Figure`] is data: a name, a unit, a rounding, the rows that count and the estimator that pools
 //! them. Tables, charts, sentences and JSON are layouts over figures, and compute nothing of their own.
@@ -27,7 +27,7 @@ pub struct Figure {
     pub name: &'static str,
     /// The title of a column, or of bars.
     pub title: &'static str,
-    /// Its name within a sentence: `processor time per operation`.
+    /// The figure's name within a sentence: `processor time per operation`.
     pub what: &'static str,
     /// The kind of its values: the unit and the rounding.
     pub quantity: Quantity,
@@ -48,8 +48,8 @@ pub type OfSample = fn(&Sample) -> Option<f64>;
 enum Estimator {
     /// The [`Centre`] of costs above 0 over blocks.
     Centre(OfSample),
-    /// The same, and nothing where one of the samples has a count that tells of a doubt: those without it would be the
-    /// larger part of the costs.
+    /// The [`Centre`] of costs, unless a sample has a count that tells of a doubt: then there is none, for the samples
+    /// without it would be the larger part of the costs.
     CentreUnless(&'static str, OfSample),
     /// A number divided by the centre of costs.
     PerCentre(f64, OfSample),
@@ -65,7 +65,7 @@ enum Estimator {
 pub struct Estimate {
     /// The value, in the unit of its quantity: nanoseconds, bytes, or a part of 1.
     pub value: f64,
-    /// The ends of its 95 % interval, where there is one.
+    /// The ends of the value's 95 % interval, where there is one.
     pub interval: Option<Interval>,
     /// The median absolute deviation of the blocks' values from their median; `None` of a single block.
     pub mad: Option<f64>,

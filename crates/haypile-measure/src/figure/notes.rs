@@ -1,4 +1,4 @@
-//! Notes on samples of which the centre does not tell all, for people.
+//! Notes for people on samples whose centre does not tell all.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct CaseNotes<'a> {
 type Turned<'a> = (&'a str, u64, u64);
 
 impl<'a> CaseNotes<'a> {
-    /// Puts all samples of a case in their order.
+    /// Creates the notes' view of all samples of a case, in their order.
     pub fn of(case: &Samples<'a>) -> Self {
         let by_subject = case.by_subject();
         let of_subject = |(number, (_, samples)): (usize, &(Identity<'a>, Samples<'a>))| {

@@ -11,7 +11,7 @@ pub struct Percentile {
     of: fn(&Latency) -> u64,
 }
 
-/// Those that rows have, the shortest first. The last one is the longest operation.
+/// The percentiles that rows have, the shortest first. The last one is the longest operation.
 pub static PERCENTILES: [Percentile; 5] = [
     Percentile { name: "p50", of: |latency| latency.p50 },
     Percentile { name: "p90", of: |latency| latency.p90 },
@@ -20,16 +20,16 @@ pub static PERCENTILES: [Percentile; 5] = [
     Percentile { name: "max", of: |latency| latency.max },
 ];
 
-/// The operations of one kind of a subject in a case.
+/// The times of the operations of one kind of a subject in a case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Operations {
     /// Nanoseconds by percentile, in the order of [`PERCENTILES`]: medians over samples, and the longest
     /// of all.
     pub percentiles: [f64; PERCENTILES.len()],
-    /// The median of the samples' means, where they are times.
+    /// The median of the samples' means in nanoseconds, where they are times.
     pub mean: Option<f64>,
-    /// The number of operations in all of them.
+    /// The number of operations in all samples.
     pub count: u64,
     /// The number of samples that timed such operations.
     pub samples: usize,

@@ -15,7 +15,7 @@ pub enum JobError {
         /// The I/O error.
         source: io::Error,
     },
-    /// A job of a later version.
+    /// The job's schema is later than this program's.
     #[error(
         "{}: the job has schema {schema}, and this runner knows {known}; take a runner of the \
          version of the haypile that wrote it", path.display()
@@ -23,12 +23,12 @@ pub enum JobError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The schema that it has.
+        /// The schema of the job.
         schema: u64,
-        /// The latest schema that is known here.
+        /// The latest schema that this program knows.
         known: u64,
     },
-    /// A file is not what the format says.
+    /// A file of the job does not match the format.
     #[error("{}: {wrong}", path.display())]
     Damaged {
         /// The file.
@@ -36,7 +36,7 @@ pub enum JobError {
         /// The reason.
         wrong: String,
     },
-    /// The job has no such process.
+    /// The job has no process of this number.
     #[error("the job is of {processes} processes from 0, and process {process} is not among them")]
     NoProcess {
         /// The process asked for.
@@ -55,7 +55,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Returns what makes an error of this file or directory from one of the system.
+    /// Returns a function that makes an error of this file or directory from one of the system.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }

@@ -1,10 +1,10 @@
-//! The traces that the operations of a job leave if they are done: `docs/job.md`.
+//! Proof that the operations of a job were done: `docs/job.md`.
 
 use super::ops::Op;
 use super::read::Job;
 
-/// The bytes of a value as words of eight, lowest byte first, and each of the bytes that are left, added
-/// up modulo 2^64.
+/// Returns the sum modulo 2^64 of the bytes of a value as words of eight, lowest byte first, and of each of the bytes
+/// that are left.
 #[inline]
 pub(crate) fn words_of(value: &[u8]) -> u64 {
     let (words, rest) = value.as_chunks::<8>();
@@ -12,7 +12,7 @@ pub(crate) fn words_of(value: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
-/// The operations of words that were tested, with their operands; the keys of [`Op::Many`] one by one.
+/// Returns the operations of words that were tested, with their operands; the keys of [`Op::Many`] one by one.
 pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     let mut left_of_many = 0;
     words.iter().filter_map(move |&word| {
@@ -29,7 +29,7 @@ pub(crate) fn operations(words: &[u32]) -> impl Iterator<Item = (Op, u32)> {
     })
 }
 
-/// Whether operations write each of the keys.
+/// Returns for each key whether an operation writes it.
 pub(crate) fn written(words: &[u32], keys: u32) -> Vec<bool> {
     let mut written = vec![false; keys as usize];
     add_written(words, &mut written);
@@ -47,14 +47,14 @@ fn add_written(words: &[u32], written: &mut [bool]) {
 /// The checksums of all values that the timed operations of a process read, if every read hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadSums {
-    /// The result `read_words`.
+    /// The sum of words, which is the result `read_words`.
     pub(crate) words: u64,
-    /// The result `read_crc32`.
+    /// The sum of CRC-32 checksums, which is the result `read_crc32`.
     pub(crate) crc32: u64,
 }
 
 impl ReadSums {
-    /// The sums of one process.
+    /// Computes the sums of one process.
     pub(crate) fn of(job: &Job) -> Self {
         let mut times = vec![0_u64; job.keys() as usize];
         for (op, key) in job.timed().iter().flat_map(|words| operations(words)) {
@@ -76,7 +76,7 @@ impl ReadSums {
         sums
     }
 
-    /// The sums of both.
+    /// Returns the sums of both together.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             words: self.words.wrapping_add(other.words),
@@ -85,15 +85,15 @@ impl ReadSums {
     }
 }
 
-/// The keys that only the timed part writes, where it removes none.
+/// The state, after a job, of the keys that only its timed part writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NewKeys {
-    /// There are none, or some are removed again.
+    /// No such key: the timed part writes none, or some are removed again.
     #[default]
     None,
-    /// Some of them are there afterwards, for there is room for all keys.
+    /// Some of these keys are in the cache afterwards, for there is room for all keys.
     Stay,
-    /// A policy that declines whatever it does not know to be used often may have none of them.
+    /// None of these keys may be in the cache: a policy can decline keys that it does not know to be used often.
     MayGo,
 }
 

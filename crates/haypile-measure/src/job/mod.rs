@@ -29,7 +29,8 @@ mod file {
     pub(super) const POOL: &str = "pool.bin";
     pub(super) const PREPARE: &str = "prepare.ops";
 
-    /// The operations of one thread of the timed part, counted through all processes.
+    /// Returns the name of the file with one thread's timed operations; threads are counted through
+    /// all processes.
     pub(super) fn timed(thread: usize) -> String {
         format!("timed.{thread}.ops")
     }

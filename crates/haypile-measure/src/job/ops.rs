@@ -24,22 +24,22 @@ pub enum Op {
     GetSet = 5,
     /// Has everything written to disk. The operand is zero.
     Flush = 6,
-    /// Does nothing for as many milliseconds as the operand says, so that entries grow old.
+    /// Waits for as many milliseconds as the operand says, so that entries grow old.
     Wait = 7,
     /// Removes all entries. The operand is zero.
     Clear = 8,
-    /// Reads a key and, if it is not there, makes its value and does not write it: what must not
-    /// be stored.
+    /// Reads a key and, if it is not there, makes its value and does not write it: for values that
+    /// must not be stored.
     Load = 9,
     /// Writes the value of a key, which expires after a second.
     Expire = 10,
     /// Reads a key and, if it is not there, has its value computed, by no more callers than the
-    /// cache has to have: what protects from a stampede.
+    /// cache has to have: protection from a stampede.
     Compute = 11,
 }
 
 impl Op {
-    /// Every operation, by number.
+    /// All operations, by number.
     pub const ALL: [Self; 12] = [
         Self::Get,
         Self::Set,
@@ -55,7 +55,7 @@ impl Op {
         Self::Compute,
     ];
 
-    /// Its name in results.
+    /// Returns the name of the operation in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -73,12 +73,12 @@ impl Op {
         }
     }
 
-    /// Whether it is for the cache as a whole, and so for a thread that has it alone.
+    /// Whether the operation is for the cache as a whole, and so for a thread that has it alone.
     pub fn is_for_the_whole(self) -> bool {
         matches!(self, Self::Fresh | Self::Flush | Self::Wait | Self::Clear)
     }
 
-    /// Whether runners of the schemas 1 and 2 do not know it.
+    /// Whether runners of the schemas 1 and 2 do not know the operation.
     pub(super) fn is_of_schema_3(self) -> bool {
         self as u8 >= Self::Clear as u8
     }
@@ -128,12 +128,12 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a key.
+    /// Adds an operation that reads a key.
     ///
     /// # Panics
     ///
@@ -142,61 +142,64 @@ impl Ops {
         self.push(Op::Get, key, 1, 1);
     }
 
-    /// Writes the value of a key.
+    /// Adds an operation that writes the value of a key.
     pub fn set(&mut self, key: u32) {
         self.push(Op::Set, key, 1, 0);
     }
 
-    /// Reads several keys at once. It counts as one operation per key.
+    /// Adds a read of several keys at once. It counts as one operation per key.
     pub fn get_many(&mut self, keys: &[u32]) {
         let count = u32::try_from(keys.len()).unwrap_or(u32::MAX);
         self.push(Op::Many, count, u64::from(count), u64::from(count));
         self.words.extend(keys.iter().map(|&key| Op::Get.word(key)));
     }
 
-    /// Deletes a key.
+    /// Adds an operation that deletes a key.
     pub fn delete(&mut self, key: u32) {
         self.push(Op::Delete, key, 1, 0);
     }
 
-    /// Replaces the client by a new, empty one. It counts as no operation; its time counts.
+    /// Adds an operation that replaces the client by a new, empty one. It counts as no operation;
+    /// its time counts.
     pub fn fresh(&mut self) {
         self.push(Op::Fresh, 0, 0, 0);
     }
 
-    /// Reads a key and writes it on a miss. It counts as one operation.
+    /// Adds an operation that reads a key and writes it on a miss. It counts as one operation.
     pub fn get_set(&mut self, key: u32) {
         self.push(Op::GetSet, key, 1, 1);
     }
 
-    /// Has everything written to disk. It counts as no operation; its time counts.
+    /// Adds an operation that has everything written to disk. It counts as no operation; its time
+    /// counts.
     pub fn flush(&mut self) {
         self.push(Op::Flush, 0, 0, 0);
     }
 
-    /// Does nothing for this number of milliseconds. It is not counted as an operation; its time
+    /// Adds a wait for this number of milliseconds. It is not counted as an operation; its time
     /// counts.
     pub fn wait(&mut self, milliseconds: u32) {
         self.push(Op::Wait, milliseconds, 0, 0);
     }
 
-    /// Removes all entries. It counts as no operation; its time counts.
+    /// Adds an operation that removes all entries. It counts as no operation; its time counts.
     pub fn clear(&mut self) {
         self.push(Op::Clear, 0, 0, 0);
     }
 
-    /// Reads a key, and makes its value on a miss without writing it. It counts as one operation.
+    /// Adds an operation that reads a key, and makes its value on a miss without writing it. It
+    /// counts as one operation.
     pub fn load(&mut self, key: u32) {
         self.push(Op::Load, key, 1, 1);
     }
 
-    /// Writes the value of a key, which expires after a second.
+    /// Adds an operation that writes the value of a key, which expires after a second.
     pub fn expire(&mut self, key: u32) {
         self.push(Op::Expire, key, 1, 0);
     }
 
-    /// Reads a key or computes its value. It counts as one operation, and as a miss where this
-    /// caller computed.
+    /// Adds an operation that reads a key or computes its value. It counts as one operation, and as
+    /// a miss where this caller computed.
     pub fn compute(&mut self, key: u32) {
         self.push(Op::Compute, key, 1, 1);
     }
@@ -216,17 +219,17 @@ impl Ops {
         decoded.any(|(op, _)| op.is_of_schema_3())
     }
 
-    /// The number of timed operations, as runners count them: one per key.
+    /// Returns the number of timed operations, as runners count them: one per key.
     pub fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// The number of reads among the operations, each a hit or a miss.
+    /// Returns the number of reads among the operations, each a hit or a miss.
     pub fn reads(&self) -> u64 {
         self.reads
     }
 
-    /// The list as the format has it.
+    /// Returns the list as words of the format.
     pub fn words(&self) -> &[u32] {
         &self.words
     }

@@ -10,19 +10,19 @@ pub const VALUE_STEP: u64 = 61;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     pub(super) keys: Vec<u8>,
-    /// Where each key begins in `keys`, and where the last one ends.
+    /// Start of each key in `keys`, and the end of the last one.
     pub(super) index: Vec<u32>,
     pub(super) sizes: Vec<u32>,
 }
 
 impl Population {
-    /// No key yet.
+    /// Creates a population without keys.
     pub fn new() -> Self {
         Self { keys: Vec::new(), index: vec![0], sizes: Vec::new() }
     }
 
-    /// Adds a key and gives its number. That it differs from those before is for the caller to see
-    /// to.
+    /// Adds a key and returns its number. That it differs from those before is for the caller to
+    /// see to.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Population {
         Ok(number)
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> u32 {
         u32::try_from(self.sizes.len()).expect("push allows no more than 2^28")
     }
@@ -53,7 +53,7 @@ impl Population {
         self.sizes.is_empty()
     }
 
-    /// A key by its number.
+    /// Returns a key by its number.
     ///
     /// # Panics
     ///
@@ -63,7 +63,7 @@ impl Population {
         &self.keys[self.index[at] as usize..self.index[at + 1] as usize]
     }
 
-    /// The size of the value of a key, in bytes.
+    /// Returns the size of the value of a key, in bytes.
     ///
     /// # Panics
     ///
@@ -72,7 +72,7 @@ impl Population {
         self.sizes[number as usize]
     }
 
-    /// The bytes of a key and of its value.
+    /// Returns the bytes of a key and of its value.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ impl Population {
         self.key(number).len() as u64 + u64::from(self.sizes[number as usize])
     }
 
-    /// The bytes of all keys and values.
+    /// Returns the bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
         self.keys.len() as u64 + self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>()
     }

@@ -1,5 +1,4 @@
-//! Reads the directory of a job and proves it sound, once, so that the timed part has nothing to
-//! test.
+//! Reads the directory of a job and checks it once, so that the timed part has nothing to test.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use super::ops::Op;
 use super::population::VALUE_STEP;
 use super::settings::{Lines, Settings, Timing};
 
-/// A key and its value by the places where they are: one look for both.
+/// The places of a key and its value, in one record, so that one access finds both.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEntry {
     key_start: u32,
@@ -31,7 +30,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Reads a job as its first process does it.
+    /// Reads a job for its first process.
     ///
     /// # Errors
     ///
@@ -40,8 +39,8 @@ impl Job {
         Self::read_for(directory, 0)
     }
 
-    /// Reads a job as one of its processes does it, the first being 0: the others have nothing to
-    /// prepare, and each has timed operations of its own.
+    /// Reads a job for one of its processes, the first being 0: the others have nothing to prepare, and each has timed
+    /// operations of its own.
     ///
     /// # Errors
     ///
@@ -80,17 +79,17 @@ impl Job {
         Ok(Self { settings: lines.settings, keys, entries, pool, prepare, timed })
     }
 
-    /// The settings: everything but keys, values and operations.
+    /// Returns the settings: everything but keys, values and operations.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn keys(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("at most 2^28, as job.txt says")
     }
 
-    /// A key and its value by number.
+    /// Returns a key and its value by number.
     ///
     /// # Panics
     ///
@@ -100,38 +99,38 @@ impl Job {
         self.entries[number as usize]
     }
 
-    /// The bytes of a key.
+    /// Returns the bytes of a key.
     #[inline]
     pub fn key(&self, entry: JobEntry) -> &[u8] {
         &self.keys[entry.key_start as usize..][..entry.key_bytes as usize]
     }
 
-    /// Random bytes that values are made of; see [`JobEntry::value`].
+    /// Returns the random bytes that values are made of; see [`JobEntry::value`].
     pub fn pool(&self) -> &[u8] {
         &self.pool
     }
 
-    /// The operations before the timed part, which the first process does. All words are sound: each operation is known, each
-    /// key exists, and the keys of [`Op::Many`] are there.
+    /// Returns the operations before the timed part, which the first process does. All words are sound: each operation
+    /// is known, each key exists, and the keys of [`Op::Many`] are there.
     pub fn prepare(&self) -> &[u32] {
         &self.prepare
     }
 
-    /// The timed operations of each thread of this process, as sound.
+    /// Returns the timed operations of each thread of this process, whose words are sound as well.
     pub fn timed(&self) -> &[Vec<u32>] {
         &self.timed
     }
 }
 
 impl JobEntry {
-    /// The size of the value, in bytes.
+    /// Returns the size of the value, in bytes.
     #[inline]
     pub fn value_bytes(self) -> usize {
         self.value_bytes as usize
     }
 
-    /// The value, without copying it: the number of the key is laid over the pool, `write` sees
-    /// the value there, and then the pool is as it was. `pool` is a copy of the job's.
+    /// Passes the value to `write` without copying it: the number of the key is laid over the pool, `write` sees the
+    /// value there, and then the pool is as it was. `pool` is a copy of the job's.
     #[inline]
     pub fn value<T>(self, number: u32, pool: &mut [u8], write: impl FnOnce(&[u8]) -> T) -> T {
         let (start, size) = (self.value_start as usize, self.value_bytes as usize);
@@ -143,8 +142,8 @@ impl JobEntry {
         result
     }
 
-    /// Whether `found` has the size of the value and begins with the number of its key: what the
-    /// timed part has time for.
+    /// Whether `found` has the size of the value and begins with the number of its key: the check that the timed part
+    /// has time for.
     #[inline]
     pub fn begins(self, number: u32, found: &[u8]) -> bool {
         if found.len() != self.value_bytes as usize {

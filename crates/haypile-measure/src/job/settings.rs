@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use super::error::JobError;
 
-/// The latest version of the format. A job is written in the first version that can say it, so that
-/// runners of earlier versions do whatever they can do right, and refuse the rest.
+/// The latest version of the format. A job is written in the first version that can express it, so that runners of
+/// earlier versions do whatever they can do right, and refuse the rest.
 pub const SCHEMA: u64 = SCHEMA_OF_COMPUTING;
 
 /// The version of a job for one process.
@@ -27,25 +27,25 @@ const MAX_COMPUTE_MS: u64 = 60_000;
 /// The most executions of any kind of the timed operations.
 const MAX_EXECUTIONS: u64 = 1_000_000;
 
-/// The most processes of a job.
+/// The largest number of processes of a job.
 pub const MAX_PROCESSES: u32 = 64;
 
-/// The timed part of a job.
+/// The choice of the operations that a job times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timing {
-    /// The timed operations as a whole.
+    /// Times the operations as a whole.
     #[default]
     Total,
-    /// The same, and then once more with each operation timed by itself.
+    /// Times the operations as a whole, and then once more with each operation timed by itself.
     Each,
-    /// Opening the cache and then the timed operations, until the first hit and to the end: how
-    /// long a cache takes that has something to load. There is nothing before the timed part.
+    /// Times opening the cache and then the operations, until the first hit and to the end: the time that a cache takes
+    /// to load. There is nothing before the timed part.
     Open,
 }
 
 impl Timing {
-    /// As it is written in `job.txt`.
+    /// Returns the name of the timing in `job.txt`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -68,7 +68,7 @@ impl FromStr for Timing {
     }
 }
 
-/// The server that subjects over HTTP ask for what they lack. Other subjects have no use for it.
+/// The origin server of subjects over HTTP. Other subjects do not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOrigin {
     /// A service within the runner that answers at once, with an empty response that is not stored:
@@ -102,17 +102,17 @@ impl FromStr for JobOrigin {
 /// The treatment of a cache between its preparation and the timed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interlude {
-    /// Nothing: it stays open.
+    /// The cache stays open.
     #[default]
     None,
-    /// It closes its files, drops them from the system's memory and opens them again: what is read comes from the disk
-    /// then.
+    /// The cache closes its files, drops them from the system's memory and opens them again, so that reads come from
+    /// the disk.
     Cold,
-    /// The process that has it is killed, and another one opens what it left.
+    /// The process that has the cache is killed, and another one opens what it left.
     Killed,
 }
 
-/// Everything that a runner is told except keys, values and operations.
+/// The settings of a job: everything that a runner is told except keys, values and operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -122,7 +122,7 @@ pub struct Settings {
     pub capacity_bytes: u64,
     /// The cache's capacity in entries, for subjects that count entries.
     pub capacity_entries: u64,
-    /// The timed part.
+    /// The choice of the operations that are timed.
     pub timing: Timing,
     /// The number of executions of the timed operations; all together they are one measurement.
     pub executions: u64,
@@ -142,12 +142,12 @@ pub struct Settings {
     pub compute_ms: u64,
     /// The treatment of the cache between its preparation and the timed part.
     pub interlude: Interlude,
-    /// The server that subjects over HTTP ask for what they lack; `None` if that is nobody.
+    /// The origin server of subjects over HTTP; `None` if the job has none.
     pub origin: Option<JobOrigin>,
 }
 
 impl Settings {
-    /// One execution by one process, timed as a whole, verified before and after.
+    /// Creates settings of one execution by one process, timed as a whole, verified before and after.
     pub fn new(seed: u64, capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self {
             seed,
@@ -165,55 +165,55 @@ impl Settings {
         }
     }
 
-    /// The same with this timing.
+    /// Returns the settings with this timing.
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 
-    /// The same with this number of executions, at least one.
+    /// Returns the settings with this number of executions, at least one.
     #[must_use]
     pub fn with_executions(self, executions: u64) -> Self {
         Self { executions: executions.max(1), ..self }
     }
 
-    /// The same, verified before and after the timed part or not.
+    /// Returns the settings with verification before and after the timed part, or without.
     #[must_use]
     pub fn with_verification(self, before: bool, after: bool) -> Self {
         Self { verify_before: before, verify_after: after, ..self }
     }
 
-    /// The same where computing a value takes this number of milliseconds, at most a minute.
+    /// Returns the settings with this number of milliseconds, at most a minute, for computing a value.
     #[must_use]
     pub fn with_compute_ms(self, compute_ms: u64) -> Self {
         Self { compute_ms: compute_ms.min(MAX_COMPUTE_MS), ..self }
     }
 
-    /// The same with its files dropped from the system's memory before the timed part.
+    /// Returns the settings with the cache's files dropped from the system's memory before the timed part.
     #[must_use]
     pub fn cold(self) -> Self {
         Self { interlude: Interlude::Cold, ..self }
     }
 
-    /// The same with the process killed that has prepared the cache.
+    /// Returns the settings with the process killed that has prepared the cache.
     #[must_use]
     pub fn killed(self) -> Self {
         Self { interlude: Interlude::Killed, ..self }
     }
 
-    /// The same with an origin for subjects over HTTP.
+    /// Returns the settings with an origin for subjects over HTTP.
     #[must_use]
     pub fn with_origin(self, origin: JobOrigin) -> Self {
         Self { origin: Some(origin), ..self }
     }
 
-    /// Whether its operations can be done before on another cache: not if the timed part is the
-    /// opening of one that is there.
+    /// Whether the operations can be done before on another cache: not if the timed part is the opening of one that is
+    /// there.
     pub(super) fn can_warm_up(&self) -> bool {
         self.timing != Timing::Open
     }
 
-    /// The same for this number of processes, at least one.
+    /// Returns the settings for this number of processes, at least one.
     #[must_use]
     pub fn with_processes(self, processes: u32) -> Self {
         Self { processes: processes.max(1), ..self }
@@ -226,9 +226,9 @@ pub(super) struct Lines {
     pub(super) settings: Settings,
     pub(super) keys: u32,
     pub(super) pool_span: u64,
-    /// Of each process.
+    /// Number of threads of each process.
     pub(super) threads: usize,
-    /// Whether there are operations that runners of the schemas 1 and 2 do not know.
+    /// Whether any operation is unknown to runners of the schemas 1 and 2.
     pub(super) is_of_schema_3: bool,
 }
 
@@ -277,7 +277,7 @@ impl Lines {
         text
     }
 
-    /// Names that are not known are of later versions that added something, and are passed over.
+    /// Parses `job.txt`. Unknown names are of later versions that added something, and are ignored.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, JobError> {
         let damaged = |wrong: String| JobError::damaged(path, wrong);
         let optional = |name: &str| {

@@ -11,7 +11,7 @@ use super::TraceError;
 
 pub use compression::Compression;
 
-/// Bytes that [`Input::head`] shows at most.
+/// Largest number of bytes that [`Input::head`] shows.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 
 /// Longest line that is read, in bytes without its end. Longer ones are [`Line::TooLong`].
@@ -20,17 +20,17 @@ pub(crate) const MAX_LINE_BYTES: usize = 1024 * 1024;
 const BUFFER_BYTES: usize = 128 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One opened input. It keeps its own buffer so that lines and records can be handed out without
+/// One opened input, with its own buffer, so that lines and records can be handed out without
 /// copying them.
 pub(crate) struct Input<'r> {
     name: PathBuf,
     compression: Compression,
     source: Box<dyn Read + 'r>,
     buffer: Vec<u8>,
-    /// The bytes read and not yet handed out are `buffer[start..end]`.
+    /// Start of the bytes read and not yet handed out, which are `buffer[start..end]`.
     start: usize,
     end: usize,
-    /// Bytes handed out so far, after decompression.
+    /// Number of bytes handed out so far, after decompression.
     offset: u64,
     lines: u64,
     ended: bool,
@@ -45,7 +45,7 @@ pub(crate) enum Line<'a> {
 /// Result of [`Input::next_record`].
 pub(crate) enum Record<'a> {
     Whole(&'a [u8]),
-    /// The input ends inside the record, after this many bytes of it.
+    /// A record cut off by the end of the input, after this number of bytes.
     Cut(usize),
 }
 
@@ -63,7 +63,7 @@ impl Input<'static> {
 }
 
 impl<'r> Input<'r> {
-    /// Reads from anything. `name` is what errors and the recognition by name go by.
+    /// Reads from any reader. `name` stands for its path, in errors and in recognition by name.
     pub(crate) fn from_reader(name: PathBuf, reader: impl Read + 'r) -> Result<Self, TraceError> {
         match compression::decompress(reader) {
             Ok((compression, source)) => Ok(Self {
@@ -85,18 +85,19 @@ impl<'r> Input<'r> {
         &self.name
     }
 
-    /// Bytes handed out so far, after decompression.
+    /// Returns the number of bytes handed out so far, after decompression.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Lines handed out so far: the number of the last one, counted from 1.
+    /// Returns the number of lines handed out so far, which is the number of the last one, counted
+    /// from 1.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The first bytes not yet handed out: up to [`HEAD_BYTES`], fewer only at the end. The flag
-    /// says whether that is all there is.
+    /// Returns the first bytes not yet handed out: up to [`HEAD_BYTES`], fewer only at the end. The
+    /// flag says whether that is all there is.
     pub(crate) fn head(&mut self) -> Result<(&[u8], bool), TraceError> {
         while self.end - self.start <= HEAD_BYTES && self.fill()? {}
         let whole = self.end - self.start <= HEAD_BYTES;
@@ -104,7 +105,7 @@ impl<'r> Input<'r> {
         Ok((&self.buffer[self.start..end], whole))
     }
 
-    /// The next line, or `None` at the end.
+    /// Reads the next line; `None` at the end.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, TraceError> {
         let mut searched = 0;
         let length = loop {
@@ -140,7 +141,7 @@ impl<'r> Input<'r> {
         Ok(Some(Line::Text(line)))
     }
 
-    /// The next `length` bytes, or `None` at the end.
+    /// Reads the next `length` bytes; `None` at the end.
     pub(crate) fn next_record(&mut self, length: usize) -> Result<Option<Record<'_>>, TraceError> {
         while self.end - self.start < length {
             if !self.fill()? {
@@ -232,7 +233,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TraceError> {
     }
 }
 
-/// Text without the mark that some programs put before UTF-8.
+/// Returns the text without the byte order mark that some programs put before UTF-8.
 pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }

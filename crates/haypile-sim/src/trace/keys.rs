@@ -1,4 +1,4 @@
-//! Gives keys dense ids, in order of first appearance.
+//! Assigns dense ids to keys, in order of first appearance.
 
 use std::hash::BuildHasher;
 
@@ -9,9 +9,9 @@ use zerocopy::little_endian::U64;
 
 use super::Key;
 
-/// Says that a key word is a number.
+/// Kind of a key word that is a number.
 pub(super) const NUMBER: u8 = 0;
-/// Says that a key word is the place of a text.
+/// Kind of a key word that is the place of a text.
 pub(super) const TEXT: u8 = 1;
 
 /// The keys of a trace that is being built.
@@ -29,16 +29,16 @@ pub(super) struct Keys {
 /// The columns of keys in an `.hpt` image, as they grow.
 #[derive(Debug, Default)]
 pub(super) struct KeyColumns {
-    /// The number, or where the text begins in `text`.
+    /// The number of each key, or the place in `text` where its text begins.
     words: Vec<U64>,
-    /// `NUMBER` or `TEXT` for each key, as far as the last text.
+    /// The kind of each key, `NUMBER` or `TEXT`, up to the last text.
     kinds: Vec<u8>,
-    /// Texts behind their lengths.
+    /// The texts of keys, each behind its length.
     text: Vec<u8>,
 }
 
 impl KeyColumns {
-    /// Keys so far.
+    /// Returns the number of keys so far.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.words.len()).expect("an id is tested when it is given")
     }
@@ -58,8 +58,7 @@ impl KeyColumns {
         }
     }
 
-    /// The columns: words, kinds and text, the latter two empty if every key is a
-    /// number.
+    /// Returns the columns: words, kinds and text, the latter two empty if every key is a number.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         let Self { words, mut kinds, text } = self;
         if !text.is_empty() {
@@ -69,17 +68,17 @@ impl KeyColumns {
     }
 }
 
-/// There is no id left.
+/// The error of a trace with more keys than ids.
 #[derive(Debug)]
 pub(super) struct Full;
 
 impl Keys {
-    /// Distinct keys so far.
+    /// Returns the number of distinct keys so far.
     pub(super) fn len(&self) -> u32 {
         self.columns.len()
     }
 
-    /// The id of `key`, which is new if it is the number of keys before.
+    /// Returns the id of `key`, which is new if it equals the number of keys before.
     ///
     /// The caller has tested that a text has at most 65,535 bytes.
     pub(super) fn id(&mut self, key: Key<'_>) -> Result<u32, Full> {
@@ -127,7 +126,7 @@ impl Keys {
         }
     }
 
-    /// The columns, as [`KeyColumns::finish`] returns them.
+    /// Returns the columns, as [`KeyColumns::finish`] does.
     pub(super) fn finish(self) -> (Vec<U64>, Vec<u8>, Vec<u8>) {
         self.columns.finish()
     }
@@ -137,7 +136,7 @@ fn next_id(words: &[U64]) -> Result<u32, Full> {
     u32::try_from(words.len()).ok().filter(|&id| id < u32::MAX - 1).ok_or(Full)
 }
 
-/// The text that begins at `start`, in a sound column of texts.
+/// Returns the text that begins at `start`, in a sound column of texts.
 pub(super) fn text_at(text: &[u8], start: u64) -> &[u8] {
     let start = usize::try_from(start).expect("it lies in memory");
     let (length, rest) = text[start..].split_at(2);

@@ -1,4 +1,4 @@
-//! Traces: what was asked of a cache, in order.
+//! Traces: the requests to a cache, in order.
 
 mod assume;
 mod builder;

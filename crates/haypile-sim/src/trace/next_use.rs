@@ -1,4 +1,4 @@
-//! When each key is used again: what the offline optimum has to know.
+//! The next use of each key, which the offline optimum has to know.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use super::{Trace, TraceError};
 /// Requests whose next uses are written at once.
 const BLOCK: usize = 1 << 16;
 
-/// For each request the number of the next request for the same key; [`u32::MAX`] is never.
+/// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
 #[derive(Debug)]
 pub struct NextUse<'a>(NextUseColumn<'a>);
 
@@ -36,7 +36,7 @@ impl Deref for NextUse<'_> {
 }
 
 impl Trace {
-    /// The next uses: the trace's own column, or a new one.
+    /// Returns the next uses: the trace's own column, or a new one.
     ///
     /// The trace's own column is tested in one pass over the requests, each time, with 4 bytes of
     /// memory per key. A new column is made in one pass from the end, with as much memory, and is
@@ -55,7 +55,7 @@ impl Trace {
         }))
     }
 
-    /// The next uses, as [`next_use_within`](Self::next_use_within) 256 MiB.
+    /// Returns the next uses, as [`next_use_within`](Self::next_use_within) 256 MiB does.
     ///
     /// # Errors
     /// [`TraceError::NextUse`] if the trace's own column is wrong, [`TraceError::Temporary`] if a
@@ -99,7 +99,7 @@ fn wrong(before: &[U32], id: U32, announced: u32, actual: Option<usize>) -> Trac
     }
 }
 
-/// Makes the column of next uses.
+/// Computes the column of next uses.
 pub(super) fn compute(ids: &[U32], keys: u32, memory_bytes: usize) -> Result<Bytes, TraceError> {
     // By id, the request that was seen last, which is the next one when looking from the end.
     let mut next = vec![u32::MAX; keys as usize];

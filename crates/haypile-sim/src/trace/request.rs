@@ -15,8 +15,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// The operation that a trace's column writes as `number`; what is neither a read nor a write
-    /// is a deletion, for the column is checked when it is read.
+    /// Returns the operation that a trace's column writes as `number`; any number that is neither a
+    /// read nor a write is a deletion, for the column is checked when it is read.
     #[inline]
     pub fn from_number(number: u8) -> Self {
         match number {
@@ -41,24 +41,24 @@ pub enum Key<'a> {
 pub struct Request<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// Bytes of the value, where the trace knows.
+    /// The size of the value in bytes, where the trace states it.
     pub size_bytes: Option<u64>,
     /// The operation.
     pub op: Op,
-    /// When, in microseconds of the trace's own clock, where the trace knows.
+    /// The time of the request in microseconds of the trace's own clock, where the trace states it.
     pub time_us: Option<u64>,
-    /// The life of the value from this request on, in microseconds, where the trace knows: its TTL.
+    /// The TTL of the value in microseconds from this request on, where the trace states it.
     pub ttl_us: Option<u64>,
 }
 
 impl<'a> Request<'a> {
-    /// A read without a size or a time.
+    /// Creates a read without a size or a time.
     pub fn read(key: Key<'a>) -> Self {
         Self { key, size_bytes: None, op: Op::Read, time_us: None, ttl_us: None }
     }
 }
 
-/// Receives the requests of a trace one after the other.
+/// A receiver of the requests of a trace, one after the other.
 pub trait Sink {
     /// Takes the next request. An error ends the reading.
     fn push(&mut self, request: Request<'_>) -> Result<(), TraceError>;

@@ -5,7 +5,7 @@ use zerocopy::little_endian::U32;
 /// The mark of a key without an undecided request.
 const NONE: u32 = u32::MAX;
 
-/// Follows the sizes of a trace whose values change while they are read, as in the log of a server.
+/// The changes of the sizes of keys in a trace, as in the log of a server whose values change.
 ///
 /// The size of a value is the last one that was logged. A shorter request that is followed by one of the
 /// old size is a transfer that was broken off: it says nothing of the value.
@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct SizeChanges {
     /// Whether any request has another size than the one before it for its key.
     pub(crate) is_any: bool,
-    /// The requests that were broken off, by number, with the size that the value had. In order.
+    /// Numbers of the requests that were broken off, in order, with the size that the value had.
     pub(crate) broken_off: Vec<(u32, u32)>,
 }
 

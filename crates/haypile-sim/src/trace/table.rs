@@ -24,7 +24,7 @@ use super::{Key, Sample, SizeChanges, TraceError};
 pub struct Trace {
     image: Bytes,
     columns: Columns,
-    /// Found when a simulation first asks for them.
+    /// The changes of sizes, computed when a simulation first asks for them.
     size_changes: OnceLock<SizeChanges>,
 }
 
@@ -44,7 +44,7 @@ impl Trace {
         Self::checked(image).map_err(|source| TraceError::Hpt { path: path.to_path_buf(), source })
     }
 
-    /// A trace from the bytes of an `.hpt` file, which came from `name`.
+    /// Creates a trace from the bytes of an `.hpt` file, which came from `name`.
     ///
     /// # Errors
     /// [`TraceError::Hpt`] if they are not a sound `.hpt` file, which the message calls `name`.
@@ -53,7 +53,7 @@ impl Trace {
             .map_err(|source| TraceError::Hpt { path: name.into(), source })
     }
 
-    /// A trace from an image that this program just made.
+    /// Creates a trace from an image that this program just made.
     pub(super) fn from_own(image: Bytes) -> Result<Self, TraceError> {
         let name = || std::env::temp_dir().join("a temporary trace");
         Self::checked(image).map_err(|source| TraceError::Hpt { path: name(), source })
@@ -73,29 +73,29 @@ impl Trace {
         hpt::write_file(path, &self.image)
     }
 
-    /// The bytes of the trace as an `.hpt` file.
+    /// Returns the bytes of the trace as an `.hpt` file.
     pub fn image(&self) -> &[u8] {
         &self.image
     }
 
-    /// The number of requests.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.columns.requests
     }
 
-    /// The number of distinct keys.
+    /// Returns the number of distinct keys.
     pub fn keys(&self) -> u32 {
         self.columns.keys
     }
 
-    /// The key of each request, as a number below [`keys`](Self::keys). Keys are numbered in order
-    /// of first appearance.
+    /// Returns the key of each request, as a number below [`keys`](Self::keys). Keys are numbered in order of first
+    /// appearance.
     pub fn ids(&self) -> &[U32] {
         // The check refuses an image without ids.
         self.u32s(ColumnType::Ids).unwrap_or_default()
     }
 
-    /// Bytes of the value of each request; `None` if the trace has no sizes.
+    /// Returns the size of each request's value in bytes; `None` if the trace has no sizes.
     pub fn sizes(&self) -> Option<&[U32]> {
         self.u32s(ColumnType::Sizes)
     }
@@ -114,21 +114,20 @@ impl Trace {
         self.bytes(ColumnType::Ops)
     }
 
-    /// The time of each request in microseconds of the trace's own clock, in no promised order;
-    /// `None` if the trace has no times.
+    /// Returns the time of each request in microseconds of the trace's own clock, in no promised order; `None` if the
+    /// trace has no times.
     pub fn times_us(&self) -> Option<&[U64]> {
         self.u64s(ColumnType::Times)
     }
 
-    /// The life of the value of each request in microseconds, from the request on; 0 where the trace does not tell it. `None` if the trace
-    /// has no TTLs.
+    /// Returns the TTL of each request's value in microseconds, from the request on; 0 where the trace states none.
+    /// `None` if the trace has no TTLs.
     pub fn ttls_us(&self) -> Option<&[U64]> {
         self.u64s(ColumnType::Ttls)
     }
 
-    /// The number of the next request for the same key, for each request; [`u32::MAX`] is never.
-    /// `None` if the trace has no such column: see
-    /// [`compute_next_use`](Self::compute_next_use).
+    /// Returns the number of the next request for the same key, for each request; [`u32::MAX`] is never. `None` if the
+    /// trace has no such column: see [`compute_next_use`](Self::compute_next_use).
     ///
     /// An entry is `u32::MAX`, or the number of a later request. Whether it is the right one is
     /// not tested here: [`compute_next_use`](Self::compute_next_use) does.
@@ -141,12 +140,12 @@ impl Trace {
         self.u64s(ColumnType::Sample).map(Sample::new)
     }
 
-    /// The number of requests; of a sample, those of the whole trace.
+    /// Returns the number of requests; of a sample, those of the whole trace.
     pub fn whole_requests(&self) -> u64 {
         self.sample_of().map_or(self.requests() as u64, |sample| sample.requests())
     }
 
-    /// The number of distinct keys; of a sample, an estimate of those of the whole trace.
+    /// Returns the number of distinct keys; of a sample, an estimate of those of the whole trace.
     pub fn whole_keys(&self) -> u64 {
         self.scaled_up(u64::from(self.keys()))
     }
@@ -167,7 +166,7 @@ impl Trace {
         self.sample_of().map_or(capacity, |sample| sample.scaled_down(capacity))
     }
 
-    /// The key of an id.
+    /// Returns the key of an id.
     ///
     /// # Panics
     /// If `id` is not below [`keys`](Self::keys).
@@ -182,7 +181,7 @@ impl Trace {
         }
     }
 
-    /// Bytes of the key of an id as text: a number counts its decimal digits.
+    /// Returns the number of bytes of the key of an id as text: a number counts its decimal digits.
     ///
     /// # Panics
     /// If `id` is not below [`keys`](Self::keys).
@@ -193,7 +192,7 @@ impl Trace {
         }
     }
 
-    /// The columns, for a trace that differs in some of them.
+    /// Returns the columns, for a trace that differs in some of them.
     pub(super) fn parts(&self) -> Parts<'_> {
         let columns = ColumnType::ALL.iter().filter_map(|&kind| Some((kind, self.bytes(kind)?)));
         Parts { requests: self.requests(), keys: self.keys(), columns: columns.collect() }
@@ -217,7 +216,7 @@ impl Trace {
     }
 }
 
-/// Sound bytes of a column of 32-bit integers.
+/// Casts the bytes of a checked column to 32-bit integers.
 pub(super) fn u32s(bytes: &[u8]) -> &[U32] {
     <[U32]>::ref_from_bytes(bytes).expect("the check has tested the length")
 }

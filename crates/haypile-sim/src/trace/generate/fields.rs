@@ -49,7 +49,7 @@ pub enum SpecError {
     },
 }
 
-/// Form of a kind: its name, then its fields, optional ones in brackets.
+/// Usage text of a kind: its name, then its fields, optional ones in brackets.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub(super) kind: &'static str,
@@ -67,7 +67,7 @@ impl Usage {
 pub(super) struct Fields<'a> {
     pub(super) kind: &'static str,
     usage: String,
-    /// Names and values.
+    /// Names and values of the fields that are left.
     left: Vec<(&'a str, &'a str)>,
 }
 

@@ -1,4 +1,4 @@
-//! Traces that nobody recorded: known distributions, for tests and comparisons.
+//! Generated traces of known distributions, for tests and comparisons.
 //!
 //! **A promise:** the same [`Spec`] gives the same requests on every machine and in every later
 //! version. A test pins the output; whoever breaks it has to add a new pattern instead.
@@ -33,9 +33,9 @@ pub struct Spec {
     pub mixture: Mixture,
     /// The number of requests.
     pub requests: u64,
-    /// Another seed gives another trace of the same kind.
+    /// The seed of the trace; another seed gives another trace of the same kind.
     pub seed: u64,
-    /// Sizes of values; without them the trace has none. Deletions have none in any case.
+    /// Sizes of values; `None` for a trace without sizes. Deletions have none in any case.
     pub sizes: Option<Sizes>,
     /// The share of the requests that are writes, from 0 to 1.
     pub writes: f64,
@@ -44,12 +44,12 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Reads without sizes, of the seed 0.
+    /// Creates a trace of reads without sizes, of the seed 0.
     pub fn new(mixture: Mixture, requests: u64) -> Self {
         Self { mixture, requests, seed: 0, sizes: None, writes: 0.0, deletes: 0.0 }
     }
 
-    /// The requests.
+    /// Returns the generator of the requests.
     ///
     /// # Errors
     /// [`SpecError`] if a field is out of its range.

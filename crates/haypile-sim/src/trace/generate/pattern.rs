@@ -9,40 +9,41 @@ use super::zipf::Zipf;
 /// The largest number of keys of a pattern, and the largest first key.
 const MAX_KEYS: u64 = 1 << 48;
 
-/// Which key comes next. Keys are numbers from 0, before the part of the mixture moves them.
+/// The order in which keys are asked for. Keys are numbers from 0, before the part of the mixture
+/// moves them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pattern {
     /// Zipf's law: key `k` (from 0) is asked for with a probability in proportion to
     /// (`k` + 1)^-`exponent`.
     Zipf {
-        /// Distinct keys.
+        /// Number of distinct keys.
         keys: u64,
         /// The skew; 0 is uniform, and web traffic is between 0.6 and 1.1.
         exponent: f64,
     },
-    /// Every key is as probable as the others.
+    /// Every key is equally probable.
     Uniform {
-        /// Distinct keys.
+        /// Number of distinct keys.
         keys: u64,
     },
-    /// Runs over neighbouring keys, each from a random one on, around the end.
+    /// Runs over neighbouring keys, each from a random key on, around the end.
     Scan {
-        /// Distinct keys.
+        /// Number of distinct keys.
         keys: u64,
-        /// Keys of one run; a run of all keys begins at the first.
+        /// Number of keys of one run; a run of all keys begins at the first.
         length: u64,
     },
     /// All keys in order, over and over.
     Loop {
-        /// Distinct keys.
+        /// Number of distinct keys.
         keys: u64,
     },
-    /// A set of neighbouring keys is hot, and another one after some time.
+    /// A hot set of neighbouring keys, which moves on after some time.
     Hotspot {
-        /// Distinct keys.
+        /// Number of distinct keys.
         keys: u64,
-        /// Keys of the hot set.
+        /// Number of keys of the hot set.
         hot: u64,
         /// The share of the requests that go to the hot set; the others go to any key.
         share: f64,
@@ -56,13 +57,14 @@ pub enum Pattern {
 pub struct PatternPart {
     /// The pattern.
     pub pattern: Pattern,
-    /// Its share of the requests, in proportion to the weights of the others.
+    /// The pattern's share of the requests, in proportion to the weights of the other parts.
     pub weight: f64,
-    /// Its first key; without one it gets keys of its own, behind those of the part before.
+    /// The first key; without it, the pattern gets keys of its own, behind those of the part
+    /// before.
     pub from: Option<u64>,
 }
 
-/// One pattern, or several in random turns.
+/// One pattern, or several that alternate at random.
 ///
 /// As a text: parts joined by `+`, each `PATTERN:FIELD=VALUE,...`, followed by `@WEIGHT` where the
 /// weight is not 1: `zipf:keys=100000,exponent=0.99@0.8+loop:keys=5000@0.2`. Each part has keys of
@@ -128,7 +130,7 @@ pub(super) fn is_weight(weight: f64) -> bool {
 }
 
 impl Pattern {
-    /// Distinct keys.
+    /// Returns the number of distinct keys.
     pub fn keys(&self) -> u64 {
         match *self {
             Self::Zipf { keys, .. }
@@ -139,7 +141,7 @@ impl Pattern {
         }
     }
 
-    /// Tests what a program may have put together.
+    /// Checks the pattern, which a program may have put together.
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         let within = |field, value: u64, min: u64, max: u64| {
             let allowed = || format!("a number from {min} to {max}");
@@ -166,19 +168,19 @@ impl Pattern {
     }
 }
 
-/// A pattern at work.
+/// The state of a pattern that generates keys.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     pattern: Pattern,
     zipf: Option<Zipf>,
     random: Random,
     requests: u64,
-    /// Where the scan, the loop or the hot set is.
+    /// Position of the scan, the loop or the hot set.
     at: u64,
 }
 
 impl Walk {
-    /// For a pattern that was validated.
+    /// Creates the state of a pattern that was validated.
     pub(super) fn new(pattern: Pattern, random: Random) -> Self {
         let zipf = match pattern {
             Pattern::Zipf { keys, exponent } => Some(Zipf::new(keys, exponent)),
@@ -187,7 +189,7 @@ impl Walk {
         Self { pattern, zipf, random, requests: 0, at: 0 }
     }
 
-    /// The next key, from 0.
+    /// Returns the next key, from 0.
     pub(super) fn next(&mut self) -> u64 {
         let request = self.requests;
         self.requests += 1;

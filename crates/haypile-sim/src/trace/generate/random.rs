@@ -8,12 +8,12 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A stream of random numbers.
+/// A stream of random numbers, determined by a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The stream `stream` of `seed`; streams of one seed are independent of each other.
+    /// Creates the stream `stream` of `seed`; streams of one seed are independent of each other.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -22,19 +22,19 @@ impl Random {
         Self(generator)
     }
 
-    /// Any integer.
+    /// Returns any integer.
     pub(crate) fn next(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// An integer below `limit`, or 0 for the limit 0.
+    /// Returns an integer below `limit`, or 0 for the limit 0.
     ///
     /// Some are more probable than others by less than `limit` / 2^64, which no trace can show.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         below(self.next(), limit)
     }
 
-    /// At least 0 and less than 1.
+    /// Returns a number of at least 0 and less than 1.
     pub(crate) fn unit(&mut self) -> f64 {
         unit(self.next())
     }

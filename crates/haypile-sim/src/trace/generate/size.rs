@@ -13,28 +13,28 @@ use crate::trace::Key;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SizeDistribution {
-    /// All alike.
+    /// All sizes are equal.
     Fixed {
-        /// The size.
+        /// The size in bytes.
         bytes: u32,
     },
-    /// Every size in a range is as probable as the others.
+    /// Every size in a range is equally probable.
     Uniform {
-        /// The smallest.
+        /// The smallest size.
         min_bytes: u32,
-        /// The largest.
+        /// The largest size.
         max_bytes: u32,
     },
-    /// The bell curve.
+    /// Sizes are normally distributed.
     Normal {
-        /// Its middle.
+        /// The mean of the distribution.
         mean_bytes: f64,
-        /// Its standard deviation.
+        /// The standard deviation of the distribution.
         sd_bytes: f64,
     },
     /// Sizes whose logarithms are normally distributed: files, web objects.
     LogNormal {
-        /// Half of the sizes are below this.
+        /// The median: half of the sizes are below it.
         median_bytes: f64,
         /// The standard deviation of the natural logarithm.
         sigma: f64,
@@ -43,12 +43,12 @@ pub enum SizeDistribution {
     Pareto {
         /// The smallest size.
         min_bytes: u32,
-        /// The smaller, the heavier; at most 1 has no mean.
+        /// The shape of the tail: the smaller, the heavier; a shape of at most 1 has no mean.
         shape: f64,
     },
 }
 
-/// Whether two requests for a key have the same size.
+/// The rule whether two requests for a key have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizePer {
     /// The size depends on the key and the seed alone.
@@ -64,7 +64,7 @@ pub enum SizePer {
 /// default) or `per=request`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// Their distribution.
+    /// The distribution of the sizes.
     pub distribution: SizeDistribution,
     /// Whether each key or each request has a size of its own.
     pub per: SizePer,
@@ -153,7 +153,7 @@ fn normal(any: u64, other: u64) -> f64 {
     radius * libm::cos(2.0 * std::f64::consts::PI * unit(other))
 }
 
-/// Gives requests their sizes.
+/// A source of sizes for the requests of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeSource {
     sizes: Sizes,
@@ -162,12 +162,12 @@ pub(crate) struct SizeSource {
 }
 
 impl SizeSource {
-    /// Sizes for one trace; `stream` is what `random` is for, apart from other uses of the seed.
+    /// Creates the sizes of one trace; `stream` separates them from other uses of the seed.
     pub(crate) fn new(sizes: Sizes, seed: u64, stream: u64) -> Self {
         Self { sizes, seed, random: Random::new(seed, stream) }
     }
 
-    /// The size of the next request, which is for `key`.
+    /// Returns the size of the next request, which is for `key`.
     pub(crate) fn next(&mut self, key: Key<'_>) -> u32 {
         match self.sizes.per {
             SizePer::Request => self.sizes.distribution.draw(|| self.random.next()),

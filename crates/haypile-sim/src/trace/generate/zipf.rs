@@ -9,15 +9,15 @@ use super::random::Random;
 pub(super) struct Zipf {
     ranks: f64,
     exponent: f64,
-    /// The integral of the density from below the first rank, and to above the last.
+    /// The integral of the density from below the first rank to above the last one.
     first: f64,
     last: f64,
-    /// So near above a rank's point no test is needed.
+    /// Distance above a rank's point within which no test is needed.
     squeeze: f64,
 }
 
 impl Zipf {
-    /// For at least one rank and at most 2^48, and an exponent that is not negative.
+    /// Creates the distribution for 1 to 2^48 ranks, and an exponent that is not negative.
     pub(super) fn new(ranks: u64, exponent: f64) -> Self {
         let mut zipf = Self { ranks: ranks as f64, exponent, first: 0.0, last: 0.0, squeeze: 0.0 };
         zipf.first = zipf.integral(1.5) - 1.0;
@@ -26,7 +26,7 @@ impl Zipf {
         zipf
     }
 
-    /// The next rank.
+    /// Draws the next rank.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a rank")]
     pub(super) fn next(&self, random: &mut Random) -> u64 {
         loop {

@@ -1,4 +1,4 @@
-//! Proves an image sound, once, so that nothing has to be tested when it is used.
+//! Checks an image once, so that nothing has to be tested when it is used.
 
 use std::ops::Range;
 

@@ -4,18 +4,18 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HptError {
-    /// It begins with other bytes than an `.hpt` file.
+    /// The file begins with other bytes than an `.hpt` file.
     #[error(
         "this is not an .hpt file; name its format, or create one with 'haypile trace convert'"
     )]
     NotHpt,
-    /// It is an `.hpt` file whose integers are in the other byte order.
+    /// The file is an `.hpt` file whose integers are in the other byte order.
     #[error(
         "this .hpt file is big-endian, but the format is little-endian; convert the original trace \
         again"
     )]
     ByteOrder,
-    /// It is of a major version that this program does not know.
+    /// The file has a major version that this program does not know.
     #[error(
         "this .hpt file has version {major}.{minor}, but this program reads version 1; use a newer \
         haypile, or convert the original trace again"
@@ -26,7 +26,7 @@ pub enum HptError {
         /// The minor version of the file.
         minor: u16,
     },
-    /// It is shorter than its header states.
+    /// The file is shorter than its header states.
     #[error(
         "this .hpt file is truncated: it has {actual_bytes} of {expected_bytes} bytes; copy it \
          again, or convert the original trace again"
@@ -34,10 +34,10 @@ pub enum HptError {
     Truncated {
         /// The bytes of the file.
         actual_bytes: u64,
-        /// The bytes that it should have at least.
+        /// The number of bytes that the header states.
         expected_bytes: u64,
     },
-    /// It contradicts itself.
+    /// The file contradicts itself.
     #[error(
         "this .hpt file is damaged: {what}; copy it again, or convert the original trace again"
     )]
@@ -48,7 +48,7 @@ pub enum HptError {
 }
 
 impl HptError {
-    /// A contradiction inside the file.
+    /// Creates the error of a contradiction inside the file.
     pub(super) fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }
     }

@@ -7,11 +7,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const MAGIC: [u8; 8] = *b"\x89HPT\r\n\x1a\n";
 /// The version of the format that is written.
 pub(super) const VERSION: (u16, u16) = (1, 1);
-/// Tells the byte order: 01 02 03 04 in a little-endian file's integer 0x04030201.
+/// The byte order mark: 01 02 03 04 in a little-endian file's integer 0x04030201.
 pub(super) const BYTE_ORDER: u32 = 0x0403_0201;
-/// Columns begin at multiples of this.
+/// Alignment of columns in the file, in bytes.
 pub(super) const ALIGNMENT: usize = 64;
-/// More columns than this are not believed.
+/// Largest number of columns that a reader accepts.
 pub(super) const MAX_COLUMNS: usize = 256;
 
 /// The head of the file; the column directory follows it.
@@ -27,7 +27,7 @@ pub(super) struct Header {
     pub(super) keys: U32,
     pub(super) columns: U32,
     pub(super) reserved: [u8; 16],
-    /// XXH3-64 over the 56 bytes before this field and the directory behind it.
+    /// Checksum (XXH3-64) of the 56 bytes before this field and the directory behind it.
     pub(super) checksum: U64,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Header {
 #[repr(C)]
 pub(super) struct DirectoryEntry {
     pub(super) kind: U16,
-    /// Bytes of one entry of the column.
+    /// Number of bytes of one entry of the column.
     pub(super) width: U16,
     pub(super) reserved: U32,
     pub(super) offset: U64,
     pub(super) bytes: U64,
-    /// XXH3-64 over the column.
+    /// Checksum (XXH3-64) of the column.
     pub(super) checksum: U64,
 }
 
@@ -58,7 +58,7 @@ const _: () = assert!(HEADER_BYTES == 64 && ENTRY_BYTES == 32);
 pub(crate) enum ColumnType {
     /// The key of each request, as its number in order of first appearance.
     Ids = 1,
-    /// Bytes of each request's value.
+    /// The size of each request's value, in bytes.
     Sizes = 2,
     /// The operation of each request.
     Ops = 3,
@@ -66,20 +66,20 @@ pub(crate) enum ColumnType {
     Times = 4,
     /// The number of the next request for the same key.
     NextUse = 5,
-    /// The life of each request's value.
+    /// The TTL of each request's value.
     Ttls = 6,
-    /// Each key: a number, or where its text begins.
+    /// Each key: a number, or the place where its text begins.
     KeyWords = 16,
     /// Whether each key is a number (0) or a text (1).
     KeyKinds = 17,
-    /// The texts, each behind its length.
+    /// The texts of keys, each behind its length.
     KeyText = 18,
-    /// The trace that this one is a sample of.
+    /// Facts about the trace that this one is a sample of.
     Sample = 32,
 }
 
 impl ColumnType {
-    /// Every kind of column of this version.
+    /// All kinds of columns of this version.
     pub(crate) const ALL: [Self; 10] = [
         Self::Ids,
         Self::Sizes,
@@ -93,12 +93,12 @@ impl ColumnType {
         Self::Sample,
     ];
 
-    /// The number of this kind in the directory.
+    /// Returns the number of this kind in the directory.
     pub(super) fn number(self) -> u16 {
         self as u16
     }
 
-    /// Bytes of one entry.
+    /// Returns the number of bytes of one entry.
     pub(super) fn width(self) -> u16 {
         match self {
             Self::Ids | Self::Sizes | Self::NextUse => 4,

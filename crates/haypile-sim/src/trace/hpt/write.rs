@@ -1,4 +1,4 @@
-//! Puts columns together into an image.
+//! Assembles columns into an image.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -93,7 +93,7 @@ pub(crate) fn assemble(parts: &Parts<'_>, memory_bytes: usize) -> Result<Bytes, 
     write().map_err(TraceError::temporary)
 }
 
-/// Writes an image to `path`, whole or not at all.
+/// Writes an image to `path` atomically: whole or not at all.
 pub(crate) fn write_file(path: &Path, image: &[u8]) -> Result<(), TraceError> {
     whole_file::write(path, image)
         .map_err(|source| TraceError::Io { path: path.to_path_buf(), source })

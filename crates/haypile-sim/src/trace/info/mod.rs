@@ -22,15 +22,15 @@ use super::{Op, Trace};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TraceInfo {
-    /// All requests.
+    /// Number of all requests.
     pub requests: u64,
-    /// Requests that read.
+    /// Number of requests that read.
     pub reads: u64,
-    /// Requests that write.
+    /// Number of requests that write.
     pub writes: u64,
-    /// Requests that delete.
+    /// Number of requests that delete.
     pub deletes: u64,
-    /// Distinct keys.
+    /// Number of distinct keys.
     pub keys: u64,
     /// Bytes of all distinct keys, as text.
     pub key_text_bytes: u64,
@@ -42,9 +42,9 @@ pub struct TraceInfo {
     pub skew: Skew,
     /// The distances between requests for the same key.
     pub reuse: ReuseDistances,
-    /// The trace in windows of as many requests each.
+    /// The working set of each window; windows have equally many requests.
     pub working_set: Vec<Window>,
-    /// When the requests were made, if the trace has times.
+    /// Times of the requests, if the trace has times.
     pub time: Option<TimeInfo>,
 }
 

@@ -19,11 +19,11 @@ pub(super) fn frequencies(trace: &Trace) -> Vec<u32> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OneHits {
-    /// Their number.
+    /// Number of these keys.
     pub keys: u64,
-    /// Their share of all keys, from 0 to 1.
+    /// Share of these keys in all keys, from 0 to 1.
     pub share_of_keys: f64,
-    /// Their share of all requests, from 0 to 1.
+    /// Share of their requests in all requests, from 0 to 1.
     pub share_of_requests: f64,
 }
 
@@ -62,14 +62,15 @@ impl Skew {
     }
 }
 
-/// A straight line through the logarithms of rank and frequency, by least squares over all keys.
+/// A Zipf exponent, fitted as a straight line through the logarithms of rank and frequency, by
+/// least squares over all keys.
 ///
 /// Most keys are in the tail, so the tail decides. A low `r_squared` says that the trace does not
 /// follow Zipf's law, and that the exponent means little.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ZipfFit {
-    /// Frequency falls with rank to the power of minus this.
+    /// The exponent: frequency falls with rank to the power of minus this.
     pub exponent: f64,
     /// The share of the variance of log frequency that the line explains, from 0 to 1.
     pub r_squared: f64,

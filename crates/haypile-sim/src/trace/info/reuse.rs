@@ -13,11 +13,10 @@ use crate::trace::{Op, Trace};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReuseDistances {
-    /// Reads and writes that are the first of their key, or the first after it was deleted: these
-    /// have no distance, and no cache has the key.
+    /// Number of reads and writes that are the first of their key, or the first after it was
+    /// deleted: these have no distance, and no cache has the key.
     pub first_requests: u64,
-    /// Half of the requests that have a distance have at most this one; `None` if no key is
-    /// requested twice.
+    /// The median distance of the requests that have one; `None` if no key is requested twice.
     pub median: Option<u64>,
     /// The distances by order of magnitude, up to the largest one.
     pub histogram: Vec<DistanceClass>,

@@ -6,20 +6,20 @@ use serde::Serialize;
 use super::rank;
 use crate::trace::{Op, Trace};
 
-/// Sizes of values. Deletions are left out: what they remove is not transferred.
+/// Sizes of values, without those of deletions: what these remove is not transferred.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeInfo {
     /// The sum of the sizes of all requests.
     pub requested_bytes: u64,
-    /// The sum of the sizes of all keys, each with its last size: what a cache that holds
-    /// everything holds in the end, without keys and metadata.
+    /// The sum of the last sizes of all keys: the bytes that a cache without a bound holds in the
+    /// end, without keys and metadata.
     pub distinct_bytes: u64,
     /// The size of each request's value; `None` without any.
     pub by_request: Option<SizeSummary>,
     /// The last size of each key; `None` without any.
     pub by_key: Option<SizeSummary>,
-    /// Keys that have different sizes at different requests.
+    /// Number of keys that have different sizes at different requests.
     pub keys_that_change: u64,
 }
 
@@ -27,17 +27,17 @@ pub struct SizeInfo {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SizeSummary {
-    /// The smallest.
+    /// The smallest size.
     pub min_bytes: u32,
-    /// Half of the sizes are at most this.
+    /// The median size.
     pub median_bytes: u32,
     /// The arithmetic mean.
     pub mean_bytes: f64,
-    /// 90 % of the sizes are at most this.
+    /// The 90th percentile of the sizes.
     pub p90_bytes: u32,
-    /// 99 % of the sizes are at most this.
+    /// The 99th percentile of the sizes.
     pub p99_bytes: u32,
-    /// The largest.
+    /// The largest size.
     pub max_bytes: u32,
 }
 

@@ -1,10 +1,10 @@
-//! When requests were made.
+//! Times of the requests of a trace.
 
 use serde::Serialize;
 
 use crate::trace::Trace;
 
-/// When requests were made, by the trace's own clock.
+/// Times of the requests, by the trace's own clock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TimeInfo {
@@ -12,9 +12,9 @@ pub struct TimeInfo {
     pub first_us: u64,
     /// The latest time.
     pub last_us: u64,
-    /// From the earliest to the latest.
+    /// The time from the earliest to the latest request.
     pub duration_us: u64,
-    /// Requests per second of this duration; `None` if there is no duration.
+    /// Requests per second of the duration; `None` if the duration is 0.
     pub requests_per_second: Option<f64>,
     /// Requests that are earlier than the one before them.
     pub out_of_order: u64,

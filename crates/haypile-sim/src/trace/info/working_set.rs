@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::trace::Trace;
 
-/// A part of the trace.
+/// A part of the trace with its working set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Window {
-    /// The number of its first request, from 0.
+    /// The number of the window's first request, from 0.
     pub first_request: u64,
-    /// Its requests.
+    /// The number of the window's requests.
     pub requests: u64,
-    /// Distinct keys in it.
+    /// The number of distinct keys in the window.
     pub keys: u64,
-    /// Their bytes, each key with its first size in the window; `None` if the trace has no sizes.
+    /// The bytes of these keys, each with its first size in the window; `None` if the trace has no sizes.
     pub bytes: Option<u64>,
-    /// Those of its keys that were not in an earlier window.
+    /// The number of these keys that were not in an earlier window.
     pub new_keys: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn windows(trace: &Trace, windows: usize) -> Vec<Window> {
     windows_to(trace, ends)
 }
 
-/// Divides the trace into windows that end before these requests, of which each is after the one before.
+/// Divides the trace into windows that end before the requests `ends`, which rise.
 pub(crate) fn windows_to(trace: &Trace, ends: impl IntoIterator<Item = usize>) -> Vec<Window> {
     // By id, the number of requests at the end of the last window the key was in: no two windows
     // with requests end alike, and none ends at 0.

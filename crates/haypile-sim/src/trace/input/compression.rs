@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, Read};
 /// Compression of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// gzip (RFC 1952), one member or several.
     Gzip,
@@ -68,7 +68,7 @@ fn foreign(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Finds out how `reader` is compressed and gives its decompressed bytes.
+/// Detects the compression of `reader` and returns a reader of the decompressed bytes.
 pub(super) fn decompress<'r>(
     mut reader: impl Read + 'r,
 ) -> io::Result<(Compression, Box<dyn Read + 'r>)> {

@@ -1,4 +1,4 @@
-//! Notes the requests that a sample is taken from.
+//! Marks of the whole trace, recorded while a sample is taken.
 
 use zerocopy::little_endian::U64;
 
@@ -14,7 +14,7 @@ const MOST_MARKS: usize = 1 << 15;
 pub(in crate::trace) struct Marks {
     sampling: Sampling,
     totals: Totals,
-    /// Requests of the whole trace from one mark to the next, and to the next one from here.
+    /// Number of requests of the whole trace from one mark to the next.
     interval: u64,
     left: u64,
     words: Vec<U64>,
@@ -22,7 +22,7 @@ pub(in crate::trace) struct Marks {
 }
 
 impl Marks {
-    /// Begins before the first request.
+    /// Creates the marks of a sample before its first request.
     pub(in crate::trace) fn new(sampling: Sampling) -> Self {
         Self {
             sampling,
@@ -34,7 +34,7 @@ impl Marks {
         }
     }
 
-    /// The choice of keys.
+    /// Returns the choice of keys.
     pub(in crate::trace) fn sampling(&self) -> Sampling {
         self.sampling
     }

@@ -57,12 +57,12 @@ impl Sampling {
         ((rate * scale).ceil() / scale, digits)
     }
 
-    /// The share of the keys, above 0 and below 1.
+    /// Returns the share of the keys, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The seed of the choice.
+    /// Returns the seed of the choice.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -1,4 +1,4 @@
-//! Facts that a sample has about the trace that it was taken from.
+//! The facts that a sample keeps about the trace that it was taken from.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use zerocopy::little_endian::U64;
 use super::Sampling;
 use crate::trace::{Op, Trace};
 
-/// Words of the column before the marks.
+/// Number of words of the column before the marks.
 pub(super) const HEAD_WORDS: usize = 4;
 
-/// Words of a mark.
+/// Number of words of a mark.
 pub(super) const MARK_WORDS: usize = 6;
 
 /// The largest count that is believed, so that two of them can be added up whatever a file says of its rate.
 const MOST: f64 = (1_u64 << 62) as f64;
 
-/// Requests of the whole trace, up to a place in it.
+/// Totals of the requests of the whole trace, up to a place in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) reads: u64,
@@ -54,9 +54,9 @@ impl Totals {
 /// A place in the sample, and the requests of the whole trace before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Requests of the sample before it.
+    /// Number of requests of the sample before this place.
     pub(crate) sampled: u64,
-    /// Requests of the whole trace before it.
+    /// Totals of the requests of the whole trace before this place.
     pub(crate) totals: Totals,
 }
 
@@ -94,17 +94,17 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// The choice of its keys.
+    /// Returns the choice of the sample's keys.
     pub fn sampling(&self) -> Sampling {
         self.sampling
     }
 
-    /// The share of the keys, above 0 and below 1.
+    /// Returns the share of the keys, above 0 and below 1.
     pub fn rate(&self) -> f64 {
         self.sampling.rate
     }
 
-    /// The number of requests of the whole trace.
+    /// Returns the number of requests of the whole trace.
     pub fn requests(&self) -> u64 {
         self.end().totals.requests()
     }
@@ -167,11 +167,11 @@ impl<'a> Sample<'a> {
 pub struct SampledTrace {
     /// The share of the keys.
     pub rate: f64,
-    /// The seed of their choice.
+    /// The seed of the choice of keys.
     pub seed: u64,
-    /// The requests in the sample.
+    /// The number of requests in the sample.
     pub requests: u64,
-    /// The distinct keys in the sample.
+    /// The number of distinct keys in the sample.
     pub keys: u64,
 }
 
