@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::result::Parameters;
 
-/// A parameter's value as people write it: text without quotes.
+/// Returns a parameter's value as people write it: text without quotes.
 pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -12,15 +12,15 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// All parameters, as in `keys=1000 threads=2`.
+/// Returns all parameters as text: `keys=1000 threads=2`.
 pub fn describe(parameters: &Parameters) -> String {
     let settings: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
     settings.join(" ")
 }
 
-/// Parts parameters into those that are the same everywhere and the names of the others, which
-/// differ or are not everywhere.
+/// Separates the parameters that are the same everywhere from the names of the others, which differ
+/// or are not everywhere.
 pub fn part<'a>(all: impl IntoIterator<Item = &'a Parameters>) -> (Parameters, Vec<String>) {
     let mut all = all.into_iter();
     let mut same = all.next().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Asking whether a TCP server is there.
+//! Connections to a TCP server, to test whether it runs.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

@@ -27,14 +27,14 @@ const TAIL_PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at whether a process has ended whose output is closed.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a runner gave no results.
+/// The reason why a runner gave no results.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The user wants it to end.
+    /// The user interrupted the measurement.
     Interrupted,
-    /// It said nothing until a deadline was over; in words.
+    /// The runner sent nothing before a deadline; the text says what was due.
     Late(String),
-    /// Another failure.
+    /// Another failure, in words.
     Failed(String),
 }
 
@@ -46,7 +46,7 @@ impl Failure {
 
 /// A kind of line of the output.
 enum OutputLine {
-    /// With the moment at which it was read.
+    /// A line of text, with the moment at which it was read.
     Text(String, Instant),
     TooLong,
 }
@@ -84,7 +84,7 @@ impl Child {
         Ok(Self { process, lines: lines_of(stdout), tail, ended: None, said_at: None })
     }
 
-    /// Starts a server, which says its lines on standard error and nothing else.
+    /// Starts a server, which writes its lines to standard error and nothing else.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Child {
         self.said_at
     }
 
-    /// Writes to the standard input of the process. Whether it has ended, those notice who read from it.
+    /// Writes to the standard input of the process. Readers of its output notice whether the process has ended.
     pub fn say(&mut self, text: &str) {
         if let Some(stdin) = &mut self.process.stdin {
             let _ = stdin.write_all(text.as_bytes());
@@ -193,7 +193,7 @@ impl Child {
         }
     }
 
-    /// Waits for the end of the process, which has to be a good one.
+    /// Waits for the end of the process, which has to be successful.
     pub fn finish(
         &mut self,
         deadline: Deadline,
@@ -251,7 +251,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a deadline that is over when this time has passed from now on.
+    /// Creates a deadline that is over after this time.
     pub fn after(limit: Duration) -> Self {
         let now = Instant::now();
         // A limit beyond what the clock can hold is none.

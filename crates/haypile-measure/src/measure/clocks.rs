@@ -1,4 +1,4 @@
-//! The times of a runner, seen from the laboratory: a runner that says less took more than it says, and none takes
+//! The laboratory's check of a runner's times: a runner that reports less took more than it reports, and none takes
 //! longer than from `go` to `timed`.
 
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub(super) struct SeenClocks {
     cpu_ns: Option<u64>,
     group_ns: u64,
     waited_ns: Option<u64>,
-    /// Until `timed`, once that was said.
+    /// Times from `go` to `timed`; `None` before the runner said `timed`.
     taken: Option<Taken>,
 }
 
@@ -36,9 +36,10 @@ pub(super) struct SeenClocks {
 struct Taken {
     wall_ns: u64,
     cpu_ns: u64,
-    /// Of the process, those that it has started, and those of them that have ended.
+    /// Processor time of the process, of those that it has started, and of those of them that have ended, in
+    /// nanoseconds.
     group_ns: u64,
-    /// For this long the first thread waited for a processor.
+    /// Time for which the first thread waited for a processor, in nanoseconds.
     waited_ns: u64,
 }
 
@@ -50,7 +51,7 @@ impl SeenClocks {
         Self { pid, begin: Instant::now(), cpu_ns, group_ns, waited_ns, taken: None }
     }
 
-    /// Returns the clocks of a process to which `go` is said now.
+    /// Starts the clocks of a process to which `go` is said now.
     pub(super) fn go(self) -> Self {
         Self { begin: Instant::now(), ..self }
     }
@@ -71,15 +72,15 @@ impl SeenClocks {
         Self { taken: Some(taken), ..self }
     }
 
-    /// Returns the clocks with that of the group, while the process still waits. It looks at all processes of the
-    /// machine, which is work that no sample is to count as that of others.
+    /// Adds the clock of the process group, while the process still waits. This reads all processes of the machine,
+    /// which is work that no sample is to count as that of others.
     pub(super) fn with_group(self) -> Self {
         let group_ns = group_clock_ns(self.pid.as_raw_nonzero().get());
         let group_ns = group_ns.saturating_sub(self.group_ns);
         Self { taken: self.taken.map(|taken| Taken { group_ns, ..taken }), ..self }
     }
 
-    /// For how long the first thread waited for a processor, where the system tells.
+    /// Returns the time for which the first thread waited for a processor, where the system states it.
     pub(super) fn waited_ns(&self) -> Option<u64> {
         self.waited_ns?;
         Some(self.taken?.waited_ns)
@@ -91,7 +92,7 @@ impl SeenClocks {
         Some(self.taken?.cpu_ns)
     }
 
-    /// Compares what the runner says of itself, and of a server that it has started.
+    /// Checks the times that the runner reports of itself, and of a server that it has started.
     pub(super) fn judge(&self, wall_ns: u64, cpu_ns: u64, server_ns: u64) -> Result<(), String> {
         let Some(taken) = self.taken else { return Ok(()) };
         let wall_slack_ns = WALL_SLACK_NS.saturating_add(taken.waited_ns);

@@ -1,4 +1,4 @@
-//! The results that a case has to come to.
+//! The expected results of a case.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::subject::SubjectSpec;
 /// that differs is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Operations, over all threads, processes and executions.
+    /// The number of operations, over all threads, processes and executions.
     pub operations: u64,
     /// The number of reads among these, each a hit or a miss.
     pub reads: u64,
@@ -20,18 +20,17 @@ pub struct Expected {
     pub hits: Option<u64>,
     /// The least number of reads that miss.
     pub min_misses: u64,
-    /// The number of keys that are there before the timed part; `None` where that is up to the
-    /// subject.
+    /// The number of keys in the cache before the timed part; `None` where that is up to the subject.
     pub verified_before: Option<u64>,
-    /// The number of keys that are there after it; `None` where that is up to the subject.
+    /// The number of keys in the cache after the timed part; `None` where that is up to the subject.
     pub verified_after: Option<u64>,
-    /// The largest number of keys that may be there after it, so that a cache without a bound is
-    /// told from one that evicts; `None` where any number may.
+    /// The largest number of keys that may be in the cache after the timed part, which distinguishes a cache without a
+    /// bound from one that evicts; `None` where any number may.
     pub max_verified_after: Option<u64>,
-    /// The number of untimed executions before, which the runner has to say: one that does not know
-    /// them would be measured cold.
+    /// The number of untimed executions before, which the runner has to report: one that does not know them would be
+    /// measured cold.
     pub warm_up: u64,
-    /// Whether the process that prepared the cache is killed before the timed part, which the runner has to say.
+    /// Whether the process that prepared the cache is killed before the timed part, which the runner has to report.
     pub is_killed: bool,
     /// Whether the last of several processes is not measured: it only does its part in the
     /// background of the others, and has to be busy until all of them are finished. What is
@@ -43,8 +42,8 @@ pub struct Expected {
 /// twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// Checksums that the runners say of the values that they read, of all measured processes; `None` where one of
-/// them says nothing of this kind.
+/// Checksums that the runners report for the values that they read, of all measured processes; `None` where one of them
+/// reports none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported {
     words: Option<u64>,
@@ -88,15 +87,15 @@ impl Reported {
     }
 }
 
-/// Traces that the operations of a job leave if they are done.
+/// Proof that the operations of a job were done, computed from the job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
-    /// Of all measured processes, if every read hits.
+    /// Checksums of all measured processes, if every read hits.
     sums: Option<ReadSums>,
-    /// The keys that only the timed part wrote, if it can be seen that it did.
+    /// The keys that only the timed part wrote, if they can prove that it did.
     new_keys: NewKeys,
     most_hits: Option<MostHits>,
-    /// The bytes of the smallest value; 0 where nobody has looked.
+    /// The size of the smallest value in bytes; 0 where it is unknown.
     pub(super) least_value_bytes: u64,
 }
 
@@ -104,7 +103,7 @@ pub(super) struct Evidence {
 const MAX_OPERATIONS: u64 = 1 << 26;
 
 impl Evidence {
-    /// Reads a job that was written.
+    /// Computes the evidence of a job that was written.
     ///
     /// # Errors
     ///
@@ -135,8 +134,8 @@ impl Evidence {
         })
     }
 
-    /// Whether nothing shows that a sample did its writes: it has no room for all keys, and none of those
-    /// that only the timed part writes.
+    /// Whether nothing proves that a sample did its writes: it has no room for all keys, and none of those that only
+    /// the timed part writes.
     pub(super) fn lacks_writes(&self, sample: &Sample) -> bool {
         self.new_keys == NewKeys::MayGo && sample.error.is_none() && lacks_new_keys(sample)
     }
@@ -187,7 +186,7 @@ impl Expected {
         }
     }
 
-    /// Compares a sample.
+    /// Compares a sample with the expected results.
     pub(super) fn judge(
         &self,
         sample: &Sample,

@@ -1,5 +1,5 @@
-//! The memory of a runner, seen from the laboratory: none has more than the most that was resident, and what is in
-//! memory takes memory.
+//! The laboratory's check of a runner's memory: none has more than the most that was resident, and what is in memory
+//! takes memory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,13 +21,13 @@ const FEWEST_BYTES: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenMemory {
     resident: ResidentMemory,
-    /// Bytes of the regular files that it has open or mapped, those of the job aside, or that it has written: files may
-    /// be closed.
+    /// Bytes of the regular files that the process has open or mapped, those of the job aside, or that it has written:
+    /// files may be closed.
     file_bytes: u64,
 }
 
 impl SeenMemory {
-    /// Looks at a process that waits; `None` where the system does not tell.
+    /// Reads the memory of a process that waits; `None` where the system does not state it.
     pub(super) fn of(pid: Pid, job: &Path) -> Option<Self> {
         let number = pid.as_raw_nonzero().get();
         let resident = ResidentMemory::of(number)?;
@@ -35,7 +35,7 @@ impl SeenMemory {
         Some(Self { resident, file_bytes })
     }
 
-    /// Compares the memory that a runner says that its cache takes, without that of a server.
+    /// Checks the memory that a runner reports for its cache, without that of a server.
     pub(super) fn judge(&self, said_bytes: u64) -> Result<(), String> {
         let most = self.resident.peak_bytes;
         if said_bytes <= most.saturating_add(most / SLACK_DIVISOR).saturating_add(SLACK_BYTES) {

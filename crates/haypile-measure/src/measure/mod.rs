@@ -1,4 +1,4 @@
-//! The parent's side: starts runners, subjects in turns, and judges what they say.
+//! The parent's side: starts runners, subjects in turns, and checks their results.
 //!
 //! Cases come one after the other. Within a case there are blocks, and within a block every
 //! contender comes once, in an order that is drawn for each block: what changes with time changes
@@ -33,8 +33,8 @@ use crate::job;
 use crate::result::{Run, Sample};
 pub use turns::Turns;
 
-/// The count of a sample of which nothing shows that it did its writes: none of the keys that only its
-/// timed part writes was there afterwards, as a policy may decide that declines them.
+/// The count of a sample without proof that it did its writes: none of the keys that only its timed part writes was
+/// there afterwards, as a policy may decide that declines them.
 pub const UNPROVEN: &str = "writes_unproven";
 
 /// Measures everything that a plan asks for, and keeps each sample of `run` as soon as it is
@@ -162,7 +162,7 @@ impl MeasureSlot<'_> {
     }
 }
 
-/// The text of an error of a working directory.
+/// Returns the text of an error of a working directory.
 pub fn no_place(error: &std::io::Error) -> String {
     format!("its working directory cannot be used: {error}")
 }

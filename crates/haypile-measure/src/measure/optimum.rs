@@ -12,10 +12,10 @@ const MAX_OPERATIONS: usize = 4 << 20;
 /// The excess beyond its capacity of a cache that counts no keys, or not exactly: a twentieth.
 const EXCESS_DIVISOR: u64 = 20;
 
-/// The bounds of a job of one thread.
+/// The largest numbers of hits that a job of one thread can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MostHits {
-    /// A cache without a bound.
+    /// Hits of a cache without a bound.
     pub(super) unbounded: u64,
     /// The optimum of Belady (IBM Systems Journal 5, 1966) with the capacity, where all entries weigh the
     /// same: a new entry may also be refused.
@@ -26,16 +26,16 @@ pub(super) struct MostHits {
 #[derive(Clone, Copy)]
 struct Request {
     key: u32,
-    /// Whether it counts as a hit or a miss.
+    /// Whether the request counts as a hit or a miss.
     is_read: bool,
-    /// Whether the key may be there afterwards.
+    /// Whether the key may be in the cache afterwards.
     stays: bool,
     is_timed: bool,
 }
 
 impl MostHits {
-    /// The bounds of a job; `None` where several threads make the order open, or everything is removed
-    /// on the way.
+    /// Computes the bounds of a job; `None` where several threads make the order open, or everything is removed on the
+    /// way.
     pub(super) fn of(jobs: &[Job]) -> Option<Self> {
         let [job] = jobs else { return None };
         let [timed] = job.timed() else { return None };

@@ -1,4 +1,4 @@
-//! Where runners work: what a subject keeps on disk lies there.
+//! Working directories of runners, in which subjects keep their files.
 
 use std::cell::Cell;
 use std::fs;
@@ -9,17 +9,18 @@ use tempfile::TempDir;
 
 use super::{Case, Contender, Surroundings, no_place};
 
-/// An empty directory for each sample, which its processes share. Nothing of it is left.
+/// A source of empty directories, one for each sample, which its processes share. Each is removed
+/// afterwards.
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
-    /// The number of folders made so far. Each has a name of its own: what a killed runner has
-    /// started may still write where the last one was.
+    /// Number of folders made so far. Each has a name of its own: processes that a killed runner
+    /// has started may still write into the last one.
     made: Cell<u64>,
 }
 
 impl Places {
-    /// Places in a directory, on the file system that is to be measured.
+    /// Creates directories within a directory, on the file system that is to be measured.
     ///
     /// # Errors
     ///
@@ -29,7 +30,7 @@ impl Places {
         Ok(Self { root, made: Cell::new(0) })
     }
 
-    /// Makes the next directory, which stays until this is dropped.
+    /// Makes the next directory, which exists until `self` is dropped.
     ///
     /// # Errors
     ///

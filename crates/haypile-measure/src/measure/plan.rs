@@ -12,19 +12,19 @@ use crate::job::JobError;
 use crate::result::{Parameters, ResultsError, Sample};
 use crate::subject::SubjectSpec;
 
-/// Writes the job of a case into a directory, and says what it has to come to.
+/// A function that writes the job of a case into a directory, and returns the expected results.
 pub type WriteJob = Box<dyn Fn(&Path) -> Result<Expected, JobError>>;
 
-/// Says what to measure next, by all samples so far.
+/// A function that chooses the next case to measure, by all samples so far.
 pub type NextCase = Box<dyn Fn(&[Sample]) -> Option<Case>>;
 
-/// Everything that one run measures.
+/// The plan of one run: everything that it measures.
 pub struct Plan {
     /// The cases, in this order.
     pub cases: Vec<Case>,
-    /// Chooses the next case by the results so far; nothing where that is `None`.
+    /// Chooses the next case by the results so far; `None` if there is none after the list.
     pub then: Option<NextCase>,
-    /// The contenders that do each of them.
+    /// The contenders that do each of the cases.
     pub contenders: Vec<Contender>,
     /// The number of blocks: how many times each contender does each case.
     pub blocks: u64,
@@ -49,7 +49,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Where a runner works, and what it leaves there.
+/// The working directory of a runner, with the files that it finds and leaves there.
 pub trait Surroundings: fmt::Debug {
     /// Makes the place for a sample: the working directory of its processes.
     ///
@@ -67,33 +67,33 @@ pub trait Surroundings: fmt::Debug {
 }
 
 impl Plan {
-    /// The number of samples of the cases known so far.
+    /// Returns the number of samples of the cases known so far.
     pub fn samples(&self) -> u64 {
         let contenders = |case: &Case| self.contenders_of(case).len() as u64;
         self.blocks * self.cases.iter().map(contenders).sum::<u64>()
     }
 
-    /// The contenders of a case.
+    /// Returns the contenders of a case.
     pub(super) fn contenders_of(&self, case: &Case) -> Vec<&Contender> {
         let does = |contender: &&Contender| !case.skips.contains(&contender.subject.cache_name());
         self.contenders.iter().filter(does).collect()
     }
 }
 
-/// One thing that all contenders do.
+/// A case of an experiment: one job that all contenders do.
 pub struct Case {
-    /// The experiment that it is of.
+    /// The experiment of the case.
     pub experiment: &'static str,
-    /// Its name.
+    /// The name of the case.
     pub name: String,
-    /// Parameters that tell it from other cases.
+    /// The parameters that distinguish the case from others.
     pub parameters: Parameters,
     /// The number of processes of its job, from 1 to [`MAX_PROCESSES`](crate::job::MAX_PROCESSES):
     /// they do it at the same time, on one cache.
     pub processes: u32,
-    /// Names of subjects that it is not about, such as `none` where everything has to be found.
+    /// Names of subjects that skip the case, such as `none` where everything has to be found.
     pub skips: &'static [&'static str],
-    /// Writes its job; called once, when its turn has come.
+    /// Writes the case's job; called once, when its turn has come.
     pub write: WriteJob,
 }
 
@@ -118,9 +118,9 @@ pub struct Contender {
 /// The time limits of a runner.
 #[derive(Clone, Copy, Debug)]
 pub struct RunnerLimits {
-    /// From its start until it is ready.
+    /// Time limit from the start of the runner until it is ready.
     pub prepare: Duration,
-    /// From `go` to its results.
+    /// Time limit from `go` to the results.
     pub timed: Duration,
 }
 
@@ -132,7 +132,7 @@ impl Default for RunnerLimits {
     }
 }
 
-/// Sees a measurement go on, and can end it.
+/// An observer of a measurement, which can end it.
 pub trait Watcher: Sync {
     /// This number of further steps is done.
     fn advance(&self, steps: u64);
@@ -144,11 +144,11 @@ pub trait Watcher: Sync {
 /// A function that keeps a finished sample, such as by writing it to a file.
 pub type KeepSample<'a> = dyn FnMut(Sample) -> Result<(), ResultsError> + 'a;
 
-/// A run that could not go on.
+/// The error that ended a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// There is no place for jobs.
+    /// The directory for jobs cannot be used.
     #[error("there is no directory for jobs; set TMPDIR to one that can be written: {0}")]
     Directory(#[source] io::Error),
     /// A job cannot be written.
@@ -157,7 +157,7 @@ pub enum MeasureError {
     /// The results cannot be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A runner says that it cannot run, as one does whose cache is not installed.
+    /// A runner reports that it cannot run, as one does whose cache is not installed.
     #[error("{program}: {why}")]
     Refused {
         /// The program.
@@ -165,7 +165,7 @@ pub enum MeasureError {
         /// The reason.
         why: String,
     },
-    /// A program is no runner.
+    /// A program does not answer as a runner.
     #[error("{program} is not a runner: {wrong}")]
     NoRunner {
         /// The program.

@@ -23,9 +23,9 @@ pub const OWN_LABEL: &str = "haypile";
 pub struct Runner {
     /// The program.
     pub program: PathBuf,
-    /// Arguments before those of the protocol.
+    /// Arguments that come before those of the protocol.
     pub arguments: Vec<OsString>,
-    /// Its name in results.
+    /// The name of the program in results.
     pub label: String,
 }
 
@@ -34,11 +34,11 @@ pub struct Runner {
 pub struct Listed {
     /// The name: the part before the first colon.
     pub name: String,
-    /// The syntax of the whole.
+    /// The syntax of the subject's name and options.
     pub usage: String,
-    /// The language that it is used from.
+    /// The language that the cache is used from.
     pub language: String,
-    /// Its version.
+    /// The version of the cache.
     pub version: String,
     /// A description.
     pub help: String,

@@ -1,4 +1,4 @@
-//! A job on one contender: as many processes as are asked for, from their start to their results.
+//! A job on one contender: the requested number of processes, from their start to their results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ const MAX_LINES: usize = 1000;
 /// The length of a runner's text that messages show.
 const SHOWN_CHARS: usize = 80;
 
-/// The job of one or several processes, and its place.
+/// The job of one or several processes, with its working directory.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
     /// The directory of the job.
@@ -26,7 +26,7 @@ pub(super) struct Work<'a> {
     pub(super) processes: u32,
 }
 
-/// The results of a process by name, and what was seen of it from here.
+/// The results of a process by name, and the laboratory's own observations of it.
 pub(super) struct Done {
     pub(super) results: BTreeMap<String, String>,
     pub(super) seen: SeenClocks,
@@ -35,13 +35,13 @@ pub(super) struct Done {
 
 /// The outcome of a job.
 pub(super) struct Ran {
-    /// Of each process.
+    /// The results of each process.
     pub(super) done: Vec<Done>,
-    /// Other work in the meantime.
+    /// Other work on the machine while the job ran.
     pub(super) load: Load,
 }
 
-/// Starts the processes, lets them begin together, and collects what they say. The first one has
+/// Starts the processes, lets them begin together, and collects their results. The first one has
 /// the cache for itself until it is ready, and again when all are done with what is timed. Whatever
 /// goes wrong with one of them ends all.
 pub(super) fn run(
@@ -105,7 +105,7 @@ fn await_all(
 /// One of the processes of a job.
 struct Process {
     child: Child,
-    /// Which one it is, where there are several.
+    /// The number of the process, where there are several.
     number: Option<u32>,
     clocks: Option<SeenClocks>,
 }

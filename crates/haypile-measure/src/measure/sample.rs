@@ -1,4 +1,4 @@
-//! From what runners say to a row of the results.
+//! Conversion of the runners' results into a row.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const FIELDS: [&str; 10] = [
 /// Results that are text.
 const TEXTS: [&str; 3] = ["version", "language", "first_error"];
 
-/// A sample of which nothing is known yet.
+/// Creates a sample that has no results yet.
 pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     let subject = SubjectId {
         name: contender.subject.to_string(),
@@ -45,7 +45,7 @@ pub(super) fn blank(slot: &MeasureSlot<'_>, contender: &Contender) -> Sample {
     }
 }
 
-/// The same as an error: the numbers of a run that is not right mean nothing.
+/// Returns the sample as an error: the numbers of a run that is not right mean nothing.
 pub(super) fn failed(sample: Sample, error: String) -> Sample {
     Sample {
         operations: 0,
@@ -67,9 +67,9 @@ pub(super) fn failed(sample: Sample, error: String) -> Sample {
 /// Counts of what a process did. All others are of the cache, of which there is one.
 const ADDED: [&str; 4] = ["errors", "wrong", "hit_bytes", "memory_peak_bytes"];
 
-/// Fills in what the processes said. The time is that of the slowest; what each of them did is
-/// added up, and of the cache as a whole the first one speaks. Where the last one only
-/// loads the cache, its outcome becomes counts of its own.
+/// Fills in the results of the processes. The time is that of the slowest; what each of them did is
+/// added up, and of the cache as a whole the first one speaks. Where the last one only loads the
+/// cache, its outcome becomes counts of its own.
 pub(super) fn fill(
     sample: &mut Sample,
     Ran { done, mut load }: Ran,

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! The order of the contenders within blocks.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// Streams of random numbers below this are for other purposes.
 const STREAMS: u64 = 1 << 33;
 
-/// Orders of contenders, each as probable as the others, the same for the same seed, in every
+/// A generator of orders of contenders, each equally probable, the same for the same seed, in every
 /// version.
 #[derive(Debug)]
 pub struct Turns {

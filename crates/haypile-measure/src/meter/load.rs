@@ -7,7 +7,7 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::result::Load;
 
-/// Looks at the machine when a measurement begins and when it ends.
+/// A watch on the load of the machine, from the beginning to the end of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadWatch {
     begin: Instant,
@@ -21,8 +21,8 @@ impl LoadWatch {
         Self { begin: Instant::now(), before }
     }
 
-    /// Returns the load since the beginning. Who measures says for how long its runner waited for a
-    /// processor, if it knows.
+    /// Returns the load since the beginning; `waited_ns` is the time for which the measuring runner waited for a
+    /// processor, if known.
     pub fn end(self, waited_ns: Option<u64>) -> Load {
         let seen_ns = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (before, after) = (self.before, MachineCounters::read());

@@ -18,7 +18,8 @@ pub use residency::{Residency, drop_from_memory};
 pub use status::Memory;
 pub(crate) use status::{ResidentMemory, forget_peak};
 
-/// Reads the clocks and the memory of this process. Another than the system's is for tests.
+/// A meter of the clocks and the memory of this process. Meters other than the system's are for
+/// tests.
 pub trait Meter: fmt::Debug + Send + Sync {
     /// Nanoseconds that have passed since an origin that stays.
     fn wall_ns(&self) -> u64;
@@ -31,7 +32,7 @@ pub trait Meter: fmt::Debug + Send + Sync {
     fn memory(&self) -> Option<Memory>;
 }
 
-/// The clocks and the memory as Linux tells them.
+/// The meter that reads Linux's clocks and memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemMeter;
 

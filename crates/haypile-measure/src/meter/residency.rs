@@ -8,12 +8,12 @@ use memmap2::{Mmap, MmapOptions};
 use rustix::fs::{Advice, fadvise};
 use rustix::param::page_size;
 
-/// The extent of files, and the part of it that the system has in memory.
+/// The length of files, and the part of it that the system keeps in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residency {
     /// The length of the files, in bytes.
     pub file_bytes: u64,
-    /// The pages of them that are in memory, in bytes.
+    /// The pages of the files that are in memory, in bytes.
     pub resident_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Residency {
         Ok(Self { file_bytes, resident_bytes })
     }
 
-    /// Adds another file.
+    /// Adds the residency of another file.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -7,16 +7,17 @@ use std::fs;
 pub struct Memory {
     /// The resident memory at this moment, in bytes.
     pub resident_bytes: u64,
-    /// The most that was resident since the process began or a runner opened its subject, in bytes.
+    /// The peak of resident memory since the process began or a runner opened its subject, in
+    /// bytes.
     pub peak_bytes: u64,
 }
 
 /// The memory of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResidentMemory {
-    /// The most that was resident, in bytes.
+    /// The peak of resident memory, in bytes.
     pub(crate) peak_bytes: u64,
-    /// Resident memory that is not of files, in bytes.
+    /// Resident memory that does not belong to files, in bytes.
     pub(crate) own_bytes: u64,
 }
 
@@ -29,7 +30,7 @@ impl ResidentMemory {
     }
 }
 
-/// Lets the peak begin at what is resident now. Where the system refuses, the peak stays.
+/// Resets the peak to the memory that is resident now. Where the system refuses, the peak stays.
 pub(crate) fn forget_peak() {
     // 5 resets the high-water mark: proc_pid_clear_refs(5).
     let _ = fs::write("/proc/self/clear_refs", "5");

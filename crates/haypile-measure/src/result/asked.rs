@@ -1,4 +1,4 @@
-//! The question of a run.
+//! The question that a user's experiment file asks.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub struct Asked {
     pub file: String,
     /// The question, in a sentence.
     pub question: String,
-    /// Where the question comes from.
+    /// The source of the question.
     pub source: String,
     /// The method, in a sentence or two.
     pub method: String,

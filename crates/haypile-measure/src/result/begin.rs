@@ -11,7 +11,7 @@ use super::machine::{Machine, Program};
 use super::row::Run;
 
 impl Run {
-    /// A run of an experiment that begins now on this machine, and asks what that asks by itself.
+    /// Creates the row of a run of an experiment that begins now on this machine, with the experiment's own question.
     /// `command` is the command line, and `seed` what everything random is drawn from.
     pub fn begin(experiment: &str, command: String, seed: u64) -> Self {
         let now = Timestamp::now();

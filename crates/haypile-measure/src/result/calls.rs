@@ -1,8 +1,8 @@
-//! The calls of a start for files and folders, counted while it was traced.
+//! The system calls of a traced start for files and folders.
 
 use serde::{Deserialize, Serialize};
 
-/// Calls of the system for files and folders, by kind.
+/// Counts of system calls for files and folders, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
     /// Attempts to open a file or folder (open, openat, openat2, creat), whether they succeeded or not.
@@ -17,7 +17,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// The kinds, by the names that results give them.
+    /// The kinds of calls, by their names in results.
     pub const KINDS: [&'static str; 4] = ["getdents", "stat", "open", "read"];
 
     /// Returns the count of a kind; 0 for an unknown name.
@@ -45,7 +45,7 @@ impl CallCounts {
     }
 }
 
-/// Calls for the files of one folder, and for the folder itself.
+/// Counts of the calls for one folder and the files in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderCalls {
     /// The folder.
@@ -55,7 +55,7 @@ pub struct FolderCalls {
     pub calls: CallCounts,
 }
 
-/// The calls of a start that was traced, which is none of the timed ones, and what tells it from the start of another
+/// The system calls of a traced start, which is not a timed one, and the differences from the start of another
 /// condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCalls {
@@ -65,16 +65,16 @@ pub struct StartCalls {
     pub read_bytes: u64,
     /// Calls by folder. Those with few are counted for a folder above.
     pub folders: Vec<FolderCalls>,
-    /// The number of files that this start opened and the other did not.
+    /// Number of files that this start opened and the start of the other condition did not.
     pub only_files: u64,
-    /// The first of them, in the order of their sizes.
+    /// The first of these files, in the order of their sizes.
     pub only: Vec<String>,
-    /// Programs that this start ran and the other did not.
+    /// Programs that this start ran and the start of the other condition did not.
     pub only_programs: Vec<String>,
-    /// Texts about files by which a start without the cache has one of its own.
+    /// Texts about files which show that a start without the cache has a cache of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_cache: Vec<String>,
-    /// Whether there were more files or folders than are remembered.
+    /// Whether the lists leave out files or folders, because there were too many.
     #[serde(default)]
     pub is_cut: bool,
 }

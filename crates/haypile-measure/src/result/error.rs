@@ -20,7 +20,7 @@ pub enum ResultsError {
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The number of the line, from 1.
         line: u64,
         /// The reason.
         source: serde_json::Error,
@@ -28,26 +28,26 @@ pub enum ResultsError {
     /// A line is too long to be a row.
     #[error("{}: line {line} has more than {limit_bytes} bytes and is not a row of results", path.display())]
     LongLine {
-        /// The file.
+        /// The number of the line, from 1.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// The longest line that is read.
+        /// The length of the longest line that is read, in bytes.
         limit_bytes: u64,
     },
-    /// A row of a later version.
+    /// A row has a later version.
     #[error(
         "{}: line {line} has schema {schema}, and this program knows {known}; take the version \
          of haypile that wrote it, or a later one", path.display()
     )]
     Newer {
-        /// The file.
+        /// The number of the line, from 1.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// The schema that it has.
+        /// The schema of the row.
         schema: u64,
-        /// The latest schema that is known here.
+        /// The latest schema that this program knows.
         known: u64,
     },
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::row::SubjectId;
 
-/// Name of a sample's subject, and the program that ran it. Written `name@program`.
+/// The name of a sample's subject, and the program that ran it. Written `name@program`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Identity<'a> {
     /// The subject's name.
@@ -14,7 +14,7 @@ pub struct Identity<'a> {
 }
 
 impl Identity<'_> {
-    /// Separates the name from the program.
+    /// The character between name and program.
     pub const AT: char = '@';
 
     /// Returns the name, with the program where several of `all` have this name.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Run, Sample};
 
-/// A share of the time above which other work has disturbed a sample, or a start.
+/// The share of the time above which other work has disturbed a sample, or a start.
 pub const DISTURBED: f64 = 0.05;
 
 /// The time that the laboratory may take to notice the end of a sample.
@@ -13,12 +13,12 @@ const UNSEEN_NS: u64 = 5_000_000;
 /// A sample that is shorter than a slice of the scheduler was disturbed or was not: its share says nothing.
 const MIN_SEEN_NS: u64 = 5_000_000;
 
-/// Other work on the machine, from `go` to `timed`. Fields are `None` where the system does not tell.
+/// Other work on the machine, from `go` to `timed`. Fields are `None` where the system does not state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The length of that time, by the laboratory's clock.
+    /// The time from `go` to `timed` in nanoseconds, by the laboratory's clock.
     pub seen_ns: u64,
-    /// For how long the first thread of the runner waited for a processor; of several processes the
+    /// Time for which the first thread of the runner waited for a processor, in nanoseconds; of several processes the
     /// longest.
     #[serde(default)]
     pub waited_ns: Option<u64>,
@@ -29,22 +29,22 @@ pub struct Load {
     /// Time of all processors that the host of a virtual machine gave to others, in ticks of some 10 ms.
     #[serde(default)]
     pub steal_ns: Option<u64>,
-    /// For how long some task of the machine waited for a processor.
+    /// Time for which some task of the machine waited for a processor, in nanoseconds.
     #[serde(default)]
     pub cpu_pressure_ns: Option<u64>,
-    /// The same for its disks.
+    /// Time for which some task of the machine waited for a disk, in nanoseconds.
     #[serde(default)]
     pub io_pressure_ns: Option<u64>,
-    /// The same for memory.
+    /// Time for which some task of the machine waited for memory, in nanoseconds.
     #[serde(default)]
     pub memory_pressure_ns: Option<u64>,
 }
 
 impl Sample {
-    /// The share of the time in which other work kept this sample from a processor, where it is enough
-    /// to disturb it. The first thread of a runner is the one that measures, if there is one; of several
-    /// threads that have a processor each, the pressure of the machine tells. Of more threads than
-    /// processors nothing does: they wait for each other.
+    /// Returns the share of the time in which other work kept this sample from a processor, where it is enough to
+    /// disturb it. The first thread of a runner is the one that measures, if there is one; of several threads that have
+    /// a processor each, the pressure of the machine tells. Of more threads than processors nothing does: they wait for
+    /// each other.
     pub fn disturbance(&self, cores: u64) -> Option<f64> {
         let load = self.load.as_ref().filter(|load| load.seen_ns >= MIN_SEEN_NS)?;
         let threads = self.threads();
@@ -61,15 +61,15 @@ impl Sample {
         Some(most).filter(|most| *most > DISTURBED)
     }
 
-    /// Returns for how long other work kept a sample of one thread from a processor, in nanoseconds, as far as the
-    /// system tells. Several threads wait for each other as well: of them nothing is known.
+    /// Returns the time for which other work kept a sample of one thread from a processor, in nanoseconds, as far as
+    /// the system states it. Several threads wait for each other as well: of them nothing is known.
     pub fn kept_waiting_ns(&self) -> u64 {
         let load = self.load.as_ref().filter(|_| matches!(self.threads(), Some(1) | None));
         load.and_then(|load| load.waited_ns).unwrap_or(0)
     }
 
-    /// Returns which share of the time that the laboratory saw the runner's own times are, of wall and processor
-    /// time the smaller one; `None` where nothing confirms them.
+    /// Returns the runner's own times as a share of the times that the laboratory saw, of wall and processor time the
+    /// smaller one; `None` where nothing confirms them.
     pub(crate) fn confirmed_share(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         let seen_cpu_ns = load.seen_cpu_ns?;

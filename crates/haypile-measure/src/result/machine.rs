@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 /// The governor of the processors' frequency: `performance`, `powersave`.
 pub type Governor = Option<String>;
 
-/// A machine, and how busy it was.
+/// A machine, and its load when a run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processors' model.
     pub cpu: String,
-    /// Processors that may be used.
+    /// The number of processors that may be used.
     pub cores: u64,
     /// The operating system's name and version.
     pub kernel: String,
@@ -22,7 +22,7 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// The load average of the last minute before the start.
     pub load_1m: f64,
-    /// The governor of the frequency; `None` where the system does not tell.
+    /// The governor of the frequency; `None` where the system does not state it.
     #[serde(default)]
     pub governor: Governor,
     /// Whether the processors may run above their nominal frequency, where that is known.
@@ -34,7 +34,7 @@ pub struct Machine {
     /// Whether runners are bound to processors. They are not: the system schedules them.
     #[serde(default)]
     pub pinned: bool,
-    /// Whatever later versions add.
+    /// Fields that later versions add.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
 }
@@ -42,7 +42,7 @@ pub struct Machine {
 /// The program that measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Its version.
+    /// The version of the program.
     pub version: String,
     /// The commit that it was built from, where the build knew it.
     #[serde(default)]
@@ -53,13 +53,13 @@ pub struct Program {
     /// The C library and the allocator of runners in Rust.
     #[serde(default)]
     pub allocator: String,
-    /// Whether it was built without optimisation. Its times mean nothing then.
+    /// Whether the program was built without optimisation. Its times mean nothing then.
     #[serde(default)]
     pub debug: bool,
 }
 
 impl Machine {
-    /// This machine now. What the system does not tell is empty or zero.
+    /// Describes this machine. Facts that the system does not state are empty or zero.
     pub fn here() -> Self {
         let cpuinfo = read("/proc/cpuinfo");
         let meminfo = read("/proc/meminfo");
@@ -89,8 +89,8 @@ impl Machine {
         }
     }
 
-    /// A warning about the load before the start: a guess, for rows without a [`Load`](super::Load) of
-    /// their own.
+    /// Returns a warning about the load before the start: a guess, for rows without a [`Load`](super::Load) of their
+    /// own.
     pub fn load_warning(&self) -> Option<String> {
         let is_busy = self.cores > 0 && self.load_1m > self.cores as f64;
         is_busy.then(|| {
@@ -101,7 +101,7 @@ impl Machine {
         })
     }
 
-    /// Warnings about the machine, for readers of the results.
+    /// Returns warnings about the machine, for readers of the results.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(governor) =
@@ -114,7 +114,7 @@ impl Machine {
 }
 
 impl Program {
-    /// This program.
+    /// Describes this program.
     pub fn here() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -128,7 +128,7 @@ impl Program {
         }
     }
 
-    /// Warnings about the program, for readers of the results.
+    /// Returns warnings about the program, for readers of the results.
     pub fn warnings(&self) -> Vec<String> {
         let debug = "this is a build for tests, without optimisation: its times mean nothing";
         self.debug.then(|| debug.to_owned()).into_iter().collect()

@@ -1,4 +1,4 @@
-//! Reads rows.
+//! Reads rows of results files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -21,7 +21,7 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// The samples in their order, errors among them.
     pub samples: Vec<Sample>,
-    /// Warnings about what was skipped: lines that were not finished.
+    /// Warnings about skipped lines, which were not finished.
     pub warnings: Vec<String>,
 }
 
@@ -33,8 +33,8 @@ struct RowHead {
     schema: u64,
 }
 
-/// Reads a results file. Fields that are not known are ignored; a line that was not finished, as
-/// a crash or a full disk leaves it, is a warning.
+/// Reads a results file. Unknown fields are ignored; a line that was not finished, as a crash or a
+/// full disk leaves it, is a warning.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Results, ResultsError> {
     read_from(BufReader::new(file), path)
 }
 
-/// Reads results; `path` is what errors call them.
+/// Reads results; errors call them `path`.
 ///
 /// # Errors
 ///

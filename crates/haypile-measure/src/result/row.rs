@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows of a results file.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub type Parameters = Map<String, Value>;
 #[serde(tag = "type", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Row {
-    /// Begins a run.
+    /// The row that begins a run.
     Run(Run),
     /// One measurement.
     Sample(Sample),
@@ -31,9 +31,9 @@ pub enum Row {
 pub struct Run {
     /// The version of the schema of this run's rows.
     pub schema: u64,
-    /// Names the run in its samples: its time in UTC and random letters.
+    /// The name of the run in its samples: its time in UTC and random letters.
     pub run: String,
-    /// Which experiment: `micro`.
+    /// The name of the experiment: `micro`.
     pub experiment: String,
     /// The question, where a user's own file asks it; `None` where the experiment's own file was
     /// taken.
@@ -43,11 +43,11 @@ pub struct Run {
     pub command: String,
     /// The seed of everything random.
     pub seed: u64,
-    /// Where it ran.
+    /// The machine on which the run was made.
     pub machine: Machine,
     /// The program that ran it.
     pub program: Program,
-    /// When it began, in UTC, as RFC 3339 has it.
+    /// The time in UTC at which the run began, in the form of RFC 3339.
     pub started: String,
 }
 
@@ -56,11 +56,11 @@ pub struct Run {
 pub struct Sample {
     /// The version of the schema.
     pub schema: u64,
-    /// The run that it belongs to.
+    /// The run of the sample.
     pub run: String,
-    /// Which experiment.
+    /// The name of the experiment.
     pub experiment: String,
-    /// Which case of it.
+    /// The name of the experiment's case.
     pub case: String,
     /// The parameters of the case.
     pub parameters: Parameters,
@@ -70,7 +70,7 @@ pub struct Sample {
     pub subject: SubjectId,
     /// The block, from 0. Samples of one case and block are compared with each other.
     pub block: u64,
-    /// The place of the subject within its block, from 0; drawn for each block.
+    /// The position of the subject within its block, from 0; drawn for each block.
     pub position: u64,
     /// The number of timed operations: one per key, over all threads, processes and executions.
     pub operations: u64,
@@ -83,7 +83,7 @@ pub struct Sample {
     pub server_cpu_ns: Option<u64>,
     /// Reads that found their key.
     pub hits: u64,
-    /// Reads that did not.
+    /// Reads that did not find their key.
     pub misses: u64,
     /// Memory that is resident after the timed part beyond that before the subject was opened,
     /// over all processes.
@@ -92,7 +92,7 @@ pub struct Sample {
     /// Times of single operations by the kind of the operation (`get`, `set`), where asked for.
     #[serde(default)]
     pub latency_ns: Option<BTreeMap<String, Latency>>,
-    /// Further numbers of the runner by name.
+    /// Further numbers that the runner reports, by name.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
     /// The course of a start that was watched.
@@ -101,7 +101,7 @@ pub struct Sample {
     /// The calls of the system of a start that was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Box<StartCalls>>,
-    /// Other work on the machine in the meantime.
+    /// Other work on the machine during the sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// The error, if one occurred. All numbers of such a row are zero or meaningless.
@@ -109,12 +109,12 @@ pub struct Sample {
     pub error: Option<String>,
 }
 
-/// The count of a sample whose memory is less than half of what was found in memory: the bytes of the values that were
-/// found.
+/// The name of the count that marks a sample whose memory is less than half of the values that it found in memory: the
+/// bytes of these values.
 pub const MEMORY_FOUND: &str = "memory_found_bytes";
 
 impl Sample {
-    /// A sample of a run, of which nothing is known yet.
+    /// Creates a sample of a run without results.
     pub fn blank(
         run: &Run,
         experiment: impl Into<String>,
@@ -152,13 +152,13 @@ impl Sample {
 /// The identity of a subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SubjectId {
-    /// Its name, as it was asked for.
+    /// The subject's name, as it was asked for.
     pub name: String,
-    /// Its version, as the runner says.
+    /// The version of the subject, as the runner reports it.
     pub version: String,
-    /// The language that it is used from.
+    /// The language that the subject is used from.
     pub language: String,
-    /// The program that ran it: `haypile`, or what the command line names.
+    /// The program that ran the subject: `haypile`, or a name from the command line.
     pub program: String,
 }
 
@@ -167,28 +167,28 @@ pub struct SubjectId {
 pub struct Latency {
     /// The number of operations.
     pub count: u64,
-    /// Half of them took at most this.
+    /// The median time.
     pub p50: u64,
-    /// 90 % took at most this.
+    /// The 90th percentile.
     pub p90: u64,
-    /// 99 %.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 99.9 %.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// All of them.
+    /// The longest time.
     pub max: u64,
-    /// The mean.
+    /// The arithmetic mean.
     pub mean: f64,
 }
 
 impl Sample {
-    /// Nanoseconds of processor time per operation; `None` for an error.
+    /// Returns the processor time per operation in nanoseconds; `None` for an error.
     pub fn cpu_ns_per_operation(&self) -> Option<f64> {
         self.per_operation(self.cpu_ns)
     }
 
-    /// Nanoseconds of wall time per operation; `None` for an error. With several threads it is
-    /// the time between two operations of all together.
+    /// Returns the wall time per operation in nanoseconds; `None` for an error. With several threads it is the time
+    /// between two operations of all together.
     pub fn wall_ns_per_operation(&self) -> Option<f64> {
         self.per_operation(self.wall_ns)
     }

@@ -1,4 +1,4 @@
-//! Samples, put together by what they have in common.
+//! Samples, grouped by case and by subject.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -11,23 +11,24 @@ use crate::statistics::{Summary, Timing};
 /// runner starts threads, which takes a tenth of a part of 1 ms and a hundredth of one of 20 ms.
 const CONFIRMED: f64 = 0.8;
 
-/// Samples in an order.
+/// A list of samples, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples<'a>(Vec<&'a Sample>);
 
-/// Experiment, name and all parameters of a case.
+/// The identity of a case: experiment, name and all parameters.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct CaseKey<'a> {
     /// The experiment.
     pub experiment: &'a str,
     /// The case's name.
     pub case: &'a str,
-    /// By name, values as JSON: what compares and sorts without regard to the order in the file.
+    /// Parameters by name, with values as JSON, so that they compare and sort without regard to their order in the
+    /// file.
     parameters: BTreeMap<&'a str, String>,
 }
 
-/// Where a sample was measured: its run and its block. Samples from the same place were measured
-/// side by side.
+/// The place where a sample was measured: its run and its block. Samples from the same place were measured side by
+/// side.
 pub type Place<'a> = (&'a str, u64);
 
 /// A value for each place.
@@ -35,7 +36,7 @@ pub type Place<'a> = (&'a str, u64);
 pub struct Values<'a>(BTreeMap<Place<'a>, f64>);
 
 impl<'a> CaseKey<'a> {
-    /// The key of a sample's case.
+    /// Returns the key of a sample's case.
     pub fn of(sample: &'a Sample) -> Self {
         let parameters = sample.parameters.iter();
         Self {
@@ -84,7 +85,7 @@ impl<'a> Samples<'a> {
         groups
     }
 
-    /// Returns what a verdict on times has to know of these samples.
+    /// Returns the timing of these samples, by which a verdict on times is made.
     pub fn timing(&self) -> Timing {
         let good = self.iter().filter(|sample| sample.error.is_none());
         let shares: Vec<f64> = good.filter_map(|sample| sample.confirmed_share()).collect();
@@ -95,7 +96,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The median wall time of those that are not errors, in nanoseconds.
+    /// Returns the median wall time of the samples without errors, in nanoseconds.
     pub fn median_wall_ns(&self) -> Option<u64> {
         let good = self.iter().filter(|sample| sample.error.is_none());
         let mut times: Vec<u64> = good.map(|sample| sample.wall_ns).collect();
@@ -103,8 +104,8 @@ impl<'a> Samples<'a> {
         times.get(times.len() / 2).copied()
     }
 
-    /// Returns the value of each place. A subject that was measured several times in a block counts
-    /// once, by the median: samples of one block depend on each other.
+    /// Returns a value for each place. A subject that was measured several times in a block counts once, by the median:
+    /// samples of one block depend on each other.
     pub fn values(&self, cost: impl Fn(&Sample) -> Option<f64>) -> Values<'a> {
         let mut values: BTreeMap<Place<'a>, Vec<f64>> = BTreeMap::new();
         for &sample in &self.0 {
@@ -116,7 +117,7 @@ impl<'a> Samples<'a> {
         values.into_iter().filter_map(|(place, values)| Some((place, median(values)?))).collect()
     }
 
-    /// Returns the values of both in the places that both have, this one's first.
+    /// Returns the values of both lists in the places that both have, this list's first.
     pub fn paired(
         &self,
         new: &Samples<'_>,
@@ -127,7 +128,7 @@ impl<'a> Samples<'a> {
 }
 
 impl Values<'_> {
-    /// Returns the values of both in the places that both have, this one's first.
+    /// Returns the values of both sides in the places that both have, this side's first.
     pub fn paired(&self, new: &Values<'_>) -> Vec<(f64, f64)> {
         let both = self.0.iter().filter_map(|(place, &old)| Some((old, *new.0.get(place)?)));
         both.collect()

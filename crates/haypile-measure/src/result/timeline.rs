@@ -1,40 +1,40 @@
-//! The course of a start: its processes, and what they used over time.
+//! The course of a start: its processes, and their usage over time.
 
 use serde::{Deserialize, Serialize};
 
-/// The processes of a start and their usage over time, polled. What is shorter than the interval
-/// may be missing.
+/// The processes of a start and their usage over time, polled. Usage shorter than the interval may
+/// be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Nanoseconds between two looks, as asked for.
+    /// Nanoseconds between two polls, as asked for.
     pub interval_ns: u64,
     /// Nanoseconds from the start until the command was ready.
     pub ready_ns: u64,
-    /// The processors of the machine; 0 where that was not noted.
+    /// Number of processors of the machine; 0 where that was not noted.
     #[serde(default)]
     pub processors: u64,
-    /// In the order in which they were first seen.
+    /// The processes, in the order in which they were first seen.
     pub processes: Vec<ProcessBar>,
-    /// Processes that are not listed, beyond [`Timeline::MAX_PROCESSES`].
+    /// Number of processes that are not listed, beyond [`Timeline::MAX_PROCESSES`].
     pub unlisted: u64,
-    /// In their order.
+    /// The ticks, in order of time.
     pub ticks: Vec<Tick>,
 }
 
 /// A process on a timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessBar {
-    /// Its number.
+    /// The number of the process.
     pub pid: i32,
-    /// The number of its parent when it was first seen.
+    /// The number of the process's parent when it was first seen.
     pub parent: i32,
-    /// Its name as the kernel has it: at most 15 bytes.
+    /// The name of the process as the kernel has it: at most 15 bytes.
     pub name: String,
     /// Nanoseconds after the start at which it was first seen.
     pub first_ns: u64,
     /// Nanoseconds after the start at which it was last seen.
     pub last_ns: u64,
-    /// Its processor time when it was last seen.
+    /// The processor time of the process when it was last seen, in nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -43,20 +43,20 @@ pub struct ProcessBar {
 pub struct Tick {
     /// Nanoseconds after the start.
     pub at_ns: u64,
-    /// Processor time until then.
+    /// Processor time used until then, in nanoseconds.
     pub cpu_ns: u64,
     /// Bytes read from disks until then.
     pub disk_read_bytes: u64,
 }
 
 impl Timeline {
-    /// The most processes that are listed.
+    /// The largest number of processes that are listed.
     pub const MAX_PROCESSES: usize = 400;
 
-    /// The most ticks. A longer start keeps every second one, then every fourth.
+    /// The largest number of ticks. A longer start keeps every second one, then every fourth.
     pub const MAX_TICKS: usize = 1_000;
 
-    /// Adds a tick, and thins them out when there are too many.
+    /// Adds a tick, and thins the ticks out when there are too many.
     pub fn add(&mut self, tick: Tick) {
         if self.ticks.len() >= Self::MAX_TICKS {
             let mut at = 0;
@@ -68,7 +68,7 @@ impl Timeline {
         self.ticks.push(tick);
     }
 
-    /// The end of what is known, in nanoseconds after the start.
+    /// Returns the end of what is known, in nanoseconds after the start.
     pub fn end_ns(&self) -> u64 {
         let processes = self.processes.iter().map(|process| process.last_ns);
         let ticks = self.ticks.iter().map(|tick| tick.at_ns);

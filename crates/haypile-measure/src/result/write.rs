@@ -1,4 +1,4 @@
-//! Writes rows, each as soon as it is there.
+//! Writes rows, each as soon as it is finished.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::ResultsError;
 use super::row::Row;
 
-/// A results file that rows are appended to.
+/// A results file to which rows are appended.
 #[derive(Debug)]
 pub struct ResultsWriter {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct ResultsWriter {
 }
 
 impl ResultsWriter {
-    /// Opens a results file to append to it, or makes it. A last line that was not finished is
+    /// Opens a results file to append to it, or creates it. A last line that was not finished is
     /// ended, so that the next row has a line of its own.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl ResultsWriter {
         written.map_err(|source| ResultsError::Io { path: self.path.clone(), source })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

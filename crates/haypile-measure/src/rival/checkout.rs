@@ -1,4 +1,4 @@
-//! Where the checkout is.
+//! The search for the checkout.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub(super) const MANIFEST: &str = "rival.toml";
 /// The variable that names a checkout, where nothing on the command line does.
 const VARIABLE: &str = "HAYPILE_CHECKOUT";
 
-/// A process's knowledge of where it is.
+/// The facts about a process by which it finds the checkout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     pub(super) variable: Option<OsString>,
@@ -26,7 +26,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// Those of this process.
+    /// Returns the hints of this process.
     pub(super) fn of_process() -> Self {
         Self {
             variable: env::var_os(VARIABLE).filter(|value| !value.is_empty()),
@@ -36,8 +36,8 @@ impl Hints {
     }
 }
 
-/// The checkout: what is named has to be one; else the nearest, in or above the working directory or
-/// above the program.
+/// Finds the checkout: `named` has to be one; otherwise the nearest, in or above the working directory or above the
+/// program.
 pub(super) fn find(named: Option<&Path>, hints: &Hints) -> Result<PathBuf, RivalError> {
     let variable = hints.variable.as_deref().map(Path::new);
     let named = named.map(|path| (path, "--checkout"));
@@ -56,7 +56,7 @@ fn has_rivals(path: &Path) -> bool {
     folders(path).is_ok_and(|folders| !folders.is_empty())
 }
 
-/// The folders of a checkout's rivals that have a manifest, in no order.
+/// Returns the folders of a checkout's rivals that have a manifest, in no order.
 pub(super) fn folders(checkout: &Path) -> Result<Vec<PathBuf>, RivalError> {
     let rivals = checkout.join(RIVALS);
     let list = || -> io::Result<Vec<PathBuf>> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Rivals that cannot be told.
+/// Errors while finding rivals or reading their manifests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RivalError {
@@ -18,10 +18,10 @@ pub enum RivalError {
     NotACheckout {
         /// The path given.
         path: PathBuf,
-        /// By what.
+        /// The option or variable that named the path.
         named_by: &'static str,
     },
-    /// Something cannot be read.
+    /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file or folder.
@@ -29,12 +29,12 @@ pub enum RivalError {
         /// The I/O error.
         source: io::Error,
     },
-    /// A manifest says what it may not say, or does not say what it has to.
+    /// A manifest breaks the rules of manifests.
     #[error("{path}, line {line}: {wrong}")]
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// Where, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The reason, and the allowed values.
         wrong: String,
@@ -46,15 +46,15 @@ pub enum RivalError {
         subject: String,
         /// The manifest of one of them.
         first: PathBuf,
-        /// That of the other.
+        /// The manifest of the other rival.
         second: PathBuf,
     },
-    /// There are more rivals than anybody has.
+    /// The checkout has more rivals than are read.
     #[error("{checkout}: there are more than {limit} rivals")]
     TooMany {
         /// The checkout.
         checkout: PathBuf,
-        /// The most that there may be.
+        /// The largest number of rivals.
         limit: usize,
     },
     /// No rival has the name.
@@ -62,7 +62,7 @@ pub enum RivalError {
     Unknown {
         /// The name given.
         name: String,
-        /// The names.
+        /// The known names.
         allowed: String,
     },
 }

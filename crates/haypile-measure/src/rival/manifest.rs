@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Cargo's folder, in whose place `CARGO_TARGET_DIR` may name another.
 const TARGET: &str = "target";
 
-/// A rival's description, the program that runs it, and how to get that.
+/// The description of a rival, with the program that runs it and its installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
@@ -25,15 +25,16 @@ pub struct Manifest {
     pub about: String,
     /// The language that the cache is used from.
     pub language: String,
-    /// The runner, from the checkout's root on.
+    /// The path of the runner, relative to the checkout's root.
     pub program: PathBuf,
-    /// The names of its subjects, without what may follow them; at least one.
+    /// The names of the rival's subjects, without their options; at least one.
     pub subjects: Vec<String>,
-    /// Debian's packages that it needs.
+    /// Debian's packages that the rival needs.
     pub debian: Vec<String>,
-    /// The target of the project's `make` that installs or builds it.
+    /// The target of the project's `make` that installs or builds the rival.
     pub make: String,
-    /// Whether its subjects are HTTP caches, which only experiments with an HTTP origin measure.
+    /// Whether the rival's subjects are HTTP caches, which only experiments with an HTTP origin
+    /// measure.
     pub http: bool,
 }
 
@@ -97,7 +98,8 @@ impl Manifest {
         })
     }
 
-    /// The runner in a checkout, where Cargo's folder is `target` if that is named.
+    /// Returns the path of the runner in a checkout, where Cargo's folder is `target` if that is
+    /// given.
     pub(super) fn program_in(&self, checkout: &Path, target: Option<&Path>) -> PathBuf {
         match (target, self.program.strip_prefix(TARGET)) {
             (Some(target), Ok(inside)) => checkout.join(target).join(inside),

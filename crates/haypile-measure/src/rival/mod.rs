@@ -69,24 +69,23 @@ impl Rivals {
         Ok(Self { checkout, rivals })
     }
 
-    /// The checkout, from the root on or as it was given.
+    /// Returns the path of the checkout, absolute or as it was given.
     pub fn checkout(&self) -> &Path {
         &self.checkout
     }
 
-    /// All of them, by name.
+    /// Returns all rivals, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Rival> {
         self.rivals.iter()
     }
 
-    /// The rival that runs a subject; what follows the subject's name after a colon does not
-    /// matter.
+    /// Returns the rival that runs a subject; the part of the subject's name after a colon does not matter.
     pub fn for_subject(&self, subject: &str) -> Option<&Rival> {
         let name = subject.split(':').next().unwrap_or(subject);
         self.iter().find(|rival| rival.manifest.subjects.iter().any(|known| known == name))
     }
 
-    /// Those of these names, in the order of all; all where none are named.
+    /// Returns the rivals of these names, in the order of all; all rivals if no names are given.
     ///
     /// # Errors
     ///
@@ -102,7 +101,7 @@ impl Rivals {
     }
 }
 
-/// A cache of others, or several, and the program that runs them.
+/// A cache of others, or several caches, with the program that runs them.
 #[derive(Clone, Debug)]
 pub struct Rival {
     name: String,
@@ -111,28 +110,28 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// The name of its folder.
+    /// Returns the name of the rival's folder.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The contents of its manifest.
+    /// Returns the contents of the rival's manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Where its manifest is.
+    /// Returns the path of the rival's manifest.
     pub fn manifest_path(&self) -> PathBuf {
         self.checkout.join(RIVALS).join(&self.name).join(MANIFEST)
     }
 
-    /// Its runner, whether that is there or not.
+    /// Returns the rival's runner, whether that is installed or not.
     pub fn runner(&self) -> Runner {
         let target = env::var_os("CARGO_TARGET_DIR").filter(|target| !target.is_empty());
         Runner::rival(self.manifest.program_in(&self.checkout, target.as_deref().map(Path::new)))
     }
 
-    /// Instructions to get it, as a command for people.
+    /// Returns instructions to install the rival, as a command for people.
     pub fn how_to_get(&self) -> String {
         let install = format!("haypile rivals install {}", self.name);
         match &*self.manifest.debian {

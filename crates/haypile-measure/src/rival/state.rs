@@ -1,24 +1,25 @@
-//! Whether a rival runs here.
+//! The test whether a rival runs here.
 
 use std::time::Duration;
 
 use super::{Rival, is_file};
 use crate::measure::{Listed, MeasureError};
 
-/// Whether a rival runs here.
+/// The state of a rival on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// It does, and this is what it lists.
+    /// The rival runs, and lists these subjects.
     Runs(Vec<Listed>),
-    /// It is not installed, or it says itself that something it needs is not: why, in a line.
+    /// The rival is not installed, or reports that something it needs is not: the reason, in a
+    /// line.
     Missing(String),
-    /// It is there and does not do what a runner does: what it did, in a line.
+    /// The rival is installed and does not answer as a runner: its answer, in a line.
     Broken(String),
 }
 
 impl State {
-    /// Why it does not run, if it does not.
+    /// Returns the reason why the rival does not run, if it does not.
     pub fn why_not(&self) -> Option<&str> {
         match self {
             Self::Runs(_) => None,
@@ -28,7 +29,7 @@ impl State {
 }
 
 impl Rival {
-    /// Asks its runner for the subjects, and waits for `limit` at most.
+    /// Asks the rival's runner for the subjects, and waits for `limit` at most.
     pub fn state(&self, limit: Duration) -> State {
         let runner = self.runner();
         if !is_file(&runner.program) {

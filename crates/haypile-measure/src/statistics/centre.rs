@@ -10,7 +10,7 @@ pub struct Centre {
     /// The mean of the logarithms after a fifth is trimmed from each end, as a value again. [`Effect`]
     /// trims ratios: the ratio of two centres differs from it where the blocks at the ends differ.
     pub value: f64,
-    /// The ends of its 95 % interval; `None` for a single value.
+    /// The ends of the centre's 95 % interval; `None` for a single value.
     pub interval: Option<Interval>,
     /// The median absolute deviation of the values from their median.
     pub mad: f64,

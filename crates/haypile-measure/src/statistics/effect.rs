@@ -48,10 +48,10 @@ impl Interval {
     }
 }
 
-/// New over old: the estimate, and how sure it is.
+/// The ratio of new to old costs, as an estimate with its certainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// The logarithm of new over old.
+    /// The logarithm of the ratio of new to old.
     log_ratio: f64,
     /// The error of the estimate; `None` if there are too few samples to say.
     error: Option<LogError>,
@@ -63,7 +63,7 @@ pub struct Effect {
 struct LogError {
     /// Half of the 95 % interval of the logarithm.
     margin: f64,
-    /// The same for the significance of a [`Rule`].
+    /// Half of the interval of the logarithm at the significance of a [`Rule`].
     significant: f64,
     p_value: f64,
 }
@@ -127,23 +127,23 @@ impl Effect {
         Self { log_ratio, error, samples }
     }
 
-    /// The number of pairs, or of the samples of the side that has fewer.
+    /// Returns the number of pairs, or of the samples of the side that has fewer.
     pub fn samples(&self) -> usize {
         self.samples
     }
 
-    /// The ratio of new to old.
+    /// Returns the ratio of new to old.
     pub fn ratio(&self) -> f64 {
         self.log_ratio.exp()
     }
 
-    /// The relative change: 0.03 is 3 % more, -0.5 is half.
+    /// Returns the relative change: 0.03 is 3 % more, -0.5 is half.
     pub fn change(&self) -> f64 {
         self.log_ratio.exp_m1()
     }
 
-    /// Where the change lies with a confidence of 95 %. `None` with a single sample on a side; the
-    /// upper end can be infinite with very few.
+    /// Returns the interval in which the change lies with a confidence of 95 %. `None` with a single sample on a side;
+    /// the upper end can be infinite with very few.
     pub fn interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.margin).exp_m1(),
@@ -151,9 +151,9 @@ impl Effect {
         })
     }
 
-    /// Returns where the change lies with the confidence with which a [`Rule`] decides, which is 99 %: the interval
-    /// leaves 0 out where a verdict, noise floor aside, says that there is a difference. `None` with a single sample on a side;
-    /// the upper end can be infinite with very few.
+    /// Returns the interval in which the change lies with the confidence with which a [`Rule`] decides, which is 99 %:
+    /// the interval leaves 0 out where a verdict, noise floor aside, says that there is a difference. `None` with a
+    /// single sample on a side; the upper end can be infinite with very few.
     pub fn deciding_interval(&self) -> Option<Interval> {
         self.error.map(|error| Interval {
             low: (self.log_ratio - error.significant).exp_m1(),
@@ -161,19 +161,19 @@ impl Effect {
         })
     }
 
-    /// The probability that a difference at least this clear comes from noise alone, from 0 to 1;
-    /// 1 without an interval.
+    /// Returns the probability that a difference at least this clear comes from noise alone, from 0 to 1; 1 without an
+    /// interval.
     pub fn p_value(&self) -> f64 {
         self.error.map_or(1.0, |error| error.p_value)
     }
 
-    /// The smallest logarithm of a ratio that these samples would have shown with the significance of a
+    /// Returns the smallest logarithm of a ratio that these samples would have shown with the significance of a
     /// [`Rule`]; `None` without an interval.
     pub(super) fn least_significant(&self) -> Option<f64> {
         self.error.map(|error| error.significant)
     }
 
-    /// The logarithm of the ratio, which is symmetric where the change is not.
+    /// Returns the logarithm of the ratio, which is symmetric where the change is not.
     pub(super) fn log_ratio(&self) -> f64 {
         self.log_ratio
     }

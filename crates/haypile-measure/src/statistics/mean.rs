@@ -4,20 +4,20 @@
 /// under normal noise and bears a fifth of disturbed samples on either side.
 const TRIM_PERCENT: usize = 20;
 
-/// A mean, and how far it may be off.
+/// A mean with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     /// The mean, or its logarithm.
     pub(super) value: f64,
     /// The square of its standard error; `None` of a single sample, which says nothing of it.
     pub(super) squared_error: Option<f64>,
-    /// Degrees of freedom of that error.
+    /// Degrees of freedom of the standard error.
     pub(super) freedom: f64,
 }
 
 impl Mean {
-    /// Returns the mean of what is left of samples, in any order and all finite, when a fifth is trimmed from each
-    /// end. `None` if there are none.
+    /// Returns the mean of samples, in any order and all finite, after a fifth is trimmed from each end. `None` if
+    /// there are none.
     pub(super) fn trimmed(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);

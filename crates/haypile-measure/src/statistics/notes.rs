@@ -1,4 +1,4 @@
-//! Notes on samples of which the centre does not tell all.
+//! Notes on facts about samples that their centre does not show.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -38,14 +38,14 @@ const MOST_OF_TREND: usize = 500;
 pub struct Turn {
     /// The cost; finite and above 0.
     pub cost: f64,
-    /// Which subject was measured before it, as a number; `None` of the first one of a run.
+    /// Number of the subject that was measured before; `None` for the first sample of a run.
     pub predecessor: Option<usize>,
     /// Whether other work on the machine explains a cost that is far above the centre.
     pub is_excused: bool,
 }
 
-/// Something about samples that their centre does not show. Each note has a least effect and a level: noise that
-/// is independent from sample to sample has hardly any.
+/// A fact about samples that their centre does not show. Each note has a least effect and a level: noise that is
+/// independent from sample to sample has hardly any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Note {

@@ -23,7 +23,7 @@ pub struct MedianInterval {
 }
 
 impl MedianInterval {
-    /// The fewest samples from which an interval follows: 2 x 0.5^6 is 3 %.
+    /// The smallest number of samples from which an interval follows: 2 x 0.5^6 is 3 %.
     pub const FEWEST: usize = 6;
 
     /// Describes samples in any order. `None` if there are none, or if one is not finite.

@@ -1,4 +1,4 @@
-//! One set of samples.
+//! The summary of one set of samples.
 
 /// The summary of a set of samples. Its figures have the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,13 +34,13 @@ impl Summary {
         Some(Self { count: samples.len(), median, mad: middle(&sorted), min, max })
     }
 
-    /// The median absolute deviation as a part of the median; 0 where both are 0.
+    /// Returns the median absolute deviation as a part of the median; 0 where both are 0.
     pub fn spread(&self) -> f64 {
         if self.mad == 0.0 { 0.0 } else { self.mad / self.median.abs() }
     }
 }
 
-/// The median of what is sorted and not empty.
+/// Returns the median of values that are sorted and not empty.
 pub(super) fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }

@@ -1,4 +1,4 @@
-//! Ratios of sums: "less time" is a sum of times, and not a mean of ratios.
+//! Ratios of sums, for claims such as "less time": a ratio of sums of times, and not a mean of ratios.
 
 use super::effect::{Effect, EffectError, logarithm};
 

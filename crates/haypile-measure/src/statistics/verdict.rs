@@ -10,11 +10,11 @@ pub struct Rule {
     noise_floor: f64,
 }
 
-/// A rule that makes no sense.
+/// A rule that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// The noise floor is not a part of something.
+    /// The noise floor is not a number from 0 to 1.
     #[error(
         "the noise floor is {noise_floor}; it has to be a part from 0 to 1, such as 0.01 for 1 %"
     )]
@@ -27,22 +27,23 @@ pub enum RuleError {
 /// The verdict on an effect on a cost: of time or memory, less is better.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
-    /// New costs less than old.
+    /// The new side costs less than the old one.
     Faster,
-    /// New costs more than old.
+    /// The new side costs more than the old one.
     Slower,
     /// No difference is shown. There may be one that the samples are too few or too noisy for:
     /// [`Rule::least_shown`] says from which size on one would have been shown.
     NoDifference,
-    /// The centres are not shown to differ, and the mean of new is less: old has blocks that take long.
+    /// The centres are not shown to differ, and the mean of the new side is less: the old side has blocks that take
+    /// long.
     FasterOnAverage,
-    /// The centres are not shown to differ, and the mean of new is more: it has blocks that take long.
+    /// The centres are not shown to differ, and the mean of the new side is more: it has blocks that take long.
     SlowerOnAverage,
-    /// There are fewer than [`Rule::MIN_BLOCKS`] blocks, which show nothing.
+    /// There are fewer blocks than [`Rule::MIN_BLOCKS`], which show nothing.
     TooFew,
-    /// The blocks are shorter than [`Rule::MIN_BLOCK_NS`]: what disturbs a block is as long as the block.
+    /// The blocks are shorter than [`Rule::MIN_BLOCK_NS`]: a disturbance is as long as the block.
     TooShort,
-    /// Times are less than the laboratory saw, by more than a check of single samples is sure of.
+    /// The reported times are shorter than the laboratory saw, by more than a check of single samples is sure of.
     Unconfirmed,
 }
 
@@ -51,7 +52,7 @@ pub enum Verdict {
 pub struct Timing {
     /// The median length of a block in nanoseconds; `None` where nothing is known of it, or the cost is not a time.
     pub block_ns: Option<u64>,
-    /// Whether the laboratory saw much more time than what is said.
+    /// Whether the laboratory saw much more time than the runner reported.
     pub is_unconfirmed: bool,
 }
 
@@ -67,18 +68,18 @@ impl Timing {
 }
 
 impl Rule {
-    /// A verdict other than "no difference shown" needs a p-value below this.
+    /// The largest p-value of a verdict other than "no difference shown".
     pub const SIGNIFICANCE: f64 = 0.01;
 
-    /// The fewest blocks that have a verdict.
+    /// The smallest number of blocks that have a verdict.
     pub const MIN_BLOCKS: usize = 4;
 
     /// The shortest blocks that have a verdict, in nanoseconds.
     pub const MIN_BLOCK_NS: u64 = 20_000_000;
 
-    /// With a noise floor as a part: effects up to 0.01 are not told from noise however sure they
-    /// are. From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as large as
-    /// 1 % more the other way round.
+    /// Creates a rule with a noise floor as a part: effects up to 0.01 are not told from noise however sure they are.
+    /// From 0 to 1; a ratio counts alike in both directions, so that 1 % more is as large as 1 % more the other way
+    /// round.
     pub fn with_noise_floor(noise_floor: f64) -> Result<Self, RuleError> {
         if (0.0..=1.0).contains(&noise_floor) {
             Ok(Self { noise_floor })
@@ -87,7 +88,7 @@ impl Rule {
         }
     }
 
-    /// The noise floor, as a part.
+    /// Returns the noise floor, as a part.
     pub fn noise_floor(&self) -> f64 {
         self.noise_floor
     }
@@ -117,8 +118,8 @@ impl Rule {
         }
     }
 
-    /// The smallest change that these samples would have shown, as a part: 0.03 is 3 % more. `None` where
-    /// no change would have been.
+    /// Returns the smallest change that these samples would have shown, as a part: 0.03 is 3 % more. `None` where no
+    /// change would have been.
     pub fn least_shown(&self, effect: &Effect) -> Option<f64> {
         let least = effect.least_significant().filter(|_| effect.samples() >= Self::MIN_BLOCKS)?;
         Some(least.max(self.noise_floor.ln_1p()).exp_m1()).filter(|least| least.is_finite())
@@ -133,8 +134,8 @@ impl Default for Rule {
 }
 
 impl Verdict {
-    /// Its name for programs: `faster`, `slower`, `faster-on-average`, `slower-on-average`, `no-difference`,
-    /// `too-few`, `too-short` or `unconfirmed`.
+    /// Returns the name of the verdict for programs: `faster`, `slower`, `faster-on-average`, `slower-on-average`,
+    /// `no-difference`, `too-few`, `too-short` or `unconfirmed`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -148,12 +149,12 @@ impl Verdict {
         }
     }
 
-    /// Whether the samples say nothing either way.
+    /// Whether the samples are insufficient for a verdict.
     pub fn is_none(self) -> bool {
         matches!(self, Self::TooFew | Self::TooShort | Self::Unconfirmed)
     }
 
-    /// The verdict with old and new in each other's place.
+    /// Returns the verdict with old and new exchanged.
     #[must_use]
     pub fn inverse(self) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! `again:3:SUBJECT`: another subject that does 3 of 100 operations more than it is asked for. A
-//! slowdown that is known, to test whether it is found.
+//! `again:3:SUBJECT`: another subject that does 3 of 100 operations twice: a known slowdown, to test whether it is
+//! found.
 //!
 //! A read that is done in addition is of the key that was read [`REMEMBERED`] reads ago. The same key
 //! at once again would find all that it needs in the fastest of the processor's caches and cost less
@@ -113,7 +113,7 @@ impl Subject for Again {
 
 struct AgainWorker<'a> {
     percent: u32,
-    /// Hundredths of an operation that are still to be done in addition.
+    /// Number of extra operations that are due, in hundredths.
     due: u32,
     /// The keys of the last reads, the oldest of them at `next`; empty where there is none yet.
     remembered: Vec<Vec<u8>>,

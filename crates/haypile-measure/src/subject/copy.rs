@@ -1,6 +1,6 @@
-//! `copy`: the time a disk takes for this number of bytes. It keeps everything in one buffer,
-//! writes it to a file as it is, and reads that whole. It finds keys only in the order in which
-//! they were written.
+//! `copy`: a subject that measures the time a disk takes for this number of bytes. It keeps
+//! everything in one buffer, writes it to a file as it is, and reads that whole. It finds keys only
+//! in the order in which they were written.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -34,7 +34,7 @@ const HEAD_BYTES: usize = 8;
 struct Copy {
     log: Vec<u8>,
     entries: u64,
-    /// Where the entry after the one that was read last begins.
+    /// Position of the entry after the one that was read last.
     next: usize,
 }
 

@@ -7,8 +7,7 @@ use haypile::url::CacheUrl;
 /// The error of a cache or of its client library.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A subject that cannot be opened, or not used as a job needs it. The subjects in it are named without
-/// passwords.
+/// A subject that cannot be opened, or cannot be used as a job needs it. Messages name subjects without passwords.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubjectError {
@@ -20,7 +19,7 @@ pub enum SubjectError {
         /// The names that this runner has.
         allowed: String,
     },
-    /// The name is right, and what follows it is not.
+    /// The name is known, and the options after it are wrong.
     #[error("the subject '{subject}' is wrong: {wrong}")]
     Spec {
         /// The subject given.
@@ -33,7 +32,7 @@ pub enum SubjectError {
     Open {
         /// The subject given.
         subject: String,
-        /// Why not.
+        /// The reason.
         source: Cause,
     },
     /// The cache could not be cleared.
@@ -74,7 +73,8 @@ pub enum SubjectError {
 }
 
 impl SubjectError {
-    /// For `map_err`: this subject could not be opened because of what the cache said.
+    /// Returns a function for `map_err` that makes the error of a subject that could not be opened, from that of its
+    /// cache.
     pub fn open<E: Into<Cause>>(subject: impl ToString) -> impl FnOnce(E) -> Self {
         move |source| Self::Open {
             subject: CacheUrl::redacted_text(&subject.to_string()),

@@ -1,4 +1,4 @@
-//! A cache under test, ours or a rival's.
+//! A cache under test, Haypile's own or a rival's.
 //!
 //! A runner has a table of [`Subjects`]; it opens one of them by its name and gives its
 //! [`Worker`]s the operations of a job. A subject is told from others by its name alone: nothing
@@ -24,24 +24,23 @@ pub use table::{Check, Kind, Open, Subjects, UNCHECKED, is_of_engine};
 use crate::job::JobOrigin;
 use crate::meter::{Meter, Residency};
 
-/// The size of a subject, and its users. A subject takes what it understands: bytes, or entries if
-/// it counts these.
+/// The size of a subject, and its users. A subject takes the size it understands: bytes, or entries if it counts these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes, of keys and values at least; subjects differ in what else they count.
+    /// Number of bytes, of keys and values at least; subjects differ in what else they count.
     pub capacity_bytes: u64,
-    /// Entries of the mean size that fill these bytes.
+    /// Number of entries of the mean size that fill these bytes.
     pub capacity_entries: u64,
-    /// The number of processes that use it at once: at least 1.
+    /// The number of processes that use the subject at once: at least 1.
     pub processes: u32,
-    /// The part of it that is in the working directory already.
+    /// The files of the subject that are in the working directory already.
     pub found: Found,
-    /// The server that a subject over HTTP asks for what it lacks.
+    /// The origin server of a subject over HTTP.
     pub origin: Option<JobOrigin>,
 }
 
 impl Room {
-    /// Room of this capacity, for one process that opens a new cache.
+    /// Creates room of this capacity, for one process that opens a new cache.
     pub fn new(capacity_bytes: u64, capacity_entries: u64) -> Self {
         Self { capacity_bytes, capacity_entries, processes: 1, found: Found::Nothing, origin: None }
     }
@@ -50,7 +49,7 @@ impl Room {
 /// The state of the working directory that a subject with files finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing that counts: what is there under the name of its file is of an earlier job.
+    /// No cache: a file under the subject's name is of an earlier job.
     Nothing,
     /// A cache that another process has left there, or uses there now.
     Cache,
@@ -151,8 +150,8 @@ pub trait Subject {
     }
 }
 
-/// One user of a subject, on one thread. What it does is timed: it has to be as little as the
-/// cache's own interface allows.
+/// One user of a subject, on one thread. Its operations are timed, so that they have to be as little as the cache's own
+/// interface allows.
 pub trait Worker {
     /// Reads a key: replaces what is in `buffer` by its value and says that it hit, or leaves
     /// whatever it likes in it. The allocation of the buffer is to be reused.

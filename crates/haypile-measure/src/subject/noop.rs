@@ -1,4 +1,4 @@
-//! `noop`: does nothing, so that what is measured is what measuring costs.
+//! `noop`: a subject that does nothing, so that the cost of measuring is measured.
 
 use super::error::{Cause, SubjectError};
 use super::table::{Kind, UNCHECKED};

@@ -5,14 +5,13 @@ use std::str::FromStr;
 
 use haypile::url::CacheUrl;
 
-/// The name of a subject, and what may follow it after a colon: `noop`, `mock:100ns`,
-/// `memory:policy=lru`.
+/// The name of a subject, and its options after a colon: `noop`, `mock:100ns`, `memory:policy=lru`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectSpec(String);
 
 impl SubjectSpec {
-    /// The name: the part before the first colon; of a cache of levels, as in `memory+file`, what
-    /// stands before the first plus.
+    /// Returns the name: the part before the first colon; of a cache of levels, as in `memory+file`, the part before
+    /// the first plus.
     pub fn name(&self) -> &str {
         let name = self.0.split_once(':').map_or(&*self.0, |(name, _)| name);
         match name {
@@ -22,8 +21,8 @@ impl SubjectSpec {
         }
     }
 
-    /// The name of the cache: of an HTTP cache on another, as in `http:memory+file`, that of the last
-    /// level of the other; of a browser's caches, as in `necko:memory,size=6000KB`, that of the chosen one.
+    /// Returns the name of the cache: of an HTTP cache on another, as in `http:memory+file`, that of the last level of
+    /// the other; of a browser's caches, as in `necko:memory,size=6000KB`, that of the chosen one.
     pub fn cache_name(&self) -> &str {
         if let Some(browser) = self.0.strip_prefix("necko:") {
             return browser.split(',').next().unwrap_or(browser);
@@ -37,7 +36,7 @@ impl SubjectSpec {
         }
     }
 
-    /// The name; of `again:3:noop`, that of the subject which is used again.
+    /// Returns the name; of `again:3:noop`, that of the subject which is used again.
     pub(crate) fn inner_name(&self) -> &str {
         match self.rest().split_once(':') {
             Some((_, inner)) if self.name() == "again" => {
@@ -47,17 +46,17 @@ impl SubjectSpec {
         }
     }
 
-    /// The part after the first colon; empty where there is none.
+    /// Returns the part after the first colon; empty where there is none.
     pub fn rest(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, rest)| rest)
     }
 
-    /// The whole.
+    /// Returns the whole text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The whole with `xxxxx` in the place of what could be a password, for messages.
+    /// Returns the whole text with `xxxxx` in the place of a possible password, for messages.
     pub fn redacted(&self) -> String {
         CacheUrl::redacted_text(&self.0)
     }

@@ -1,15 +1,15 @@
-//! The subjects that a runner has.
+//! The subjects of a runner.
 
 use super::error::SubjectError;
 use super::spec::SubjectSpec;
 use super::{Room, Subject, again, copy, mock, noop, store};
 
-/// The names of a kind of subject, and how to open it.
+/// The name of a kind of subject, and its functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The part of the subject before the first colon.
     pub name: &'static str,
-    /// The syntax of the whole: `memory:OPTIONS`.
+    /// The syntax of name and options: `memory:OPTIONS`.
     pub usage: &'static str,
     /// A description, in some words.
     pub help: &'static str,
@@ -19,21 +19,22 @@ pub struct Kind {
     pub version: &'static str,
     /// Whether lists leave it out.
     pub hidden: bool,
-    /// Whether several processes can use one cache of it, which lies in the working directory.
+    /// Whether several processes can use one cache of this kind, which lies in the working
+    /// directory.
     pub shared: bool,
-    /// Opens one.
+    /// The function that opens a subject of this kind.
     pub open: Open,
-    /// Finds mistakes in its name.
+    /// The function that finds mistakes in the name of a subject.
     pub check: Check,
 }
 
 /// A function that finds mistakes in the name of a subject, and opens nothing.
 pub type Check = fn(&SubjectSpec) -> Result<(), SubjectError>;
 
-/// Accepts every name: mistakes are found when the subject is opened.
+/// A check that accepts every name: mistakes are found when the subject is opened.
 pub const UNCHECKED: Check = |_| Ok(());
 
-/// Opens a subject. The table is for subjects that wrap others.
+/// A function that opens a subject. The table is for subjects that wrap others.
 pub type Open = fn(&SubjectSpec, &Room, &Subjects) -> Result<Box<dyn Subject>, SubjectError>;
 
 /// The subjects of a runner, by name.
@@ -51,13 +52,13 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// None but those that every runner in Rust has: `noop`, `mock`, `again` and `copy`,
-    /// which are hidden.
+    /// Creates a table of the subjects that every runner in Rust has: `noop`, `mock`, `again` and
+    /// `copy`, which are hidden.
     pub fn new() -> Self {
         Self { kinds: vec![noop::KIND, mock::KIND, again::KIND, copy::KIND] }
     }
 
-    /// The caches of the engine, named by their URLs, and the hidden ones.
+    /// Creates a table of the caches of the engine, named by their URLs, and the hidden subjects.
     pub fn ours() -> Self {
         let mut subjects = Self { kinds: store::kinds() };
         subjects.kinds.extend(Self::new().kinds);
@@ -70,7 +71,7 @@ impl Subjects {
         self.kinds.push(kind);
     }
 
-    /// All kinds.
+    /// Returns all kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
     }
@@ -112,20 +113,20 @@ impl Subjects {
         self.kind(spec).map_or(Ok(()), |kind| (kind.check)(spec))
     }
 
-    /// Why a cache of the engine cannot be measured here: a program that it needs is not installed.
-    /// The text says how to get it.
+    /// Returns the reason why a cache of the engine cannot be measured here: a program that it
+    /// needs is not installed. The text says how to get it.
     pub fn missing(&self, spec: &SubjectSpec) -> Option<String> {
         if is_of_engine(spec) && self.has(spec) { store::missing(spec) } else { None }
     }
 
-    /// The names of those that are not hidden, with commas between them.
+    /// Returns the names of the kinds that are not hidden, separated by commas.
     pub fn names(&self) -> String {
         let shown = self.kinds().filter(|kind| !kind.hidden).map(|kind| kind.usage);
         shown.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Whether it is a cache of the engine.
+/// Whether the subject is a cache of the engine.
 pub fn is_of_engine(spec: &SubjectSpec) -> bool {
     store::kinds().iter().any(|kind| kind.name == spec.name())
 }

@@ -1,4 +1,4 @@
-//! One case after the other, and their rows.
+//! The run of all cases of a torture, one after the other, with their rows.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A guard, which ends a server when no process of its job is left, however these ended.
+//! A guard that ends a server when no process of its job is left, however these ended.
 //!
 //! Each process holds a shared lock on a file as long as it lives. The guard, a shell that the first
 //! one starts, waits until it has that lock alone, and then ends the server, which is its child and
@@ -32,18 +32,18 @@ const MAX_SAID_BYTES: usize = 2000;
 
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The shared lock; it ends with the process.
+    /// The shared lock on the server, which ends with the process.
     lock: Option<File>,
     /// Whether no other process uses the server.
     is_alone: bool,
-    /// The shell, in the process that has started it.
+    /// The guard's shell, in the process that has started it.
     shell: Option<Child>,
     pid: u32,
     log: PathBuf,
 }
 
 impl Guard {
-    /// Starts a server in a directory; where this process is alone with it, its end is waited for.
+    /// Starts a server in a directory, with its guard. If `is_alone`, dropping the guard waits for the server's end.
     pub(super) fn start(
         directory: &Path,
         name: &str,
@@ -92,7 +92,7 @@ impl Guard {
         self.shell.as_mut().is_none_or(|shell| matches!(shell.try_wait(), Ok(None)))
     }
 
-    /// The server's messages about what is wrong.
+    /// Returns the server's messages about what is wrong.
     pub(super) fn said(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let last = &bytes[bytes.len().saturating_sub(MAX_SAID_BYTES)..];
@@ -127,7 +127,7 @@ fn pid_file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.pid"))
 }
 
-/// Removes a file that may not be there.
+/// Removes a file, which need not exist.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! Servers that a subject has for itself: started for a job, and gone with its last process.
+//! Servers of a subject: started for a job, and ended with its last process.
 //!
 //! A level that names no server has one: `memcached` and `redis` on a socket in the working
 //! directory, `memcached://127.0.0.1:0` and `redis://127.0.0.1:0` on a free port of this machine.
@@ -163,26 +163,26 @@ impl ServerPlace {
     }
 }
 
-/// Whether a level asks for a server of its own.
+/// Whether a level needs a server that is started for the subject.
 pub(super) fn is_own(level: &Level) -> bool {
     ServerKind::of(level).is_some()
         && level.path().as_os_str().is_empty()
         && (level.server().is_empty() || level.server() == FREE_PORT)
 }
 
-/// The program of the server that a level asks for, or how to get it; `None` if it asks for none.
+/// Returns the program of the server that a level needs, or how to get it; `None` if it needs none.
 pub(super) fn program(level: &Level) -> Option<Result<&'static str, String>> {
     ServerKind::of(level).filter(|_| is_own(level)).map(ServerKind::program)
 }
 
-/// Whether a level is of a server that is there for others too.
+/// Whether a level names a running server, which others may use.
 pub(super) fn is_of_others(level: &Level) -> bool {
     let is_elsewhere = ["redis+unix", "redis+cluster"].contains(&level.scheme());
     let is_server = ServerKind::of(level).is_some() || is_elsewhere;
     is_server && !is_own(level)
 }
 
-/// The level as it will be once its server runs, to find out whether the rest of it is right.
+/// Returns the level as it will be once its server runs, to check the rest of it.
 pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     match ServerKind::of(level).filter(|_| is_own(level)) {
         Some(kind) => ServerPlace::Socket("/socket".into()).written(kind, level),
@@ -190,7 +190,7 @@ pub(super) fn assumed(level: &Level) -> Result<Level, OpenError> {
     }
 }
 
-/// A server that lives as long as a process of its job does.
+/// A server that runs as long as a process of its job.
 #[derive(Debug)]
 pub(super) struct Server {
     kind: ServerKind,
@@ -267,12 +267,12 @@ impl Server {
         Ok(Self { kind, place, guard })
     }
 
-    /// The level with the server's address.
+    /// Returns the level with the server's address.
     pub(super) fn written(&self, level: &Level) -> Result<Level, OpenError> {
         self.place.written(self.kind, level)
     }
 
-    /// The number of its process.
+    /// Returns the number of the server's process.
     pub(super) fn pid(&self) -> u32 {
         self.guard.pid()
     }

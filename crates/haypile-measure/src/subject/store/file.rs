@@ -1,5 +1,5 @@
 //! The one file of a cache that processes share. A subject names no path: its runners find the file
-//! under the same name in the working directory, which is theirs.
+//! under the same name in their working directory.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ const SCHEME: &str = "file";
 /// The name of the file.
 const NAME: &str = "cache.haypile";
 
-/// The smallest file that there is. A cache of a few keys has more room then than it was given.
+/// The smallest size of a file. A cache of a few keys has more room then than it was given.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
 /// Whether a level keeps a file.
@@ -24,12 +24,12 @@ pub(super) fn is_kept_by(level: &Level) -> bool {
     level.scheme() == SCHEME
 }
 
-/// Whether a level says itself where its file is, which is not for a subject to say.
+/// Whether a level states the path of its file, which a subject may not do.
 pub(super) fn is_placed(level: &Level) -> bool {
     is_kept_by(level) && !(level.server().is_empty() && level.path().as_os_str().is_empty())
 }
 
-/// The level with its file in this directory, if it keeps one.
+/// Returns the level with its file in this directory, if it keeps one.
 pub(super) fn placed(level: Level, directory: &Path) -> Result<Level, OpenError> {
     if !is_kept_by(&level) {
         return Ok(level);

@@ -51,7 +51,7 @@ const SOMEWHERE: (Room, &str) = (
     "/",
 );
 
-/// Whether the engine knows all that the name says. Nothing is opened.
+/// Checks that the engine knows everything that the name says. Nothing is opened.
 pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory))?;
@@ -63,7 +63,7 @@ pub(super) fn check(spec: &SubjectSpec) -> Result<(), SubjectError> {
     Ok(())
 }
 
-/// Which program a level needs that is not here.
+/// Returns the program that a level needs and that is not installed, if there is one.
 pub(super) fn missing(spec: &SubjectSpec) -> Option<String> {
     let (room, directory) = SOMEWHERE;
     let url = complete(spec, &room, Path::new(directory)).ok()?;
@@ -84,22 +84,22 @@ const KINDS: [Kind; 5] = [
     kind("none", "none", "never holds anything: the baseline of every experiment"),
 ];
 
-/// The kinds that the engine opens.
+/// Returns the kinds of subjects that the engine opens.
 pub(super) fn kinds() -> Vec<Kind> {
     let registry = registry();
     let is_there = |kind: &Kind| registry.schemes().any(|scheme| scheme.name == kind.name);
     KINDS.into_iter().filter(is_there).collect()
 }
 
-/// The servers of a subject, which end when this is dropped.
+/// The servers of a subject, which end when the value is dropped.
 #[derive(Debug)]
 pub struct Servers {
     _running: Vec<Server>,
 }
 
 impl Servers {
-    /// Starts the servers that a subject has of its own, empty, for processes that open it with [`Found::Cache`] in this
-    /// directory. A subject without any has none.
+    /// Starts the servers of a subject, empty, for processes that open it with [`Found::Cache`] in this directory. A
+    /// subject may need none.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ pub struct StoreSubject {
     registry: Registry,
     url: CacheUrl,
     cache: Cache,
-    /// Servers that were started for it. They end after the store.
+    /// Servers that were started for the store. They end after the store.
     servers: Vec<Server>,
 }
 
@@ -167,12 +167,12 @@ impl StoreSubject {
         self.store().flush(durability)
     }
 
-    /// Whether it is the baseline that never holds anything.
+    /// Whether the subject is the baseline that never holds anything.
     pub(crate) fn keeps_nothing(&self) -> bool {
         self.url.levels().iter().all(|level| level.scheme() == "none")
     }
 
-    /// The cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
+    /// Returns the cache, which [`fresh`](Subject::fresh) and [`cool`](Subject::cool) replace.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

@@ -1,4 +1,4 @@
-//! The URL that the name of a subject stands for.
+//! The cache URL of a subject's name.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,8 +13,8 @@ use super::file;
 /// The schemes that an experiment gives its capacity to when their URL states no size.
 const SIZED: [&str; 2] = ["memory", "file"];
 
-/// Returns the URL of a subject, in which sizes and the place of its file are filled in where the name
-/// leaves them to the experiment. Servers of its own are named later.
+/// Returns the URL of a subject, with sizes and the path of its file filled in where the name leaves them to the
+/// experiment. Servers of its own are named later.
 pub fn complete(
     spec: &SubjectSpec,
     room: &Room,
