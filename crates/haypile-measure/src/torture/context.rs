@@ -23,18 +23,18 @@ pub(super) struct TestContext<'a> {
     pub(super) place: PathBuf,
     pub(super) watcher: &'a dyn Watcher,
     pub(super) tally: Mutex<Tally>,
-    /// Operations of writers that are acknowledged.
+    /// Number of operations of writers that were acknowledged.
     pub(super) operations: AtomicU64,
     pub(super) written_bytes: AtomicU64,
-    /// Everybody is to end.
+    /// Whether all processes are to end.
     pub(super) is_over: AtomicBool,
-    /// Everybody is being killed.
+    /// Whether all processes are being killed.
     pub(super) is_killing_all: AtomicBool,
-    /// Writers that have opened and audited.
+    /// Number of writers that have opened the cache and finished their audit.
     pub(super) ready: AtomicUsize,
-    /// Processes that were started.
+    /// Number of processes that were started.
     started: AtomicU64,
-    /// The process numbers of the writers, then of the readers; 0 where there is none.
+    /// The process ids of the writers, then of the readers; 0 where there is none.
     pub(super) pids: Vec<AtomicI32>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// The command that starts a process.
+    /// Returns the command that starts a process.
     pub(super) fn command(&self, role: Role, seed: u64, numbers: &[(&str, u64)]) -> Command {
         let Stage { lengths, keys, delete, fetch, .. } = self.stage;
         let common = [
@@ -93,7 +93,7 @@ impl<'a> TestContext<'a> {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether everybody is to end, for whatever reason.
+    /// Whether all processes are to end, for whatever reason.
     pub(super) fn ends(&self) -> bool {
         self.is_over.load(Ordering::Relaxed) || self.watcher.is_interrupted()
     }
@@ -118,13 +118,13 @@ impl<'a> TestContext<'a> {
         }
     }
 
-    /// The number of processes that crashed or hung.
+    /// Returns the number of processes that crashed or hung.
     pub(super) fn broken(&self) -> u64 {
         let tally = self.tally.lock();
         tally.crashed + tally.hung
     }
 
-    /// Whether that is too many.
+    /// Whether more processes crashed or hung than the case tolerates.
     pub(super) fn has_given_up(&self) -> bool {
         self.broken() >= GIVE_UP
     }

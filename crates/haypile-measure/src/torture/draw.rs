@@ -1,4 +1,4 @@
-//! Random numbers that a runner in any language can draw alike.
+//! Random numbers that runners in all languages draw alike.
 
 use haypile_number::splitmix::SplitMix64;
 pub(super) use haypile_number::splitmix::{mix, nth as word};
@@ -8,23 +8,23 @@ pub(super) use haypile_number::splitmix::{mix, nth as word};
 pub(super) struct Draw(SplitMix64);
 
 impl Draw {
-    /// Numbers that follow from the seed.
+    /// Creates the numbers that follow from the seed.
     pub(super) fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
 
-    /// A number of 64 bits.
+    /// Returns a number of 64 bits.
     pub(super) fn number(&mut self) -> u64 {
         self.0.number()
     }
 
-    /// A number below `end`; 0 where that is 0.
+    /// Returns a number below `end`; 0 where that is 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.number().checked_rem(end).unwrap_or(0)
     }
 
-    /// A number below `end`, small ones more often: the tenth part of them comes in nearly half
-    /// of all draws.
+    /// Returns a number below `end`, small ones more often: the tenth part of them comes in nearly
+    /// half of all draws.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,5 @@
-//! Everybody is killed at once, and new processes find what was acknowledged.
+//! The case `all`: all processes are killed at once, and new processes find the acknowledged
+//! values.
 
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -1,4 +1,4 @@
-//! The two phases: writers are killed one by one, and others go on.
+//! The cases `keep` and `evict`: writers are killed one by one, and others go on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -20,7 +20,7 @@ const FILLINGS: u64 = 2;
 /// Between two looks at whether it is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Kills, or ends the same runs in order: the control.
+/// Runs the case with kills, or without them: the control.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) {
     let slots = filled(context);
     let left = AtomicU64::new(context.options.kills);
@@ -69,7 +69,7 @@ fn die_again(
     slot
 }
 
-/// All writers, and a full cache where it has to be full.
+/// Starts all writers, and fills the cache where it has to be full.
 pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     let slots = (0..context.options.writers).map(|number| WriterSlot::new(context, number));
     if !context.stage.evicts {
@@ -102,7 +102,7 @@ pub(super) fn filled(context: &TestContext<'_>) -> Vec<WriterSlot> {
     })
 }
 
-/// Does `work` while others read.
+/// Performs `work` while others read.
 pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         for number in 0..context.options.readers {
@@ -115,7 +115,7 @@ pub(super) fn with_readers<T>(context: &TestContext<'_>, work: impl FnOnce() -> 
     })
 }
 
-/// New writers look at everything that those before acknowledged.
+/// Starts new writers, which compare all keys with the writes that those before acknowledged.
 pub(super) fn audit(context: &TestContext<'_>, slots: &mut [WriterSlot]) {
     for slot in slots {
         if context.has_given_up() || context.watcher.is_interrupted() {

@@ -1,5 +1,5 @@
-//! The acknowledged writes of a writer and of those before it, and the values that may be found
-//! therefore.
+//! The acknowledged writes of a writer and of those before it, and the values that reads may
+//! therefore find.
 
 use super::tally::Tally;
 
@@ -9,11 +9,12 @@ const ABSENT: u64 = 0;
 /// The state of a key, as far as it is known.
 #[derive(Clone, Debug, Default)]
 struct KnownEntry {
-    /// The sequence number that was acknowledged last.
+    /// The sequence number of the last acknowledged write.
     settled: u64,
-    /// Other values that may be there: operations that were cut by a death or failed.
+    /// Sequence numbers of other values that may be there: operations that were cut by a death or
+    /// failed.
     possible: Vec<u64>,
-    /// Operations since then that were refused with Busy, for those who look for the cause.
+    /// Number of operations since then that were refused with Busy, for debugging.
     refused: u64,
 }
 
@@ -24,27 +25,27 @@ enum Flight {
     Read { key: u64 },
 }
 
-/// The meaning of a line.
+/// The meaning of a line that a writer prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// An operation ended, or nothing of interest.
     Nothing,
     /// An operation was acknowledged. It wrote the value of this key and sequence number.
     Done(Option<(u64, u64)>),
-    /// All that was there has been said.
+    /// The writer has reported all entries that it found.
     Ready,
-    /// It ended in order.
+    /// The writer ended in order.
     End,
-    /// It cannot go on.
+    /// The writer cannot go on.
     Error(String),
 }
 
-/// The keys of one writer, whichever process it is at the moment.
+/// The record of the keys of one writer, whichever process it is at the moment.
 #[derive(Debug)]
 pub(super) struct Ledger {
     number: u64,
     writers: u64,
-    /// Whether entries may leave by themselves.
+    /// Whether the cache may evict entries.
     evicts: bool,
     /// Whether the times of this writer count.
     pub(super) is_timed: bool,
@@ -71,12 +72,12 @@ impl Ledger {
         }
     }
 
-    /// The number of keys of its own.
+    /// Returns the number of keys of the writer.
     pub(super) fn own_keys(&self) -> u64 {
         self.known.len() as u64
     }
 
-    /// A process begins that says first what is there of the first `audit` keys. Gives its first
+    /// Begins a process that first reports the entries of the first `audit` keys; returns its first
     /// sequence number.
     pub(super) fn begin(&mut self, audit: u64) -> u64 {
         self.audit = usize::try_from(audit).expect("as many as there are").min(self.known.len());
@@ -84,7 +85,7 @@ impl Ledger {
         self.last_sequence + 1
     }
 
-    /// The process is dead. What it had in hand has happened or not.
+    /// Records the death of the process, whose operation in hand has happened or not.
     pub(super) fn died(&mut self) {
         if let Some(Flight::Write { key, sequence }) = self.flight.take()
             && let Some(known) = self.known(key)
@@ -104,7 +105,7 @@ impl Ledger {
         (is_own && rank < self.known.len()).then_some(rank)
     }
 
-    /// Takes a line.
+    /// Reads a line that the writer printed, and checks it.
     ///
     /// # Errors
     ///

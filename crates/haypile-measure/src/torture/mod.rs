@@ -1,4 +1,4 @@
-//! Torture: processes that share a cache are killed, stopped and started again, and nothing that
+//! Torture: processes that share a cache are killed, stopped and started again, and no value that
 //! the others find may be wrong.
 //!
 //! Writers say each operation before it and after it, so that it is known what has to be found, and

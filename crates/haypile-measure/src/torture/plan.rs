@@ -10,7 +10,7 @@ use super::controls;
 use crate::measure::Runner;
 use crate::subject::SubjectSpec;
 
-/// Its name in results.
+/// The name of torture in results.
 pub const NAME: &str = "torture";
 
 /// A cache, and the program that runs it.
@@ -26,20 +26,20 @@ pub struct Contestant {
     pub language: String,
 }
 
-/// The treatment of a cache.
+/// A case of the torture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TortureCase {
-    /// Writers are killed one by one while all fits.
+    /// `keep`: writers are killed one by one while the cache has room for all entries.
     Keep,
-    /// Writers are killed one by one while the cache is full.
+    /// `evict`: writers are killed one by one while the cache is full.
     Evict,
-    /// A writer is stopped for a while.
+    /// `stop`: a writer is stopped for a while.
     Stop,
-    /// Everybody is killed at once.
+    /// `all`: all processes are killed at once.
     All,
-    /// A process is killed that computes for others.
+    /// `compute`: a process is killed that computes a value for others.
     Compute,
-    /// Entries are removed while others compute them, and both are killed.
+    /// `invalidate`: entries are removed while others compute them, and both are killed.
     Invalidate,
 }
 
@@ -48,7 +48,7 @@ impl TortureCase {
     pub const ALL: [Self; 6] =
         [Self::Keep, Self::Evict, Self::Stop, Self::All, Self::Compute, Self::Invalidate];
 
-    /// As it is written.
+    /// Returns the name of the case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -98,7 +98,7 @@ pub struct TorturePlan {
     pub longest_run: Duration,
     /// The number of times that a writer is stopped.
     pub stops: u64,
-    /// For how long.
+    /// Time for which a writer is stopped.
     pub stop: Duration,
     /// The number of times that all processes are killed at once.
     pub kill_all_rounds: u64,
@@ -107,19 +107,19 @@ pub struct TorturePlan {
     /// The distance by which the hit ratio may be below those of the controls, beyond the
     /// difference between these; `None` for any.
     pub tolerance: Option<f64>,
-    /// In how many containers processes are, in turn, each with a boot id of its own; 0: all see that
-    /// of the system. Runners are told by the variable `HAYPILE_BOOT_ID`.
+    /// The number of containers that processes are in, in turn, each with a boot id of its own; 0: all see that of the
+    /// system. Runners are told by the variable `HAYPILE_BOOT_ID`.
     pub boots: u64,
-    /// Whether clients of the case `invalidate` protect what they compute by what the cache has for that.
+    /// Whether clients of the case `invalidate` protect what they compute by the leases of the cache.
     pub leases: bool,
-    /// The longest time that a process may be silent.
+    /// The longest time for which a process may be silent.
     pub timeout: Duration,
-    /// Where caches are.
+    /// The directory of the caches.
     pub directory: PathBuf,
 }
 
 impl TorturePlan {
-    /// The number of runs of a case without kills.
+    /// Returns the number of runs of a case without kills.
     pub(super) fn controls(&self, case: TortureCase) -> u64 {
         match case {
             TortureCase::Evict if self.tolerance.is_some() => controls::COMPARED,
@@ -128,7 +128,8 @@ impl TorturePlan {
         }
     }
 
-    /// The number of steps for each cache, of which [`Watcher::advance`](crate::measure::Watcher::advance) tells.
+    /// Returns the number of steps for each cache, of which [`Watcher::advance`](crate::measure::Watcher::advance) is
+    /// told.
     pub fn steps(&self) -> u64 {
         let steps = self.cases.iter().map(|case| match case {
             TortureCase::Keep | TortureCase::Evict | TortureCase::Invalidate => {
@@ -142,12 +143,12 @@ impl TorturePlan {
     }
 }
 
-/// The outcome, besides the samples.
+/// The outcome of a torture, in addition to its samples.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TortureOutcome {
-    /// Which subjects cannot do which case.
+    /// The subjects that do not support a case, each with that case.
     pub unsupported: Vec<(SubjectSpec, TortureCase)>,
-    /// Whether nothing is missing.
+    /// Whether the torture was finished.
     pub is_complete: bool,
 }

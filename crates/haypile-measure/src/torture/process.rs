@@ -1,4 +1,4 @@
-//! A process that is going to be killed.
+//! A process of the torture, which may be killed.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at whether it has ended.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// A process in a group of its own. It is killed when this is dropped.
+/// A process in a group of its own, which is killed when the value is dropped.
 pub(super) struct Process {
     child: Child,
     errors: Receiver<String>,
@@ -49,7 +49,7 @@ impl Process {
         Ok((Self { child, errors, is_over: false }, output))
     }
 
-    /// Its group's number.
+    /// Returns the number of the process's group.
     pub(super) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -65,13 +65,13 @@ impl Process {
         }
     }
 
-    /// It is to end after the operation in hand.
+    /// Ends the process's input, so that it ends after the operation in hand.
     pub(super) fn end_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// Waits for its end, which has to be near, for its output has ended; gives its status and what
-    /// it said on standard error.
+    /// Waits for the end of the process, which has to be near, for its output has ended; returns
+    /// its status and its standard error.
     pub(super) fn collect(mut self) -> (Option<ExitStatus>, String) {
         self.end_input();
         let begun = Instant::now();
@@ -94,8 +94,8 @@ impl Drop for Process {
     }
 }
 
-/// Gives each whole line to `take` until there is none any more, or it says `false`. A line that a
-/// kill cut is none.
+/// Passes each whole line to `take` until the output ends, or `take` returns `false`. A line that a
+/// kill cut is not one.
 pub(super) fn each_line(mut output: impl BufRead, mut take: impl FnMut(&str) -> bool) {
     let mut bytes = Vec::new();
     loop {

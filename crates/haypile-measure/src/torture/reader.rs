@@ -1,4 +1,4 @@
-//! Readers, which stay, and openers, which come and go.
+//! Processes that read until the case is over, and processes that open the cache again and again.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// Between two openers.
 const REST: Duration = Duration::from_millis(10);
 
-/// A reader, until all is over. Those with an odd number open the cache for reading alone, where
-/// it can do that.
+/// Runs a reader until the case is over. Those with an odd number open the cache for reading alone,
+/// where it can do that.
 pub(super) fn stay(context: &TestContext<'_>, number: u64) {
     await_writer(context);
     if is_over(context) {
@@ -52,7 +52,8 @@ pub(super) fn stay(context: &TestContext<'_>, number: u64) {
     judge(context, "reader", done);
 }
 
-/// Processes that open the cache, read a little and end, one after the other, until all is over.
+/// Runs processes that open the cache, read a little and end, one after the other, until the case
+/// is over.
 pub(super) fn come_and_go(context: &TestContext<'_>) {
     await_writer(context);
     for number in 0.. {

@@ -1,4 +1,5 @@
-//! The runs of a writer: one process after the other, each of which finds what those before left.
+//! The runs of a writer: one process after the other, each of which finds the entries of those
+//! before.
 
 use std::io::BufRead;
 use std::os::unix::process::ExitStatusExt;
@@ -19,20 +20,20 @@ use super::tally::Tally;
 /// The interval between checks for an end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The course of one run.
+/// The end of a writer's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriterRun {
-    /// Until the case is over.
+    /// The run lasts until the case is over.
     UntilOver,
-    /// Until it is killed, this long after its first write.
+    /// The writer is killed this long after its first write.
     Killed(Duration),
-    /// Until it is killed, this long after its start: perhaps while it opens.
+    /// The writer is killed this long after its start, possibly while it opens the cache.
     KilledEarly(Duration),
-    /// Until it is asked to end, this long after its first write.
+    /// The writer is asked to end this long after its first write.
     Ends(Duration),
-    /// Until somebody kills everybody.
+    /// The run lasts until all processes are killed at once.
     KillAll,
-    /// Until it has said what is there.
+    /// The run lasts until the writer has reported the entries that it found.
     Audit,
 }
 
@@ -46,7 +47,7 @@ enum Exit {
     Interrupted,
 }
 
-/// One writer.
+/// A writer of the torture, through all its processes.
 pub(super) struct WriterSlot {
     number: u64,
     ledger: Ledger,
@@ -62,24 +63,24 @@ impl WriterSlot {
         Self { number, ledger, draw }
     }
 
-    /// The times of this writer are not counted: it is stopped.
+    /// Returns the writer without its times in the counts, because it is stopped.
     pub(super) fn without_times(mut self) -> Self {
         self.ledger.is_timed = false;
         self
     }
 
-    /// A time below `limit`.
+    /// Draws a time below `limit`.
     pub(super) fn moment(&mut self, limit: Duration) -> Duration {
         let limit = u64::try_from(limit.as_nanos()).expect("some milliseconds");
         Duration::from_nanos(self.draw.below(limit))
     }
 
-    /// 0 in one of this number of draws.
+    /// Draws true with a probability of 1 in `number`.
     pub(super) fn is_one_of(&mut self, number: u64) -> bool {
         self.draw.below(number) == 0
     }
 
-    /// One run, from the start of a process to its end.
+    /// Runs one process, from its start to its end.
     pub(super) fn run(&mut self, context: &TestContext<'_>, run: WriterRun) {
         let own = self.ledger.own_keys();
         let audit = if run == WriterRun::Audit { own } else { context.stage.audit };

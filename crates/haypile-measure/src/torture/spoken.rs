@@ -1,10 +1,10 @@
-//! Processes that are spoken with, line by line: what computes, and what does orders.
+//! Processes that answer line by line: those that compute, and clients that perform orders.
 
 use super::context::TestContext;
 use super::role::Role;
 use crate::measure::{Child, Deadline, Failure};
 
-/// The cache has no such operation.
+/// The error of a cache without the operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsupported;
 
@@ -28,7 +28,7 @@ pub(super) fn line(context: &TestContext<'_>, child: &mut Child) -> Result<Strin
     child.line(deadline, &|| context.watcher.is_interrupted())
 }
 
-/// Returns the failure of a process that has said a line which has no place there.
+/// Returns the failure of a process that has printed an unexpected line.
 pub(super) fn nonsense(role: Role, line: &str) -> Failure {
     let shown: String = line.chars().take(200).collect();
     Failure::Failed(format!("a {} said '{}'", role.name(), shown.escape_debug()))

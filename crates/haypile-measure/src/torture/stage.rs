@@ -1,16 +1,16 @@
-//! The work of writers and readers in the two phases.
+//! The operations of writers and readers in the cases `keep`, `evict` and `invalidate`.
 
 use super::value::Lengths;
 
-/// One of the two phases.
+/// The settings of the operations of one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) lengths: Lengths,
-    /// The number of keys, of all writers.
+    /// The number of keys, of all writers together.
     pub(super) keys: u64,
-    /// Deletions in 100 operations of a writer.
+    /// The number of deletions in 100 operations of a writer.
     pub(super) delete: u64,
-    /// Reads in 100 operations, which write what they miss.
+    /// The number of reads in 100 operations, which write the keys that they miss.
     pub(super) fetch: u64,
     /// The number of its keys that a new writer reads first.
     pub(super) audit: u64,
@@ -27,8 +27,8 @@ const INVALIDATED_KEYS: u64 = 48;
 const AUDIT: u64 = 500;
 
 impl Stage {
-    /// Nothing has to be evicted: all live data is a fourth of the cache. Some values are longer than a
-    /// segment of ours, as below.
+    /// Creates a stage in which nothing has to be evicted: all live data is a fourth of the cache. Some values are
+    /// longer than a segment of ours, as below.
     pub(super) fn keep(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 2048);
         let longest_bytes = capacity_bytes / 64;
@@ -37,8 +37,8 @@ impl Stage {
         Self { lengths, keys: own * writers, delete: 10, fetch: 10, audit: own, evicts: false }
     }
 
-    /// Few keys, so that whoever computes one meets others that remove it. Some values are as long as above, so that kills
-    /// hit within their writes.
+    /// Creates a stage of few keys, so that a process that computes one meets others that remove it. Some values are as
+    /// long as above, so that kills hit within their writes.
     pub(super) fn invalidate(capacity_bytes: u64, writers: u64) -> Self {
         Self {
             keys: INVALIDATED_KEYS,
@@ -49,7 +49,8 @@ impl Stage {
         }
     }
 
-    /// Full, with four times as much as fits, and values that are longer than a segment of ours.
+    /// Creates a stage with four times as much data as the cache holds, and values that are longer than a segment of
+    /// ours.
     pub(super) fn evict(capacity_bytes: u64, writers: u64) -> Self {
         let common_bytes = COMMON_BYTES.min(capacity_bytes / 1024);
         let longest_bytes = capacity_bytes / 64;

@@ -1,4 +1,4 @@
-//! A writer is stopped for a while, and others go on.
+//! The case `stop`: a writer is stopped for a while, and others go on.
 
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -1,4 +1,5 @@
-//! A process is killed that computes what others wait for, and one of these computes.
+//! The case `compute`: a process is killed that computes a value for others, and one of these
+//! computes it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,4 +1,4 @@
-//! Counts and findings.
+//! Counts and findings of a case.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ const LONG_NS: u64 = 100_000_000;
 pub(super) struct Tally {
     pub(super) kills: u64,
     pub(super) stops: u64,
-    /// Operations that writers said to be done.
+    /// Number of operations that writers reported as done.
     pub(super) acknowledged: u64,
-    /// Reads of writers and their successors that were compared with what was acknowledged.
+    /// Number of reads of writers and their successors that were compared with acknowledged writes.
     pub(super) compared: u64,
     pub(super) lost: u64,
     pub(super) wrong: u64,
@@ -24,27 +24,27 @@ pub(super) struct Tally {
     pub(super) crashed: u64,
     pub(super) hung: u64,
     pub(super) opens: u64,
-    /// Reads of the fixed mix.
+    /// Number of reads of the fixed mix.
     pub(super) reads: u64,
     pub(super) hits: u64,
-    /// Operations above 0.1 s.
+    /// Number of operations that took longer than 0.1 s.
     pub(super) long: u64,
     pub(super) longest_write_ns: u64,
     pub(super) longest_read_ns: u64,
     pub(super) longest_open_ns: u64,
-    /// Reads of what had been removed before, of the case `invalidate`.
+    /// Number of reads of values that had been removed before, of the case `invalidate`.
     pub(super) stale: u64,
-    /// Values that were not stored, because their key was removed in the meantime, or may have been.
+    /// Number of values that were not stored, because their key was removed in the meantime, or may have been.
     pub(super) refused: u64,
-    /// Values that clients computed or read from the database.
+    /// Number of values that clients computed or read from the database.
     pub(super) computed: u64,
-    /// Removals that were acknowledged, of keys, groups and everything.
+    /// Number of removals that were acknowledged, of keys, groups and everything.
     pub(super) deleted: u64,
     pub(super) invalidated: u64,
     pub(super) cleared: u64,
-    /// Orders that the cache has no operation for.
+    /// Number of orders that the cache has no operation for.
     pub(super) unsupported: u64,
-    /// Computations that others took over from a process that was killed.
+    /// Number of computations that others took over from a process that was killed.
     pub(super) taken_over: u64,
     pub(super) longest_takeover_ns: u64,
     pub(super) findings: Vec<String>,
@@ -76,7 +76,7 @@ impl Tally {
         self.longest_open_ns = self.longest_open_ns.max(time_ns);
     }
 
-    /// Adds what another one has, which is empty then.
+    /// Adds the counts of another tally, which is empty then.
     pub(super) fn take(&mut self, other: &mut Self) {
         let other = std::mem::take(other);
         for (own, others) in [
@@ -114,12 +114,12 @@ impl Tally {
         }
     }
 
-    /// The part of the mix that was found.
+    /// Returns the part of the mix's reads that hit.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
     }
 
-    /// The findings, in words; `None` if there are none. A time-out with `Busy` is allowed.
+    /// Returns the findings, in words; `None` if there are none. A time-out with `Busy` is allowed.
     pub(super) fn verdict(&self) -> Option<String> {
         let parts = [
             (self.stale, "stale values"),
@@ -154,7 +154,7 @@ impl Tally {
         named(counts)
     }
 
-    /// As a row has them.
+    /// Returns the counts as a row has them.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let counts = [
             ("kills", self.kills),

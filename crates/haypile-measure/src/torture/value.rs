@@ -1,24 +1,24 @@
-//! Values that say what they are: whoever reads one knows whether it is whole.
+//! Values that describe themselves: a reader of one knows whether it is whole.
 
 use super::draw::{mix, word};
 
-/// Key number, sequence number and length, of 8 bytes each.
+/// Length of a value's head: key number, sequence number and length, of 8 bytes each.
 pub(super) const HEAD_BYTES: u64 = 24;
 
 /// One value of this number may be as long as the longest.
 const LONG_ONE_OF: u64 = 256;
 
-/// The lengths of values.
+/// The range of the lengths of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
-    /// The greatest length of most of them, in bytes beyond their head.
+    /// The largest length of most values, in bytes beyond their head.
     pub(super) common_bytes: u64,
-    /// The greatest length of the rest, in bytes beyond their head.
+    /// The largest length of the other values, in bytes beyond their head.
     pub(super) longest_bytes: u64,
 }
 
 impl Lengths {
-    /// The length of a value in bytes, its head among them.
+    /// Returns the length of a value in bytes, its head included.
     pub(super) fn of(self, key: u64, sequence: u64) -> u64 {
         let bits = mix(identity(key, sequence));
         let draw = bits >> 16;
@@ -30,14 +30,14 @@ impl Lengths {
         HEAD_BYTES + more
     }
 
-    /// About the mean of the lengths.
+    /// Returns the approximate mean of the lengths, in bytes.
     pub(super) fn mean_bytes(self) -> u64 {
         // The halvings 0 to 7 come alike often: 255 / 128 / 8 of the half.
         HEAD_BYTES + self.common_bytes / 8 + self.longest_bytes / LONG_ONE_OF / 2
     }
 }
 
-/// The bytes of a key.
+/// Returns the bytes of a key.
 pub(super) fn key_bytes(key: u64) -> String {
     format!("torture:{key}")
 }
@@ -47,7 +47,7 @@ fn identity(key: u64, sequence: u64) -> u64 {
     mix(key).wrapping_add(mix(!sequence))
 }
 
-/// Replaces what is in `value` by the value of a key with this sequence number.
+/// Replaces the contents of `value` by the value of a key with this sequence number.
 pub(super) fn write(lengths: Lengths, key: u64, sequence: u64, value: &mut Vec<u8>) {
     let length = lengths.of(key, sequence);
     let bytes = usize::try_from(length).expect("what a runner is told fits its memory");
@@ -65,7 +65,7 @@ pub(super) fn write(lengths: Lengths, key: u64, sequence: u64, value: &mut Vec<u
     value.truncate(bytes);
 }
 
-/// The sequence number of a value that was read under `key`.
+/// Returns the sequence number of a value that was read under `key`.
 ///
 /// # Errors
 ///

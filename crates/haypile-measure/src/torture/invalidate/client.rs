@@ -1,4 +1,4 @@
-//! A process that does what it is told.
+//! A client process, which performs orders.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::measure::{Child, Deadline, Failure};
 /// The end of a client before it was asked to end.
 #[derive(Debug)]
 pub(super) enum End {
-    /// By its fate.
+    /// The client was killed, as its fate said.
     Killed,
     /// The cache cannot do this case.
     Unsupported,
@@ -31,22 +31,22 @@ impl From<Failure> for End {
 /// A client's answer to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It has read the value of this number.
+    /// The client has read the value of this number.
     Hit(u64),
-    /// It has computed this value, or got it from another who did.
+    /// The client has computed this value, or got it from another client that did.
     Value(u64),
     Miss,
-    /// It has stored what it read from the database.
+    /// The client has stored the value that it read from the database.
     Stored,
-    /// The cache did not store it.
+    /// The cache did not store the value.
     Refused,
-    /// It has removed.
+    /// The client has removed the entries.
     Done,
-    /// It could not, which is counted.
+    /// The client could not do the order, which is counted.
     Nothing,
 }
 
-/// A process that does orders.
+/// A process that performs orders.
 pub(super) struct Client(Child);
 
 impl Client {
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// Gives an order, and what it computes from if it asks for that.
+    /// Performs an order on the client, and passes the value to compute from if the client asks for it.
     pub(super) fn perform(
         &mut self,
         context: &TestContext<'_>,
@@ -105,7 +105,7 @@ impl Client {
         judged(order, &answer, tally)
     }
 
-    /// Ends it in order.
+    /// Ends the client in order.
     pub(super) fn finish(mut self, context: &TestContext<'_>) -> Result<(), End> {
         let deadline = Deadline::after(context.options.timeout);
         Ok(self.0.finish(deadline, &|| context.watcher.is_interrupted())?)

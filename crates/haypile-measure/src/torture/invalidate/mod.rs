@@ -1,5 +1,5 @@
-//! Clients delete, clear and invalidate while others compute and read, and are killed and stopped at it: nothing that is read
-//! may be older than a removal that was acknowledged before.
+//! The case `invalidate`: clients delete, clear and invalidate while others compute and read, and are killed and
+//! stopped meanwhile: no value that is read may be older than a removal that was acknowledged before.
 //!
 //! Each client does one order after the other, which a thread gives it. The *database* that its values come from is a number
 //! here, which rises with each change, so that it is known of each value what it was computed from.
@@ -41,7 +41,7 @@ const SLOW_ONE_OF: u64 = 2;
 /// The longest time that a computation takes, in nanoseconds.
 const LONGEST_COMPUTATION_NS: u64 = 400_000;
 
-/// Kills the clients, or ends the same runs in order: the control.
+/// Runs the case with kills of the clients, or without them: the control.
 pub(super) fn run(context: &TestContext<'_>, is_control: bool) -> Result<(), Unsupported> {
     let truth = Truth::new(context.stage.keys);
     let left = AtomicU64::new(context.options.kills);
@@ -72,10 +72,10 @@ const SERVER_GRACE: Duration = Duration::from_millis(20);
 struct Driver<'a> {
     context: &'a TestContext<'a>,
     truth: &'a Truth,
-    /// The cache has no such operations.
+    /// Whether the cache has no operations of this case.
     is_unsupported: &'a AtomicBool,
     draw: Draw,
-    /// The removal that the client is at.
+    /// The removal that the client performs.
     removal: Option<Removal>,
     tally: Tally,
 }

@@ -19,9 +19,9 @@ pub(super) enum Removal {
 pub(super) enum Order {
     /// Reads a key.
     Get(u64),
-    /// Reads a key, or computes its value, for all who wait for it.
+    /// Reads a key, or computes its value, for all clients that wait for it.
     Compute(u64),
-    /// Reads a key, or the database, and writes what this says.
+    /// Reads a key, or else reads the database and writes that value.
     Fill(u64),
     /// Removes one entry or several, after the database has changed.
     Remove(Removal),
@@ -59,13 +59,14 @@ impl fmt::Display for Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Live,
-    /// It is stopped for this long.
+    /// The client is stopped for this long.
     Stopped(Duration),
-    /// It is killed this long after the order.
+    /// The client is killed this long after the order.
     Killed(Duration),
-    /// It is killed while it computes, or as above where it does not.
+    /// The client is killed while it computes, or this long after the order where it does not.
     KilledComputing(Duration),
-    /// It is killed this long after it has got what it computes from, or after the order where it does not compute.
+    /// The client is killed this long after it has got the value that it computes from, or after the order where it
+    /// does not compute.
     KilledStoring(Duration),
 }
 

@@ -7,7 +7,7 @@ use super::super::tally::Tally;
 use super::client::Answer;
 use super::orders::Removal;
 
-/// The database, and what is known of the cache.
+/// The database, and the state of the cache as far as it is known.
 ///
 /// A change of the database has a number. Whoever computes a value afterwards has it, or a higher one. When the removal
 /// that follows the change is acknowledged, values of lower numbers are stale to all who ask from then on.
@@ -15,7 +15,7 @@ pub(super) struct Truth {
     /// The number of the last change.
     clock: AtomicU64,
     keys: Vec<Entry>,
-    /// Those of `GROUPS`, then that of all keys.
+    /// Removals of each of the `GROUPS` groups, then those of the group of all keys.
     groups: Vec<Removed>,
     all: Removed,
 }
@@ -31,9 +31,9 @@ struct Entry {
 /// Removals of a key, a group or everything.
 #[derive(Default)]
 struct Removed {
-    /// The number that have begun.
+    /// The number of removals that have begun.
     begun: AtomicU64,
-    /// The number that have ended, by an answer or the death of their client.
+    /// The number of removals that have ended, by an answer or the death of their client.
     ended: AtomicU64,
     /// The number of the last change of which the removal was acknowledged.
     floor: AtomicU64,
@@ -46,9 +46,9 @@ pub(super) struct Before {
     floor: u64,
     /// The number of removals that have begun.
     begun: u64,
-    /// Whether all of them had ended.
+    /// Whether all these removals had ended.
     is_quiet: bool,
-    /// Whether a value was stored since.
+    /// Whether a value was stored since the last removal.
     is_there: bool,
 }
 
@@ -66,23 +66,23 @@ impl Truth {
         self.keys.len() as u64
     }
 
-    /// Returns the number that the database has now.
+    /// Returns the number of the database's last change.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// The database changes, and what is not true any more is going to be removed; gives the number of the change.
+    /// Changes the database; `removal` is going to remove the values that were true before. Returns the change's number.
     pub(super) fn change(&self, removal: Removal) -> u64 {
         self.of(removal).begun.fetch_add(1, Ordering::SeqCst);
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// A removal has ended, whatever came of it.
+    /// Records the end of a removal, whatever its outcome.
     pub(super) fn end(&self, removal: Removal) {
         self.of(removal).ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes the answer to the removal after a change.
+    /// Records the answer to the removal after a change.
     pub(super) fn removed(
         &self,
         removal: Removal,
@@ -114,7 +114,7 @@ impl Truth {
         }
     }
 
-    /// Judges what a client was given of a key.
+    /// Checks the value that a client was given for a key.
     pub(super) fn judge(&self, key: u64, before: Before, answer: &Answer, tally: &mut Tally) {
         match *answer {
             Answer::Hit(number) | Answer::Value(number) => {

@@ -1,4 +1,4 @@
-//! Does the orders of standard input, one after the other.
+//! The role of a client, which performs the orders of standard input, one after the other.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use super::target::{Filled, Refusal, Target};
 use super::{Orders, ask, line, nanos, refused, say};
 use crate::torture::value::{self, key_bytes};
 
-/// The number of groups of which each key is in one: that of its number modulo this.
+/// The number of groups: each key is in the group of its number modulo this.
 pub(in crate::torture) const GROUPS: u64 = 6;
 
 /// The number of the group that all keys are in.

@@ -1,4 +1,5 @@
-//! Computes a value that others wait for, or waits for the process that computes it.
+//! The role of a process that computes a value for others, or waits for the process that computes
+//! it.
 
 use std::cell::RefCell;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! A cache that is a directory with a file per key, and never evicts. It is right, and it has
-//! mistakes on demand: a torture that does not find them finds nothing.
+//! A correct cache that is a directory with a file per key, and never evicts. It makes mistakes on
+//! demand: a torture that does not find them finds nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
-    /// None: written under another name, and renamed.
+    /// No mistake: a value is written under another name, and renamed.
     None,
     /// Some values are written in place, in two parts: readers see half of them, and permanently
     /// after a death.

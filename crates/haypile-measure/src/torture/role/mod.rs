@@ -1,4 +1,4 @@
-//! The runner's side: a process that writes, reads or computes, and says each thing that it does.
+//! The runner's side: a process that writes, reads or computes, and reports each operation.
 //!
 //! `docs/torture.md` describes the lines. Nothing is judged here but the wholeness of values.
 
@@ -28,7 +28,7 @@ pub(super) use client::{ALL_KEYS, GROUPS};
 /// shows nothing about a server: its case is `invalidate` alone.
 pub const OURS: [&str; 4] = ["file", "files", "memcached", "redis"];
 
-/// Those of them that are servers.
+/// The subjects of [`OURS`] that are servers.
 pub const SERVERS: [&str; 2] = ["memcached", "redis"];
 
 /// Opens a subject of [`OURS`].
@@ -44,8 +44,7 @@ pub fn open_ours(orders: &Orders) -> Result<Box<dyn Target>, String> {
     }
 }
 
-/// Does what the orders say, until standard input ends. What cannot be done is a line `error` on
-/// standard output.
+/// Performs the orders until standard input ends. An order that fails is a line `error` on standard output.
 ///
 /// # Errors
 ///

@@ -9,20 +9,20 @@ use crate::torture::value::Lengths;
 /// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Writes its own keys.
+    /// A process that writes its own keys.
     Writer,
-    /// Reads all keys.
+    /// A process that reads all keys.
     Reader,
-    /// Computes a value, or waits for the process that does.
+    /// A process that computes a value, or waits for the process that does.
     Computer,
-    /// Does one order after the other.
+    /// A process that performs one order after the other.
     Client,
 }
 
 impl Role {
     const ALL: [Self; 4] = [Self::Writer, Self::Reader, Self::Computer, Self::Client];
 
-    /// As it is written.
+    /// Returns the name of the role in arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::Writer => "writer",
@@ -33,28 +33,27 @@ impl Role {
     }
 }
 
-/// The arguments of a runner, after its own.
+/// The arguments of a runner, after its own: the orders of one process.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// Its role.
+    /// The role of the process.
     pub role: Role,
-    /// A directory that is the cache's own.
+    /// The directory of the cache.
     pub path: PathBuf,
-    /// The seed of its operations.
+    /// The seed of the process's operations.
     pub seed: u64,
     /// The cache.
     pub subject: SubjectSpec,
     numbers: BTreeMap<String, u64>,
 }
 
-/// Arguments that are none.
+/// The error of wrong arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; docs/torture.md describes the arguments ROLE PATH SEED SUBJECT NAME=NUMBER...")]
 pub struct OrdersError(String);
 
 impl Orders {
-    /// Reads the arguments. Names that are not known here are kept; those that are needed and
-    /// missing are 0.
+    /// Parses the arguments. Unknown names are kept; those that are needed and missing are 0.
     ///
     /// # Errors
     ///
@@ -83,14 +82,14 @@ impl Orders {
         })
     }
 
-    /// The size of the cache, which others may have made.
+    /// Returns the size of the cache, which other processes may have created.
     pub fn room(&self) -> Room {
         let capacity_bytes = self.number("capacity");
         let capacity_entries = capacity_bytes / self.lengths().mean_bytes();
         Room { found: Found::Cache, ..Room::new(capacity_bytes, capacity_entries) }
     }
 
-    /// Whether to open it for reading alone, where the cache can.
+    /// Whether the process opens the cache for reading alone, where the cache can.
     pub fn is_read_only(&self) -> bool {
         self.number("readonly") == 1
     }

@@ -1,4 +1,5 @@
-//! Reads a fixed mix of keys, and sees whether values are whole and time does not run backwards.
+//! The role of a reader, which reads a fixed mix of keys, and checks that values are whole and time
+//! does not run backwards.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};

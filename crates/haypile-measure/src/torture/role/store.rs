@@ -1,4 +1,4 @@
-//! The engine's shared file, and servers.
+//! The engine's shared file and its servers, as targets.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ fn url(orders: &Orders) -> Result<CacheUrl, String> {
 struct Shared {
     store: Arc<dyn Store>,
     cache: Cache,
-    /// Whether what is computed is protected against removals; otherwise all look aside, and write without more ado.
+    /// Whether computed values are protected against removals; otherwise all processes use cache-aside, and write
+    /// without a lease.
     has_leases: bool,
     has_groups: bool,
     /// The owner of the cache: a server ends with its last process.

@@ -1,4 +1,5 @@
-//! Any subject of a runner that processes can share: so every runner in Rust takes part.
+//! Any subject of a runner that processes can share, as a target: so every runner in Rust takes
+//! part.
 
 use std::env;
 

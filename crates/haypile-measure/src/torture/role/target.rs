@@ -2,7 +2,7 @@
 
 use super::Orders;
 
-/// Opens the cache of some orders.
+/// A function that opens the cache of some orders.
 pub type OpenTarget<'a> = &'a dyn Fn(&Orders) -> Result<Box<dyn Target>, String>;
 
 /// A cache as a process of the torture uses it.
@@ -65,18 +65,18 @@ pub trait Target {
 /// The outcome of [`Target::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// There was a value.
+    /// The cache had a value.
     Hit,
-    /// There was none, and it was written.
+    /// The cache had no value, and one was written.
     Stored,
-    /// There was none, and it was not written: its key was removed in the meantime, or may have been.
+    /// The cache had no value, and none was written: its key was removed in the meantime, or may have been.
     Refused,
 }
 
-/// Why an operation was not done.
+/// The reason why an operation was not done.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Another process holds what it needs. Nothing has changed.
+    /// Another process holds a lock or claim that the operation needs. Nothing has changed.
     Busy,
     /// The cache has no such operation.
     Unsupported,

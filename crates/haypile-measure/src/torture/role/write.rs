@@ -1,4 +1,4 @@
-//! Writes the keys that are its own, and says each operation before and after it.
+//! The role of a writer, which writes its own keys, and reports each operation before and after it.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -66,7 +66,7 @@ struct Writer<'a> {
     writers: u64,
     number: u64,
     value: Vec<u8>,
-    /// The text to be written together with the next.
+    /// Text that is written together with the next line.
     said: String,
 }
 
