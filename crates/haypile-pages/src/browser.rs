@@ -1,4 +1,4 @@
-//! Real browsers as loaders: a program that drives one, and a proxy of ours in front of the origin.
+//! Real browsers as loaders: a program that drives a browser, and a proxy of ours in front of the origin.
 //!
 //! ```text
 //!   ScriptedOrigin <── LinkEmulator <──[haypile proxy]<── Chromium <──(CDP)──────── rivals/chromium/run.py
@@ -25,9 +25,9 @@ use super::site_server::SiteServer;
 use super::verify::CountedLoad;
 use crate::site::Site;
 
-/// The browsers that a checkout has a loader for.
+/// The name of Chromium, one of the two browsers that a checkout has a loader for.
 pub const CHROMIUM: &str = "chromium";
-/// The other one.
+/// The name of Firefox, the other browser that a checkout has a loader for.
 pub const FIREFOX: &str = "firefox";
 /// Its loader, from the checkout's root on.
 const CHROMIUM_LOADER: &str = "rivals/chromium/run.py";
@@ -47,7 +47,7 @@ const LIST_LIMIT: Duration = Duration::from_mins(1);
 pub struct Browser {
     /// The program that loads pages as standard input orders.
     pub runner: Runner,
-    /// The first word of its subjects' names.
+    /// The first word of the names of the browser's subjects.
     pub name: String,
     /// The browser's version.
     pub version: String,
@@ -55,10 +55,10 @@ pub struct Browser {
     pub language: String,
 }
 
-/// Why a browser cannot be used.
+/// The reason why a browser cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
-    /// It, or what drives it, is not installed.
+    /// The browser, or the program that drives it, is not installed.
     #[error("{0}")]
     Missing(String),
     /// Another reason.
@@ -88,12 +88,12 @@ impl Browser {
         Ok(Self { runner, name, version, language })
     }
 
-    /// Whether the size of its cache in memory is ours to choose.
+    /// Whether the laboratory can choose the size of the browser's memory cache.
     pub fn sets_memory_size(&self) -> bool {
         self.name == FIREFOX
     }
 
-    /// Whether its loader can be killed and go on with what is left, and reports that.
+    /// Whether the loader can be killed, go on with the cache that is left, and report its state.
     pub fn reports_remains(&self) -> bool {
         self.name == FIREFOX
     }
@@ -133,36 +133,36 @@ fn how_to_get(named: &str, why: &str) -> String {
     format!("{named} does not run here ({why}){install}")
 }
 
-/// The cache that is in use.
+/// The cache that a column of a browser uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BrowserCache {
-    /// The browser stores nothing.
+    /// No cache: the browser stores nothing.
     None,
-    /// Its HTTP cache in memory.
+    /// The browser's HTTP cache in memory.
     Memory,
-    /// Its HTTP cache on disk.
+    /// The browser's HTTP cache on disk.
     Disk,
-    /// The same, behind what the process of the page keeps in memory.
+    /// The browser's HTTP cache on disk, behind the memory of the page's process.
     Both,
-    /// None of its own: a proxy of ours between it and the link has one.
+    /// The cache of a proxy of ours between the browser and the link, with the browser's own off.
     Proxy,
 }
 
 /// A column of a browser's matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserColumn {
-    /// The cache that is in use.
+    /// The cache that the column uses.
     pub cache: BrowserCache,
-    /// The size of the cache in memory: the proxy's, or the browser's; 0 where the browser chooses it itself.
+    /// The size of the cache in memory in bytes: the proxy's, or the browser's; 0 where the browser chooses it itself.
     pub memory_bytes: u64,
-    /// The size of the cache on disk, if there is one.
+    /// The size of the cache on disk in bytes, if there is one.
     pub disk_bytes: u64,
-    /// The name of the medium that it lies on, if there is one.
+    /// The name of the medium that the cache on disk lies on, if there is one.
     pub medium: Option<String>,
 }
 
 impl BrowserColumn {
-    /// The name of the cache in results.
+    /// Returns the name of the cache in results.
     pub fn label(&self) -> String {
         let (memory, disk) = (ByteSize(self.memory_bytes), ByteSize(self.disk_bytes));
         match self.cache {
@@ -209,15 +209,15 @@ impl fmt::Display for BrowserColumn {
 
 /// A browser that has opened its cache, and the proxy in front of it.
 pub struct BrowserProcess {
-    /// The process that drives it.
+    /// The process that drives the browser.
     pub loader: LoaderProcess,
-    /// Ends after the browser.
+    /// The proxy, which ends after the browser.
     _proxy: Option<Proxy>,
 }
 
 impl BrowserProcess {
-    /// Starts a browser that works in `directory`, with a new cache or with the one that is there. Bodies are compared if
-    /// times are not what counts.
+    /// Starts a browser that works in `directory`, with a new cache or with the one that is there. Bodies are compared
+    /// if times do not count.
     pub fn start(
         settings: LoaderSettings<'_>,
         server: &SiteServer,
@@ -285,8 +285,8 @@ fn listening(line: &str) -> Option<SocketAddr> {
     line.trim().rsplit_once("listening on http://")?.1.parse().ok()
 }
 
-/// Finds out whether one load was that of the page, and whether the cache was off where it is said to
-/// be; `asked` has how often the origin was asked for each load of the page.
+/// Checks that one load was that of the page, and that the cache was off where its name says so; `asked` has how often
+/// the origin was asked for each load of the page.
 ///
 /// # Errors
 ///
@@ -331,7 +331,7 @@ pub fn verify_load(
     Ok(())
 }
 
-/// Finds out whether a cache answered anything on repeat views, if it has room for a whole page.
+/// Checks that a cache answered something on repeat views, if it has room for a whole page.
 ///
 /// # Errors
 ///
@@ -355,7 +355,7 @@ pub fn verify_warm(
     Err(format!("in {} repeat views the origin was asked for everything", repeats.len()))
 }
 
-/// Finds out whether a cache held more than it may, as [`super::verify::size`] does.
+/// Checks that a cache held no more than it may, as [`super::verify::size`] does.
 ///
 /// # Errors
 ///
@@ -371,7 +371,7 @@ pub fn verify_size(
     }
 }
 
-/// Finds out whether the cache is where its name says, by a page that another process loads.
+/// Checks that the cache is where its name says, by a page that another process loads.
 ///
 /// # Errors
 ///

@@ -23,9 +23,9 @@ pub enum ColumnKind {
 pub struct Column {
     /// The levels of the cache.
     pub kind: ColumnKind,
-    /// The size of the memory cache, if there is one.
+    /// The size of the memory cache in bytes, if there is one.
     pub memory_bytes: u64,
-    /// The size of the file, if there is one.
+    /// The size of the file in bytes, if there is one.
     pub disk_bytes: u64,
     /// The name of the medium that the file lies on, if there is one.
     pub medium: Option<String>,
@@ -37,12 +37,12 @@ impl Column {
     /// above an eighth, or 50 MB. Haypile's own HTTP cache has another default, a sixteenth.
     pub const LARGEST_BODIES: u64 = 8;
 
-    /// The name of the subject in results: an HTTP cache on a cache.
+    /// Returns the name of the subject in results: an HTTP cache on a cache.
     pub fn subject(&self) -> String {
         format!("http:{}", self.cache())
     }
 
-    /// The cache below the HTTP cache.
+    /// Returns the name of the cache below the HTTP cache.
     pub fn cache(&self) -> String {
         let memory = format!("memory:size={}", ByteSize(self.memory_bytes));
         let disk = format!("file:size={}", ByteSize(self.disk_bytes));
@@ -54,7 +54,7 @@ impl Column {
         }
     }
 
-    /// The longest body that is stored: an eighth of the larger level, so that a small disk cache
+    /// Returns the length of the longest body that is stored: an eighth of the larger level, so that a small disk cache
     /// behind a larger memory does not decide for both.
     pub fn largest_body_bytes(&self) -> u64 {
         let memory_bytes = if self.kind == ColumnKind::Disk { 0 } else { self.memory_bytes };
@@ -66,7 +66,7 @@ impl Column {
         matches!(self.kind, ColumnKind::Disk | ColumnKind::Both)
     }
 
-    /// The most that its cache can hold, in bytes.
+    /// Returns the largest number of bytes that the column's cache can hold.
     pub fn capacity_bytes(&self) -> u64 {
         match self.kind {
             ColumnKind::None => 0,

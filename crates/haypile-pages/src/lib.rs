@@ -1,5 +1,5 @@
-//! Page loads through an HTTP cache: [sites](site), a loader in a process of its own, and everything that
-//! it loads from in this one.
+//! Page loads through an HTTP cache: [sites](site), a loader in a process of its own, and, in this process, the origin
+//! that it loads from.
 //!
 //! ```text
 //!   this process                                    a process for each column

@@ -1,4 +1,4 @@
-//! Loads pages as a browser does, as far as its cache is concerned.
+//! The loader, which loads pages as a browser does, as far as its cache is concerned.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ const USER: &str = "user";
 const LIMIT: Duration = Duration::from_mins(2);
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// Leads to the server of a URL.
+/// A source of clients that lead to the servers of URLs.
 pub(super) trait Origins {
     type Origin: Origin;
 
@@ -44,7 +44,7 @@ pub(super) struct Hosts {
     names: WireNames,
     protocol: Protocol,
     connections: usize,
-    /// By the names of the servers.
+    /// Clients by the names of their servers.
     clients: RefCell<HashMap<String, HostClient>>,
 }
 
@@ -63,7 +63,7 @@ impl Hosts {
 #[derive(Clone, Debug)]
 pub(super) struct HostClient {
     client: ProtocolClient,
-    /// The name of the server in requests, where it is not that of their URLs.
+    /// The name of the server in requests, where it is not the host of their URLs.
     name: Option<Authority>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Loader<'a, O> {
     cache: Cache,
     is_partitioned: bool,
     largest_body_bytes: u64,
-    /// The cache of each top-level site, or one.
+    /// The HTTP cache of each top-level site, or a single one.
     caches: RefCell<HashMap<String, HttpCache>>,
     origins: O,
 }

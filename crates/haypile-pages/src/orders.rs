@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The first line that a loader reads. Then come orders, which it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageOrders {
-    /// The site, as JSON.
+    /// The path of the site, as JSON.
     pub site: PathBuf,
-    /// Checksums of the bodies, as JSON: one number for each resource.
+    /// The path of the checksums of the bodies, as JSON: one number for each resource.
     pub checksums: PathBuf,
-    /// The same by CRC-32, which a loader in any language can compute.
+    /// The path of the same checksums by CRC-32, which a loader in any language can compute.
     #[serde(default)]
     pub crc32: PathBuf,
     /// Whether the loader of a browser reads and compares all bodies, which takes a part of the time of a load. Our own
@@ -51,7 +51,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name in options and rows.
+    /// Returns the name of the protocol in options and rows.
     pub fn name(self) -> &'static str {
         match self {
             Self::H1 => "h1",
@@ -59,7 +59,7 @@ impl Protocol {
         }
     }
 
-    /// The number of connections to a host, of which HTTP/1.1 has `wanted`.
+    /// Returns the number of connections to a host: `wanted` over HTTP/1.1, and 1 over HTTP/2.
     pub fn connections(self, wanted: usize) -> usize {
         match self {
             Self::H1 => wanted,
@@ -84,36 +84,34 @@ pub(super) enum Order {
     Load(usize),
     /// Writes the cache to disk. The answer is a [`FlushReport`].
     Flush,
-    /// Reports what the browser found of its cache when it started. The answer is a [`RemainsReport`].
+    /// Reports the state of the cache that the browser found when it started. The answer is a [`RemainsReport`].
     Remains,
 }
 
-/// The loading of one page.
+/// The report on the load of one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// The time from the first request to the last byte that the page waits for; what it loads after
-    /// that is not in it.
+    /// The time from the first request to the last byte that the page waits for; later loads of the page are not in it.
     pub wall_ns: u64,
     /// The processor time of the loader in the meantime.
     pub cpu_ns: u64,
     /// The number of requests.
     pub requests: u64,
-    /// Responses from the cache without a request to the origin.
+    /// The number of responses from the cache without a request to the origin.
     pub hits: u64,
     /// The hits by level of the cache.
     pub by_level: BTreeMap<String, u64>,
-    /// Stored responses that the origin confirmed by a 304.
+    /// The number of stored responses that the origin confirmed by a 304.
     pub revalidated: u64,
-    /// Bytes of all bodies.
+    /// The number of bytes of all bodies.
     pub body_bytes: u64,
-    /// Bytes of the bodies of hits.
+    /// The number of bytes of the bodies of hits.
     pub hit_bytes: u64,
-    /// Responses with another status or other bytes than the site has.
+    /// The number of responses with another status or other bytes than the site has.
     pub wrong: u64,
-    /// Requests that were sent again, because the cache evicted a part of the response while it was
-    /// read.
+    /// The number of requests that were sent again, because the cache evicted a part of the response while it was read.
     pub again: u64,
-    /// Requests without a whole response.
+    /// The number of requests without a whole response.
     pub failed: u64,
     /// The text of the first failure.
     pub first_failure: Option<String>,
@@ -124,14 +122,14 @@ pub struct LoadReport {
 pub struct RemainsReport {
     /// The number of files of entries.
     pub entries: u64,
-    /// The work that the index of its entries needs: `read` it, `update` it by the files of all entries, or
+    /// The work that the index of the cache's entries needs: `read` it, `update` it by the files of all entries, or
     /// `rebuild` it from them.
     pub index: String,
 }
 
-/// The writing of the cache to disk.
+/// The report on writing the cache to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FlushReport {
-    /// The time that it took.
+    /// The time that writing took, in nanoseconds.
     pub(super) wall_ns: u64,
 }

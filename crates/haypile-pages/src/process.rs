@@ -24,7 +24,7 @@ pub enum LoaderError {
     /// The user has asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// In words.
+    /// Another failure, in words.
     #[error("{0}")]
     Failed(String),
 }
@@ -54,9 +54,9 @@ pub struct LoaderSettings<'a> {
     pub runner: &'a Runner,
     /// The protocol between loader and origin.
     pub protocol: Protocol,
-    /// The most connections to a host.
+    /// The largest number of connections to a host.
     pub connections: usize,
-    /// Whether responses are kept for each top-level site apart.
+    /// Whether each top-level site has a part of the cache for itself.
     pub is_partitioned: bool,
     /// The longest time that a load may take.
     pub limit: Duration,
@@ -126,7 +126,7 @@ impl LoaderProcess {
         Ok(loader)
     }
 
-    /// Has it load a page, and counts what the server sees of that.
+    /// Has the loader load a page, and counts the requests that the server sees.
     pub fn load(
         &mut self,
         page: usize,
@@ -143,7 +143,7 @@ impl LoaderProcess {
         self.say(&Order::Load(page));
     }
 
-    /// Waits for the report on a load that was begun, for a while; `None` if it does not come.
+    /// Waits for the report on a load that was begun, up to a time limit; `None` if it does not come.
     pub fn report_within(
         &mut self,
         limit: Duration,
@@ -156,13 +156,13 @@ impl LoaderProcess {
         }
     }
 
-    /// Has it write its cache to disk; returns the time that took.
+    /// Has the loader write its cache to disk; returns the time that took.
     pub fn flush(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Duration, LoaderError> {
         let report: FlushReport = self.ask(&Order::Flush, is_interrupted)?;
         Ok(Duration::from_nanos(report.wall_ns))
     }
 
-    /// Has a browser report what it found of its cache when it started.
+    /// Has a browser report the state of the cache that it found when it started.
     pub fn remains(
         &mut self,
         is_interrupted: &dyn Fn() -> bool,
@@ -170,12 +170,12 @@ impl LoaderProcess {
         self.ask(&Order::Remains, is_interrupted)
     }
 
-    /// Lets it close its cache and end.
+    /// Has the loader close its cache, and waits for its end.
     pub fn end(mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), LoaderError> {
         Ok(self.child.finish(Deadline::after(self.limit), is_interrupted)?)
     }
 
-    /// Kills it at once.
+    /// Kills the loader at once.
     pub fn kill(self) {
         drop(self.child);
     }

@@ -1,4 +1,4 @@
-//! The server of a site, the link to it, and their counts.
+//! The server of a site, the link to it, and the counts of its requests.
 
 use std::fs;
 use std::io;
@@ -30,23 +30,24 @@ pub struct SiteServer {
     files: tempfile::TempDir,
 }
 
-/// Counts of the server for one load.
+/// The server's counts of one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LoadCounts {
-    /// Requests that it answered.
+    /// Number of requests that the server answered.
     pub requests: u64,
-    /// Bytes of the bodies that it sent.
+    /// Number of bytes of the bodies that the server sent.
     pub body_bytes: u64,
-    /// Answers without a body to conditional requests.
+    /// Number of answers without a body to conditional requests.
     pub not_modified: u64,
-    /// Requests for the rest of responses of which the cache evicted a part while they were read.
+    /// Number of requests for the rest of responses of which the cache evicted a part while they
+    /// were read.
     pub rests: u64,
-    /// Connections that it accepted.
+    /// Number of connections that the server accepted.
     pub connections: u64,
 }
 
 impl SiteServer {
-    /// Serves a site, and writes what loaders have to know of it into files.
+    /// Serves a site, and writes files with the facts that loaders need about it.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl SiteServer {
         Ok(Self { origin, link: None, places, files })
     }
 
-    /// Serves it over a link from now on, in the place of the last one.
+    /// Serves the site over a link from now on, in the place of the last link.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl SiteServer {
         Ok(())
     }
 
-    /// The addresses that lead to it: for `http`, and for `https`.
+    /// Returns the addresses that lead to the server: for `http`, and for `https`.
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         match &self.link {
             Some(link) => (link.address(), link.tls_address()),
@@ -106,17 +107,17 @@ impl SiteServer {
         }
     }
 
-    /// The file with the site.
+    /// Returns the path of the file with the site.
     pub fn site_file(&self) -> PathBuf {
         self.file(SITE)
     }
 
-    /// The file with the checksums of the bodies.
+    /// Returns the path of the file with the checksums of the bodies.
     pub fn checksums_file(&self) -> PathBuf {
         self.file(CHECKSUMS)
     }
 
-    /// The file with the same checksums by CRC-32.
+    /// Returns the path of the file with the same checksums by CRC-32.
     pub fn crc32_file(&self) -> PathBuf {
         self.file(CRC32)
     }
@@ -125,12 +126,12 @@ impl SiteServer {
         Path::new(self.files.path()).join(name)
     }
 
-    /// The counts so far, to be subtracted from later ones.
+    /// Returns the counts so far, to be subtracted from later ones.
     pub fn counts(&self) -> OriginCounts {
         self.origin.counts()
     }
 
-    /// The number of requests for each resource so far.
+    /// Returns the number of requests for each resource so far.
     pub fn requests_by_resource(&self) -> Vec<u64> {
         let requests = |(host, path): &(String, String)| self.origin.requests_for_host(host, path);
         self.places.iter().map(requests).collect()
@@ -138,7 +139,7 @@ impl SiteServer {
 }
 
 impl LoadCounts {
-    /// Requests and bytes: what tells columns from each other.
+    /// Returns requests and bytes, by which columns are distinguished.
     pub fn seen(self) -> (u64, u64) {
         (self.requests, self.body_bytes)
     }

@@ -1,4 +1,4 @@
-//! Whether a cache did what its name says, by the counts of the origin.
+//! Checks that a cache did what its name says, by the counts of the origin.
 //!
 //! A loader that counts its own hits could be wrong about them, and a cache could hold more than it
 //! may. The origin sees which resources it was asked for: what it was not asked for came from the
@@ -24,7 +24,7 @@ pub struct CountedLoad {
     pub was_asked: Vec<bool>,
 }
 
-/// Returns what is wrong with one load.
+/// Checks the counts of one load; the error describes what is wrong.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn load(site: &Site, column: &Column, load: &CountedLoad) -> Result<(), Stri
     Ok(())
 }
 
-/// Finds out whether a load took at most one connection to each of its hosts, as HTTP/2 does.
+/// Checks that a load took at most one connection to each of its hosts, as HTTP/2 does.
 ///
 /// # Errors
 ///
@@ -103,8 +103,8 @@ fn is_revalidated_later(resource: &Resource) -> bool {
     values.any(|value| value.to_ascii_lowercase().contains("stale-while-revalidate"))
 }
 
-/// Finds out whether a cache held more than it may: in a pass over different pages, resources that
-/// come from the cache at their first request of the pass were all in it when the pass began.
+/// Checks that a cache held no more than it may: in a pass over different pages, resources that come from the cache at
+/// their first request of the pass were all in it when the pass began.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn size(site: &Site, column: &Column, pass: &[CountedLoad]) -> Result<(), St
     size_of(site, column.capacity_bytes(), pass)
 }
 
-/// The same for any cache of this capacity.
+/// Checks the same for any cache of this capacity.
 pub(super) fn size_of(
     site: &Site,
     capacity_bytes: u64,
@@ -135,8 +135,8 @@ pub(super) fn size_of(
     Ok(())
 }
 
-/// Finds out whether the cache is where its name says, by a page that another process loads after
-/// the first one has closed the cache.
+/// Checks that the cache is where its name says, by a page that another process loads after the first one has closed
+/// the cache.
 ///
 /// # Errors
 ///

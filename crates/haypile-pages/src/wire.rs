@@ -1,4 +1,4 @@
-//! The names of hosts in requests.
+//! The names of hosts in requests to a site's server.
 //!
 //! The server of a site knows a resource by host and path, and its hosts have one address. Servers of one
 //! host whose URLs differ in scheme or port are different ones all the same: all but the first have a
@@ -13,7 +13,7 @@ use crate::site::Site;
 /// Scheme, host and port.
 type WebOrigin = (String, String, u16);
 
-/// The name of each origin of a site: the same wherever it is made of the same site.
+/// The name of each origin of a site, which depends on nothing but the site.
 #[derive(Debug)]
 pub(super) struct WireNames(HashMap<WebOrigin, String>);
 

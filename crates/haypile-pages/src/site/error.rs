@@ -15,17 +15,17 @@ pub enum SiteError {
         /// The I/O error.
         source: io::Error,
     },
-    /// A file is larger than is read.
+    /// A file is larger than the reader accepts.
     #[error("{}: more than {limit} bytes; {advice}", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// The largest number of bytes that is read.
         limit: u64,
-        /// The way to a smaller file.
+        /// Advice on how to get a smaller file.
         advice: &'static str,
     },
-    /// A HAR file that is not one, or that has nothing to load.
+    /// A file is not a HAR, or has nothing to load.
     #[error("{}: {wrong}", path.display())]
     Har {
         /// The file.
@@ -33,17 +33,17 @@ pub enum SiteError {
         /// The reason, and its place.
         wrong: String,
     },
-    /// A line of a list or a manifest that cannot be used.
+    /// A line of a list or a manifest cannot be used.
     #[error("{}: line {line}: {wrong}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The reason.
         wrong: String,
     },
-    /// A list or a manifest without anything in it.
+    /// A list or a manifest is empty.
     #[error("{}: {wrong}", path.display())]
     Empty {
         /// The file.
@@ -64,7 +64,7 @@ pub enum SiteError {
     Resource {
         /// The resource's index.
         index: usize,
-        /// Its URL, or the beginning of it.
+        /// The resource's URL, or the beginning of it.
         url: String,
         /// The reason.
         wrong: String,
@@ -77,7 +77,7 @@ pub enum SiteError {
         /// The reason.
         wrong: String,
     },
-    /// A site has too much of something, or nothing.
+    /// A site has too many things of a kind, or none.
     #[error("a site has 1 to {limit} {what}, and this one has {count}")]
     Count {
         /// The things that are counted.
@@ -87,7 +87,7 @@ pub enum SiteError {
         /// The largest number.
         limit: usize,
     },
-    /// A generator's settings that no site can have.
+    /// The settings of a generator fit no site.
     #[error("a site cannot be generated: {wrong}")]
     Generator {
         /// The setting, and the values that are possible.

@@ -28,10 +28,10 @@ pub const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 /// The largest number of visits.
 pub const MAX_VISITS: usize = 1_000_000;
 
-/// Pages of a group, in the source's manifest.
+/// Number of pages of a group, in the source's manifest.
 pub const GROUP_PAGES: usize = 4;
 
-/// Loads of a group before the next one, in the source's manifest.
+/// Number of loads of a group before the next one, in the source's manifest.
 pub const GROUP_VISITS: u32 = 3;
 
 /// A visit to a page.
@@ -43,7 +43,7 @@ pub struct Visit {
     pub number: u32,
 }
 
-/// Visits, in their order.
+/// Visits to pages, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visits(Vec<Visit>);
@@ -69,22 +69,22 @@ impl Visits {
         Self::of_pages(pages.chunks(GROUP_PAGES).flat_map(repeated))
     }
 
-    /// The visits.
+    /// Returns the visits as a slice.
     pub fn as_slice(&self) -> &[Visit] {
         &self.0
     }
 
-    /// The number of visits.
+    /// Returns the number of visits.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no visits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The visits one by one.
+    /// Returns an iterator of the visits.
     pub fn iter(&self) -> std::slice::Iter<'_, Visit> {
         self.0.iter()
     }
@@ -147,12 +147,12 @@ impl Manifest {
         Ok(Self { pages })
     }
 
-    /// The names or URLs of the pages, in the order of visits.
+    /// Returns the names or URLs of the pages, in the order of visits.
     pub fn pages(&self) -> impl ExactSizeIterator<Item = &str> {
         self.pages.iter().map(String::as_str)
     }
 
-    /// Finds the pages in a site, by their names or by the URLs of their first loads.
+    /// Finds the manifest's pages in a site, by their names or by the URLs of their first loads.
     ///
     /// # Errors
     ///

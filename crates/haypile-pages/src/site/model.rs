@@ -36,19 +36,19 @@ pub struct Site {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SiteCounts {
-    /// The pages.
+    /// The number of pages.
     pub pages: usize,
-    /// The resources, of all pages together.
+    /// The number of resources, of all pages together.
     pub resources: usize,
-    /// The resources of each kind, in the order of [`ResourceKind::ALL`].
+    /// The number of resources of each kind, in the order of [`ResourceKind::ALL`].
     pub by_kind: [usize; ResourceKind::ALL.len()],
-    /// The resources that a browser's cache may store.
+    /// The number of resources that a browser's cache may store.
     pub cacheable: usize,
-    /// The hosts, each with its port.
+    /// The number of hosts, each with its port.
     pub hosts: usize,
-    /// The loads of all pages, each visited once.
+    /// The number of loads of all pages, each visited once.
     pub loads: usize,
-    /// The loads whose initiator was inferred.
+    /// The number of loads whose initiator was inferred.
     pub inferred: usize,
 }
 
@@ -116,20 +116,20 @@ impl Site {
         Ok(())
     }
 
-    /// The working set: bytes of the bodies, and about those of the heads, of all cacheable
+    /// Returns the working set: bytes of the bodies, and about those of the heads, of all cacheable
     /// resources that a page loads. A cache of this size evicts nothing; from there on, sizes of
     /// caches make no difference.
     pub fn working_set_bytes(&self) -> u64 {
         self.cacheable().map(|resource| resource.body_len() + resource.head_bytes()).sum()
     }
 
-    /// Leaves out the waits between the end of a load and the requests that it causes.
+    /// Removes the waits between the end of a load and the requests that it causes.
     pub fn drop_waits(&mut self) {
         let loads = self.pages.iter_mut().flat_map(|page| &mut page.loads);
         loads.for_each(|load| load.wait = Duration::ZERO);
     }
 
-    /// All cacheable resources that a page loads, each once.
+    /// Returns all cacheable resources that a page loads, each once.
     pub fn cacheable(&self) -> impl Iterator<Item = &Resource> {
         let loads = self.pages.iter().flat_map(|page| &page.loads);
         let distinct: BTreeSet<_> = loads.map(|load| load.resource).collect();
@@ -137,14 +137,14 @@ impl Site {
         resources.filter(|resource| resource.is_cacheable())
     }
 
-    /// The weight of a page: bytes of the bodies of its resources, in the cache or not; 0 for
-    /// an unknown page.
+    /// Returns the weight of a page: bytes of the bodies of its resources, in the cache or not; 0
+    /// for an unknown page.
     pub fn page_weight_bytes(&self, page: usize) -> u64 {
         let loads = self.pages.get(page).into_iter().flat_map(|page| &page.loads);
         loads.filter_map(|load| self.resources.get(load.resource)).map(Resource::body_len).sum()
     }
 
-    /// Counts the parts.
+    /// Counts the pages, resources, hosts and loads of the site.
     pub fn counts(&self) -> SiteCounts {
         let host = |resource: &Resource| {
             let url = Url::parse(&resource.url).ok()?;

@@ -1,4 +1,4 @@
-//! Names of pages, each of which a site has once.
+//! Names of pages, unique in their site.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::page::Page;
 /// Room for the number behind a name.
 const SUFFIX_BYTES: usize = 16;
 
-/// The names that pages have.
+/// The names of the pages of a site.
 #[derive(Default)]
 pub(super) struct PageNames {
     used: HashSet<String>,
@@ -17,13 +17,13 @@ pub(super) struct PageNames {
 }
 
 impl PageNames {
-    /// The names of these pages.
+    /// Creates the set of the names of these pages.
     pub(super) fn of(pages: &[Page]) -> Self {
         let used = pages.iter().map(|page| page.name.clone()).collect();
         Self { used, next: HashMap::new() }
     }
 
-    /// Makes a new name of this one, which it returns unchanged if it can.
+    /// Returns `wanted`, or a new name made of it if that is taken.
     pub(super) fn unused(&mut self, wanted: &str) -> String {
         let wanted = wanted.trim();
         let wanted = if wanted.is_empty() { "page" } else { wanted };

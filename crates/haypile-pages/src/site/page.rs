@@ -33,8 +33,8 @@ pub struct PageLoad {
     pub wait: Duration,
     /// Whether the initiator was inferred from times and types, since the source does not name it.
     pub is_inferred: bool,
-    /// Whether the page waits for it: a load time ends with the last byte of what is needed. What a
-    /// browser requested after it had reported a page as loaded is not.
+    /// Whether the page waits for the load: a load time ends with the last byte of what is needed. What a browser
+    /// requested after it had reported a page as loaded is not.
     pub is_needed: bool,
 }
 

@@ -44,12 +44,11 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// Every kind, in the order in which tables list them.
+    /// All kinds, in the order in which tables list them.
     pub const ALL: [Self; 6] =
         [Self::Html, Self::Css, Self::Script, Self::Image, Self::Font, Self::Other];
 
-    /// Finds the kind of a media type, as in `text/html; charset=utf-8`. A type that says nothing
-    /// is [`Self::Other`].
+    /// Returns the kind of a media type, as in `text/html; charset=utf-8`. A type that says nothing is [`Self::Other`].
     pub fn of_media_type(media_type: &str) -> Self {
         let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match essence.as_str() {
@@ -62,7 +61,7 @@ impl ResourceKind {
         }
     }
 
-    /// Finds the kind by the extension of a URL's path, if the extension is a known one.
+    /// Returns the kind by the extension of a URL's path, if the extension is a known one.
     pub fn of_path(path: &str) -> Option<Self> {
         let file = path.rsplit('/').next()?;
         Some(match file.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
@@ -76,7 +75,7 @@ impl ResourceKind {
         })
     }
 
-    /// The media type of a resource of this kind for which no other is known.
+    /// Returns the media type of a resource of this kind for which no other is known.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -88,7 +87,7 @@ impl ResourceKind {
         }
     }
 
-    /// The name, as tables and site files have it.
+    /// Returns the name, as tables and site files have it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -127,7 +126,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// The size of the body, in bytes.
+    /// Returns the size of the body, in bytes.
     pub fn body_len(&self) -> u64 {
         self.body.len()
     }
@@ -137,13 +136,13 @@ impl Resource {
         self.body.bytes()
     }
 
-    /// The approximate size of the answer's head, in bytes: of a status line and the header lines.
+    /// Returns the approximate size of the answer's head, in bytes: of a status line and the header lines.
     pub fn head_bytes(&self) -> u64 {
         let lines = self.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
         lines.sum::<usize>() as u64 + 19
     }
 
-    /// The values of a header, whose name is in lower case.
+    /// Returns the values of a header, whose name is in lower case.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.headers.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
@@ -166,7 +165,7 @@ impl Resource {
                 || self.header_values("expires").next().is_some())
     }
 
-    /// Checks the rules of this type; the message is about the first that is broken.
+    /// Checks the rules of resources; the message is about the first that is broken.
     pub(super) fn check(&self) -> Result<(), String> {
         check_url(&self.url)?;
         if !(200..600).contains(&self.status) || [206, 304].contains(&self.status) {
@@ -205,8 +204,8 @@ pub(super) fn check_url(url: &str) -> Result<(), String> {
     }
 }
 
-/// Brings a URL into the form that resources have: without fragment, user and password. `None` if
-/// it is not `http` or `https`, or too long.
+/// Converts a URL into the form that resources have: without fragment, user and password. `None` if it is not `http` or
+/// `https`, or too long.
 pub(super) fn resource_url(mut url: Url) -> Option<String> {
     if !matches!(url.scheme(), "http" | "https") {
         return None;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::SiteError;
 use super::model::Site;
 
-/// A site read from a file, and the differences between the two.
+/// A site read from a file, with warnings about the differences between the two.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SiteSource {

@@ -1,4 +1,4 @@
-//! Seeded bytes that fill bodies up, the same on every machine.
+//! Seeded bytes that fill bodies, the same on every machine.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

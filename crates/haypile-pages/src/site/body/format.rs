@@ -28,11 +28,11 @@ pub enum BodyFormat {
 }
 
 impl BodyFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 7] =
         [Self::Html, Self::Css, Self::Script, Self::Json, Self::Png, Self::Svg, Self::Woff2];
 
-    /// The media type, as `Content-Type` has it.
+    /// Returns the media type, as `Content-Type` has it.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -45,7 +45,7 @@ impl BodyFormat {
         }
     }
 
-    /// The extension of files.
+    /// Returns the extension of files.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Html => "html",

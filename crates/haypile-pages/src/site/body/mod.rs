@@ -1,4 +1,4 @@
-//! Bodies of resources: described, and made when they are asked for.
+//! Bodies of resources: described by a recipe, and made when they are asked for.
 //!
 //! A HAR's bodies are [`SiteBody::Generated`]: random bytes of the size that the HAR has. The
 //! generator's are [`SiteBody::Typed`]: valid files of their type that load their children, so that
@@ -31,7 +31,7 @@ const MAX_MARK: u32 = 10_000;
 pub enum SiteBody {
     /// Random bytes.
     Generated {
-        /// The size; at most [`MAX_BODY_BYTES`].
+        /// The size in bytes; at most [`MAX_BODY_BYTES`].
         bytes: u64,
         /// The seed of the bytes.
         seed: u64,
@@ -45,32 +45,33 @@ pub enum SiteBody {
 pub struct TypedBody {
     /// The format.
     pub format: BodyFormat,
-    /// The size of the file, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]: comments, or what a
-    /// format has in their place, fill it up.
+    /// The size of the file in bytes, from [`Self::min_bytes`] to [`MAX_BODY_BYTES`]: comments, or
+    /// what a format has in their place, fill it up.
     pub bytes: u64,
     /// The seed of the bytes that fill it up.
     pub seed: u64,
     /// The files that a browser requests because of this one, in this order. A document has style
     /// sheets and scripts first, and a style sheet has other style sheets first.
     pub children: Vec<BodyChild>,
-    /// Of a document: the number of elements to which style sheets apply, one for each mark.
+    /// The number of elements of a document to which style sheets apply, one for each mark; 0 for
+    /// other formats.
     pub marks: u32,
 }
 
 /// A file that another one loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyChild {
-    /// Its URL, as [`super::Resource::url`].
+    /// The URL of the file, as [`super::Resource::url`].
     pub url: String,
-    /// Its type, which decides the way of loading it.
+    /// The type of the file, which decides the way of loading it.
     pub kind: ResourceKind,
-    /// Of an image or a font of a style sheet: the element of the document that uses it, from 1.
-    /// A browser requests a font only if a text is drawn with it.
+    /// The element of the document that uses this image or font of a style sheet, from 1. A browser
+    /// requests a font only if a text is drawn with it.
     pub mark: u32,
 }
 
 impl SiteBody {
-    /// The size, in bytes.
+    /// Returns the size, in bytes.
     #[expect(clippy::len_without_is_empty, reason = "an empty body is nothing special")]
     pub fn len(&self) -> u64 {
         match self {
@@ -99,7 +100,7 @@ impl SiteBody {
 }
 
 impl TypedBody {
-    /// The smallest size of a file of this format that loads these children, in bytes.
+    /// Returns the smallest size of a file of this format that loads these children, in bytes.
     pub fn min_bytes(&self) -> u64 {
         match self.format {
             BodyFormat::Png => png::MIN_BYTES as u64,

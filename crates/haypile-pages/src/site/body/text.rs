@@ -19,13 +19,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The size without filling.
+    /// Returns the size without filling.
     pub(super) fn len(&self) -> usize {
         let comment = if self.has_comment { self.comment_len() } else { 0 };
         self.before.len() + comment + self.after.len()
     }
 
-    /// Fills the text up to this size, which is at least [`Self::len`].
+    /// Fills the text up to `bytes` bytes, which are at least [`Self::len`].
     pub(super) fn filled(&self, bytes: usize, filler: &mut Filler) -> Vec<u8> {
         let missing = bytes.saturating_sub(self.before.len() + self.after.len());
         let mut text = Vec::with_capacity(bytes);

@@ -31,7 +31,8 @@ const SHARED_PERCENT: [u32; 6] = [50, 50, 100, 25, 0, 0];
 pub(super) struct KindCounts([u32; 6]);
 
 impl KindCounts {
-    /// The resources of a page with this number of requests, in the proportions of the median page.
+    /// Returns the resources of a page with this number of requests, in the proportions of the
+    /// median page.
     pub(super) fn of_page(requests: u32) -> Self {
         let whole: u32 = MEDIAN.iter().sum();
         let mut counts = MEDIAN.map(|median| (median * requests / whole).max(1));
@@ -46,7 +47,7 @@ impl KindCounts {
         Self(counts)
     }
 
-    /// The resources that all pages share.
+    /// Returns the resources that all pages share.
     pub(super) fn shared(&self) -> Self {
         let mut shared = [0; 6];
         for (index, shared) in shared.iter_mut().enumerate() {
@@ -55,7 +56,7 @@ impl KindCounts {
         Self(shared)
     }
 
-    /// The rest of these.
+    /// Returns the resources without those of `other`.
     pub(super) fn without(&self, other: &Self) -> Self {
         let mut rest = self.0;
         for (rest, other) in rest.iter_mut().zip(other.0) {
@@ -70,7 +71,7 @@ pub(super) struct Item {
     pub(super) kind: ResourceKind,
     pub(super) url: String,
     pub(super) body: TypedBody,
-    /// The children: indices, from 0 in the shared block, and behind it in a page's.
+    /// The indices of the children, from 0 in the shared block, and behind it in a page's.
     pub(super) children: Vec<usize>,
 }
 
@@ -78,15 +79,15 @@ pub(super) struct Item {
 pub(super) struct SiteBlock {
     /// The resources; a page's own document is the first of its block.
     pub(super) items: Vec<Item>,
-    /// The resources of the shared block that the indices of children begin with.
+    /// The number of resources of the shared block, with which the indices of children begin.
     pub(super) shared_len: usize,
-    /// The children of the document: indices.
+    /// The indices of the document's children.
     top: Vec<usize>,
     next_mark: u32,
 }
 
 impl SiteBlock {
-    /// Draws a block; `folder` is in all its URLs, and `first_mark` is the first that is free.
+    /// Draws a block; all its URLs contain `folder`, and `first_mark` is the first free mark.
     pub(super) fn draw(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -99,7 +100,7 @@ impl SiteBlock {
         block
     }
 
-    /// Draws the block of a page: its document, and what is its own.
+    /// Draws the block of a page: its document, and the resources of the page alone.
     pub(super) fn draw_page(
         rng: &mut ChaCha8Rng,
         counts: &KindCounts,
@@ -137,23 +138,23 @@ impl SiteBlock {
         block
     }
 
-    /// The number of marks, in this block and those before it.
+    /// Returns the number of marks, in this block and those before it.
     pub(super) fn marks(&self) -> u32 {
         self.next_mark - 1
     }
 
-    /// The bytes of all bodies.
+    /// Returns the bytes of all bodies.
     pub(super) fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.bytes).sum()
     }
 
-    /// The fewest bytes of all bodies.
+    /// Returns the smallest possible sum of the bytes of all bodies.
     pub(super) fn min_bytes(&self) -> u64 {
         self.items.iter().map(|item| item.body.min_bytes()).sum()
     }
 
-    /// Scales all bodies, so that their bytes are this number, which is at least
-    /// [`Self::min_bytes`]. Returns the number.
+    /// Scales all bodies, so that the sum of their bytes is `bytes`, which is at least
+    /// [`Self::min_bytes`]. Returns the sum.
     pub(super) fn scale_to(&mut self, bytes: u64) -> u64 {
         let drawn = u128::from(self.bytes()).max(1);
         let mut least = Vec::new();

@@ -57,10 +57,10 @@ pub use percentile::{Percentile, UnknownPercentile};
 /// The wait of a request that a script makes, which stands for the script's execution.
 pub const SCRIPT_WAIT: Duration = Duration::from_millis(5);
 
-/// The fewest requests of a page: one of each type, and a second script.
+/// The smallest number of requests of a page: one of each type, and a second script.
 pub const MIN_REQUESTS: u32 = 8;
 
-/// The heaviest page, in bytes.
+/// The weight of the heaviest page, in bytes.
 pub const MAX_PAGE_BYTES: u64 = 512 << 20;
 
 /// A generator of sites.
@@ -70,9 +70,9 @@ pub struct Generator {
     pub seed: u64,
     /// The number of pages.
     pub pages: usize,
-    /// The requests of a page, from [`MIN_REQUESTS`].
+    /// The number of requests of a page, at least [`MIN_REQUESTS`].
     pub requests: u32,
-    /// The bytes of the bodies of a page, to [`MAX_PAGE_BYTES`].
+    /// The number of bytes of the bodies of a page, at most [`MAX_PAGE_BYTES`].
     pub page_bytes: u64,
 }
 

@@ -9,24 +9,24 @@ pub(super) const KB: u64 = 1024;
 /// A percentile of the requests and of the weight of pages, as HTTP Archive publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Percentile {
-    /// The 10th: 24 requests, 607 KB.
+    /// The 10th percentile: 24 requests, 607 KB.
     P10,
-    /// The 25th: 42 requests, 1,275 KB.
+    /// The 25th percentile: 42 requests, 1,275 KB.
     #[default]
     P25,
     /// The median: 71 requests, 2,412 KB.
     P50,
-    /// The 75th: 115 requests, 4,570 KB.
+    /// The 75th percentile: 115 requests, 4,570 KB.
     P75,
-    /// The 90th: 176 requests, 9,179 KB.
+    /// The 90th percentile: 176 requests, 9,179 KB.
     P90,
 }
 
 impl Percentile {
-    /// Every percentile, from small to large.
+    /// All percentiles, from small to large.
     pub const ALL: [Self; 5] = [Self::P10, Self::P25, Self::P50, Self::P75, Self::P90];
 
-    /// The requests of a page.
+    /// Returns the number of requests of a page.
     pub fn requests(self) -> u32 {
         match self {
             Self::P10 => 24,
@@ -37,7 +37,7 @@ impl Percentile {
         }
     }
 
-    /// The weight of a page, in bytes.
+    /// Returns the weight of a page, in bytes.
     pub fn page_bytes(self) -> u64 {
         let kilobytes = match self {
             Self::P10 => 607,
@@ -49,7 +49,7 @@ impl Percentile {
         kilobytes * KB
     }
 
-    /// The percentile as a number.
+    /// Returns the percentile as a number.
     pub fn number(self) -> u32 {
         match self {
             Self::P10 => 10,
@@ -61,7 +61,7 @@ impl Percentile {
     }
 }
 
-/// Text that is not a percentile.
+/// The error of a text that is not a percentile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown percentile '{text}' (known: 10, 25, 50, 75, 90)")]
 pub struct UnknownPercentile {
@@ -84,7 +84,7 @@ impl fmt::Display for Percentile {
     }
 }
 
-/// The requests of a page of this weight.
+/// Returns the number of requests of a page of this weight.
 pub(super) fn requests_of_weight(page_bytes: u64) -> u32 {
     let (first, last) = (Percentile::P10, Percentile::P90);
     if page_bytes <= first.page_bytes() {

@@ -36,8 +36,8 @@ fn tenths(kind: ResourceKind) -> [u64; 11] {
     }
 }
 
-/// Draws this number of sizes: one from each of as many equal parts of the distribution, in random
-/// order, so that few have the same mean as many.
+/// Draws `count` sizes: one from each of as many equal parts of the distribution, in random order, so that few have the
+/// same mean as many.
 pub(super) fn draw(rng: &mut ChaCha8Rng, kind: ResourceKind, count: usize) -> Vec<u64> {
     let parts = count as u64;
     let mut sizes: Vec<_> =
@@ -60,12 +60,12 @@ fn at(kind: ResourceKind, part: u64) -> u64 {
     low + (high - low) * rest / ONE
 }
 
-/// A number below a limit that is small next to 2^32.
+/// Draws a number below a limit that is small next to 2^32.
 pub(super) fn below(rng: &mut ChaCha8Rng, limit: u64) -> u64 {
     (u64::from(rng.next_u32()) * limit) >> 32
 }
 
-/// Brings elements into a random order.
+/// Shuffles elements into a random order.
 pub(super) fn shuffle<T>(rng: &mut ChaCha8Rng, elements: &mut [T]) {
     for index in (1..elements.len()).rev() {
         let other = usize::try_from(below(rng, index as u64 + 1)).unwrap_or(index);

@@ -14,7 +14,7 @@ pub(super) struct Cause {
 /// Earlier loads of a page that can cause others.
 #[derive(Default)]
 pub(super) struct Candidates {
-    /// End, kind and index of documents, style sheets and scripts.
+    /// The end, kind and index of documents, style sheets and scripts.
     all: Vec<(f64, ResourceKind, usize)>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct HarPage {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) started_ms: Option<f64>,
-    /// When the browser reported it as loaded, in milliseconds since 1970.
+    /// The time at which the browser reported the page as loaded, in milliseconds since 1970.
     pub(super) loaded_ms: Option<f64>,
 }
 

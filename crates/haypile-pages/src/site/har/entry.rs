@@ -17,7 +17,7 @@ const MAX_PARENTS: usize = 32;
 /// An entry that can be loaded, or the reason why it cannot be.
 #[derive(Debug)]
 pub(super) struct HarEntry {
-    /// The id of its page; empty if it has none.
+    /// The id of the entry's page; empty if it has none.
     pub(super) page: String,
     /// The start of the request, in milliseconds since 1970.
     pub(super) started_ms: Option<f64>,
@@ -34,11 +34,11 @@ pub(super) struct Exchange {
     pub(super) status: u16,
     pub(super) kind: ResourceKind,
     pub(super) body: BodySize,
-    /// Names in lower case, and values as they are.
+    /// Header lines: names in lower case, and values as they are.
     pub(super) headers: Vec<(String, String)>,
     /// The media type without parameters that the tool wrote, for responses without `Content-Type`.
     pub(super) media_type: String,
-    /// Whether a cache of the browser answered.
+    /// Whether the browser's cache answered.
     pub(super) is_from_cache: bool,
     /// The URL of the initiator.
     pub(super) initiator: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Exchange {
     pub(super) redirects_to: Option<String>,
 }
 
-/// A reason why an entry is not loaded.
+/// The reason why an entry is not loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Skip {
     NoUrl,
@@ -79,7 +79,7 @@ impl HarEntry {
         }
     }
 
-    /// The end of the response, in milliseconds since 1970.
+    /// Returns the end of the response, in milliseconds since 1970.
     pub(super) fn ended_ms(&self) -> Option<f64> {
         Some(self.started_ms? + self.took_ms)
     }

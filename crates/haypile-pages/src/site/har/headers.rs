@@ -40,7 +40,7 @@ pub(super) enum Shift {
 }
 
 impl Shift {
-    /// The span between two times, in whole seconds.
+    /// Returns the span between two times, in whole seconds.
     pub(super) fn between(from: SystemTime, to: SystemTime) -> Self {
         let whole = |span: Duration| Duration::from_secs(span.as_secs());
         match to.duration_since(from) {

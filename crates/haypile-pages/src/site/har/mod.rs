@@ -47,8 +47,8 @@ pub const MAX_HAR_ENTRIES: usize = 100_000;
 /// The largest number of pages.
 pub const MAX_HAR_PAGES: usize = 1_000;
 
-/// Reads a HAR file of at most [`MAX_HAR_BYTES`], also one that gzip has compressed; `now` is the time that the HAR's first request
-/// is moved to.
+/// Reads a HAR file of at most [`MAX_HAR_BYTES`], even if gzip has compressed it; `now` is the time that the HAR's
+/// first request is moved to.
 ///
 /// # Errors
 ///

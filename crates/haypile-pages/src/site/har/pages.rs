@@ -10,7 +10,7 @@ use crate::site::model::{MAX_LOADS_PER_PAGE, Site};
 use crate::site::names::PageNames;
 use crate::site::page::{MAX_WAIT, Page, PageLoad};
 
-/// A load, as causes are found among them.
+/// A load of a page, among which the causes of other loads are found.
 pub(super) struct Loaded<'a> {
     pub(super) exchange: &'a Exchange,
     /// The start and the end, in milliseconds since 1970.

@@ -80,7 +80,7 @@ pub(super) fn collect(log: &Log, now: SystemTime, warnings: &mut Vec<String>) ->
 /// The best entry for a URL.
 struct Best<'a> {
     exchange: &'a Exchange,
-    /// Its size, or that of another whole response which knows it better.
+    /// The size of the body, or that of another complete response which knows it better.
     body: BodySize,
 }
 

@@ -8,11 +8,11 @@ use crate::site::resource::MAX_BODY_BYTES;
 /// The size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodySize {
-    /// The HAR does not have it.
+    /// The HAR does not state the size.
     Unknown,
     /// The size after decoding: of an encoded body, more than what came.
     Decoded(u64),
-    /// The size that came over the network, headers apart.
+    /// The size as transferred over the network, without headers.
     Transferred(u64),
 }
 
@@ -62,7 +62,7 @@ impl BodySize {
         }
     }
 
-    /// Returns the size that is known better, of this one and another response for the same URL.
+    /// Returns the more reliable size of this one and that of another response for the same URL.
     pub(super) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (Self::Decoded(_), Self::Transferred(_)) => other,
@@ -70,7 +70,7 @@ impl BodySize {
         }
     }
 
-    /// Returns the number of bytes; 0 where the HAR does not have it, and at most [`MAX_BODY_BYTES`].
+    /// Returns the number of bytes; 0 where the HAR does not state it, and at most [`MAX_BODY_BYTES`].
     pub(super) fn bytes(self) -> u64 {
         match self {
             Self::Unknown => 0,
@@ -78,7 +78,7 @@ impl BodySize {
         }
     }
 
-    /// Whether the body is larger than the largest that we make.
+    /// Whether the body is larger than the largest body that a site can have.
     pub(super) fn is_cut(self) -> bool {
         matches!(self, Self::Decoded(bytes) | Self::Transferred(bytes) if bytes > MAX_BODY_BYTES)
     }

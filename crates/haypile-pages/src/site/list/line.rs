@@ -31,9 +31,9 @@ pub(super) struct ListLine<'a> {
     pub(super) status: Option<u16>,
     pub(super) wait: Duration,
     directives: Vec<&'a str>,
-    /// The text of an entity tag; empty for one that is made.
+    /// The text of an entity tag; empty for one that is generated.
     etag: Option<&'a str>,
-    /// Names and values.
+    /// Names and values of the other words.
     others: Vec<(&'a str, &'a str)>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> ListLine<'a> {
         *self != Self { url: self.url, wait: self.wait, ..Self::default() }
     }
 
-    /// The header lines of the resource.
+    /// Returns the header lines of the resource.
     pub(super) fn headers(&self, kind: ResourceKind, seed: u64) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let media_type = self.media_type.unwrap_or_else(|| kind.media_type());

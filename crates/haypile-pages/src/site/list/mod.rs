@@ -98,11 +98,11 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<SiteSource, SiteError> {
 struct ListReader {
     site: Site,
     names: PageNames,
-    /// Index and line of the resources, by URL.
+    /// The index and the line of each resource, by URL.
     known: HashMap<String, usize>,
-    /// The lines of the page's resources, by their index.
+    /// The line of each of the page's resources, by its index.
     lines: HashMap<usize, usize>,
-    /// Indentation and index of the loads that the next line may be caused by.
+    /// The indentation and the index of the loads that can be the cause of the next line.
     open: Vec<(usize, usize)>,
 }
 
