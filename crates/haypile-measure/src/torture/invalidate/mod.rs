@@ -1,5 +1,5 @@
 //! The case `invalidate`: clients delete, clear and invalidate while others compute and read, and are killed and
-//! stopped meanwhile: no value that is read may be older than a removal that was acknowledged before.
+//! stopped: no value that is read may be older than a removal that was acknowledged before.
 //!
 //! Each client does one order after the other, which a thread gives it. The *database* that its values come from is a number
 //! here, which rises with each change, so that it is known of each value what it was computed from.

@@ -48,7 +48,7 @@ pub(super) struct Before {
     begun: u64,
     /// Whether all these removals had ended.
     is_quiet: bool,
-    /// Whether a value was stored since the last removal.
+    /// Whether a value was stored, and no removal has begun since then.
     is_there: bool,
 }
 
