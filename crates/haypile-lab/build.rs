@@ -1,4 +1,4 @@
-//! Tells the program which compiler and which commit it was built from, for its results.
+//! Passes the compiler and the commit to the program, for its results.
 
 use std::env;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Opens caches by the URLs of arguments.
+//! Opens the caches that arguments name by their URLs.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -10,7 +10,7 @@ use haypile::{Durability, Registry, Store};
 use crate::args::cache::Url;
 use crate::location::cache_url;
 
-/// Cache of one command.
+/// The open cache of one command.
 ///
 /// Dropping it does not close the cache: a memory store with `persist=` saves itself when it is
 /// dropped, and a command that only reads a store opened with a smaller size would lose entries.
@@ -18,7 +18,7 @@ pub(crate) struct OpenCache {
     store: ManuallyDrop<Arc<dyn Store>>,
     /// The warnings that have been printed.
     warned: RefCell<Vec<String>>,
-    /// Whether all that is written ends with the command.
+    /// Whether written entries end with the command, because they are kept in memory alone.
     is_forgotten: bool,
 }
 

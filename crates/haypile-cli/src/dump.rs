@@ -55,7 +55,7 @@ struct EntryLine<'a> {
     value: Option<Cow<'a, str>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     value_base64: Option<Cow<'a, str>>,
-    /// A number, null for never, or absent for the cache's own TTL.
+    /// The TTL: a number, null for never, or absent for the cache's own TTL.
     #[serde(
         rename = "ttl_ms",
         default,

@@ -1,4 +1,4 @@
-//! Opens traces as the arguments ask.
+//! Opens traces by the arguments of a command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn allow_open(files: usize) {
 pub(crate) struct Origin {
     /// The summary of the recording, if the trace is one.
     pub(crate) recording: Option<RecordingSummary>,
-    /// The treatment of sizes that change, where nobody asks for another.
+    /// The default treatment of sizes that change.
     pub(crate) sizes: SizeRule,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn open(
     open_with_origin(paths, reading, options).map(|(trace, _)| trace)
 }
 
-/// As [`open`], with what is known besides.
+/// Opens a trace as [`open`] does, and returns the facts that are not in its requests as well.
 pub(crate) fn open_with_origin(
     paths: &[PathBuf],
     reading: &Reading,

@@ -17,7 +17,7 @@ pub(crate) fn cache_url(text: &OsStr) -> anyhow::Result<CacheUrl> {
 
 /// The directories that paths are relative to.
 struct Base {
-    /// `None` if it was removed.
+    /// The path of the current directory; `None` if it was removed.
     current: Option<PathBuf>,
     home: Option<OsString>,
 }

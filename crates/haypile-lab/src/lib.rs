@@ -1,4 +1,4 @@
-//! Experiments that measure what caches win, and the reports and tables of their results.
+//! Experiments that measure caches, and the reports and tables of their results.
 //!
 //! [`haypile_measure`] measures caches, all in the same way. What it measures comes from an experiment,
 //! and what it finds are rows, of which reports, rankings and the tables of documents are views.

@@ -4,13 +4,13 @@ use haypile_measure::figure::{CPU, CaseNotes, Estimate, HIT_RATIO, MEMORY, SERVE
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
-/// One case of a run, with everybody who did it.
+/// The results of one case of a run, of all subjects.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {
     /// The name of the case.
     pub case: String,
-    /// Its parameters.
+    /// The parameters of the case.
     pub parameters: Parameters,
     /// The subjects in the order in which they were asked for.
     pub subjects: Vec<Figures>,
@@ -31,7 +31,7 @@ pub struct Figures {
     /// Processor time relative to that of the first subject, from the blocks that both have;
     /// without that of a server.
     pub relative: Option<Effect>,
-    /// Hits of all reads ([`HIT_RATIO`]); `None` where nothing is read.
+    /// Hit ratio of all reads ([`HIT_RATIO`]); `None` where nothing is read.
     pub hit_ratio: Option<Estimate>,
     /// Resident memory ([`MEMORY`]).
     pub memory: Option<Estimate>,
@@ -41,12 +41,12 @@ pub struct Figures {
     pub first_error: Option<String>,
     /// The costs of the blocks by processor time, in their order.
     pub costs: Vec<f64>,
-    /// Notes on what the centres do not show, for people.
+    /// Notes for people on facts that the centres do not show.
     pub notes: Vec<String>,
 }
 
-/// Puts the samples of one run together. Cases and subjects come in the order of `samples` and of
-/// `subjects`, whose names are those of samples and of the programs that ran them.
+/// Groups the samples of one run into rankings. Cases and subjects come in the order of `samples`
+/// and of `subjects`, whose names are those of samples and of the programs that ran them.
 pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Ranking> {
     let ranking = |case: &Samples<'_>| {
         let notes = CaseNotes::of(case);

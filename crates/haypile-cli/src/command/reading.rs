@@ -1,11 +1,11 @@
-//! The line about sizes that change, which both readings of a trace need.
+//! The line about sizes that change, which `simulate` and `advise` print.
 
 use haypile_sim::simulate::{Accounting, OtherReading, SizeRule};
 
 use crate::output::capacity::capacity;
 use crate::output::number::{grouped, percent};
 
-/// Returns a line with both hit ratios.
+/// Returns the line with the hit ratios under both readings of sizes that change.
 pub(crate) fn other_reading(accounting: Accounting, other: &OtherReading) -> String {
     let (now, then) = match other.other_sizes {
         SizeRule::Changed => ("hits", "misses"),

@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// Progress of one piece of work.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Time at which it appears; `None` once it has appeared.
+    /// Time at which the progress appears; `None` once it has appeared.
     due: Mutex<Option<Instant>>,
     /// Writer of lines, where standard error is not a terminal.
     lines: Mutex<Option<Lines>>,

@@ -1,4 +1,4 @@
-//! Files that are dropped from memory before a measurement, and what that says of it.
+//! Files that are dropped from memory before a measurement, and the proof that they were.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -33,14 +33,14 @@ const LATENCY_READ_BYTES: usize = 4096;
 /// The size of the file that is read.
 const LATENCY_FILE_BYTES: u64 = 32 << 20;
 
-/// Files to drop.
+/// Files to drop from memory before a start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColdFiles {
-    /// Those that a start was seen to use. What is in memory of them says whether a start is cold.
+    /// Files that a start was seen to use. Their residency decides whether a start is cold.
     used: BTreeSet<PathBuf>,
-    /// Further ones, of which no start may read any.
+    /// Further files that the user named, of which no start may read any.
     named: BTreeSet<PathBuf>,
-    /// Whether there were more.
+    /// Whether files were left out because there were too many.
     is_cut: bool,
 }
 
@@ -102,7 +102,7 @@ impl ColdFiles {
         self.used.iter().chain(self.named.difference(&self.used)).take(MAX_FILES)
     }
 
-    /// Drops them, and returns what is in memory afterwards of those that are used. The kernel keeps what a process
+    /// Drops the files, and returns the residency afterwards of those that are used. The kernel keeps what a process
     /// has mapped.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl ColdFiles {
         Ok(self.residency())
     }
 
-    /// Path, size, and seconds and nanoseconds of the last change of each file that is there.
+    /// Returns the path, the size, and the time of the last change in seconds and nanoseconds of each file that exists.
     pub(super) fn metadata(&self) -> Vec<(PathBuf, u64, (i64, i64))> {
         let of = |path: &PathBuf| {
             let it = fs::metadata(path).ok()?;
@@ -130,7 +130,7 @@ impl ColdFiles {
         self.all().filter_map(of).collect()
     }
 
-    /// The part of the files in use that is in memory; that of all where none is known to be used.
+    /// Returns the residency of the files in use; that of all files where none is known to be used.
     pub(super) fn residency(&self) -> Residency {
         let files = if self.used.is_empty() { &self.named } else { &self.used };
         let each = files.iter().filter_map(|file| Residency::of(file).ok());
@@ -150,8 +150,8 @@ fn drop_everything() -> anyhow::Result<()> {
     }
 }
 
-/// The median time of reading 4 KiB at random from a file in this folder that is not in memory: "cold"
-/// differs from machine to machine. `None` where the folder's files stay in memory.
+/// Measures the median time of reading 4 KiB at random from a file in this folder that is not in memory: "cold" differs
+/// from machine to machine. `None` where the folder's files stay in memory.
 ///
 /// # Errors
 ///

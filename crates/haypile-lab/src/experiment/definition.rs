@@ -1,4 +1,4 @@
-//! Experiment files: what an experiment asks, and with which options.
+//! Experiment files: the question of an experiment, and its options.
 //!
 //! ```toml
 //! experiment = "ratio"                  # haypile lab ratio
@@ -49,12 +49,12 @@ pub enum Setting {
     Decimal(f64),
     /// A text.
     Text(String),
-    /// Several of these.
+    /// Several values.
     List(Vec<Setting>),
 }
 
 impl Setting {
-    /// As a user would write it, the values of a list one by one.
+    /// Returns the value as a user would write it, the values of a list one by one.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::Flag(is_given) => vec![is_given.to_string()],
@@ -71,19 +71,19 @@ impl Setting {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExperimentFile {
-    /// The command under `haypile lab`.
+    /// The name of the experiment's command under `haypile lab`.
     pub experiment: String,
     /// The question, in a sentence.
     pub question: String,
-    /// Where the question comes from.
+    /// The source of the question.
     pub source: String,
     /// The method, in a sentence or two.
     pub method: String,
-    /// Options of the command, by their long names; what stands without a name in a command line
-    /// goes by the name that the help has for it, in the plural and in lower case.
+    /// Options of the command, by their long names; a positional argument goes by the name that the
+    /// help has for it, in the plural and in lower case.
     #[serde(default)]
     pub options: Settings,
-    /// Options that replace these, or are added, in a quick run.
+    /// Options that replace those of `options`, or are added, in a quick run.
     #[serde(default)]
     pub quick: Settings,
 }
@@ -92,7 +92,7 @@ pub struct ExperimentFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file.
@@ -100,15 +100,15 @@ pub enum ExperimentFileError {
         /// The I/O error.
         source: io::Error,
     },
-    /// It is too large to be one.
+    /// The file is too large to be an experiment file.
     #[error("{path}: {bytes} bytes; an experiment file has at most {MAX_BYTES}", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file.
         bytes: u64,
     },
-    /// The contents make no sense.
+    /// The contents of the file are wrong.
     #[error("{path}: {wrong}", path = path.display())]
     Wrong {
         /// The file.
@@ -134,7 +134,7 @@ impl ExperimentFile {
         Self::parse(&text).map_err(|wrong| ExperimentFileError::Wrong { path: path.into(), wrong })
     }
 
-    /// Returns the own file of an experiment.
+    /// Returns the built-in file of an experiment.
     pub fn built_in(experiment: &str) -> Option<&'static Self> {
         static FILES: LazyLock<BTreeMap<&str, ExperimentFile>> = LazyLock::new(|| {
             let parse = |known: Known| {
@@ -146,7 +146,7 @@ impl ExperimentFile {
         FILES.get(experiment)
     }
 
-    /// This file's question, as results store it; `path` is where the file was read.
+    /// Returns this file's question, as results store it; `path` is where the file was read.
     pub fn asked(&self, path: &Path) -> Asked {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Asked {
@@ -157,7 +157,7 @@ impl ExperimentFile {
         }
     }
 
-    /// The options, quick or not.
+    /// Returns the options of a quick or a full run.
     pub fn options(&self, is_quick: bool) -> Settings {
         let mut options = self.options.clone();
         if is_quick {

@@ -55,17 +55,17 @@ pub trait Host: Watcher {
     fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)>;
 }
 
-/// The end of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Everything was measured, and nothing was wrong.
+    /// Everything was measured, without errors.
     Well,
     /// Everything was measured, and some results are errors.
     WithErrors,
 }
 
 impl Ended {
-    /// Returns how an experiment ended whose results have errors or not.
+    /// Returns the outcome of an experiment whose results have errors or not.
     pub fn with_errors(has_errors: bool) -> Self {
         if has_errors { Self::WithErrors } else { Self::Well }
     }

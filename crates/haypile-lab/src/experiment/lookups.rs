@@ -1,4 +1,4 @@
-//! A job of lookups by chance, in a cache that some of its keys were set in.
+//! A job of random lookups in a cache that holds some of its keys.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,33 +13,32 @@ use super::keys;
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;
 
-/// A size per entry, in addition to key and value, that no cache exceeds, in bytes. The engine
-/// charges 168.
+/// An upper limit of a cache's bytes per entry, in addition to key and value. The engine charges 168.
 pub const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
-/// Room for this number of entries under any accounting, and however unevenly shards fill.
+/// Returns a capacity for this number of entries under any accounting, and however unevenly shards fill.
 pub(super) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
     let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
     needed + needed / 4
 }
 
-/// The keys that are set, and those that are looked up.
+/// A job that sets some keys and looks keys up.
 pub(super) struct Lookups {
     /// The number of keys that are set: the first ones.
     pub(super) filled: u32,
-    /// Which keys are looked up, each as probable as the others; all of them are set, or none.
+    /// The range of keys that are looked up, each equally probable; all of them are set, or none.
     pub(super) looked_up: Range<u32>,
     pub(super) value_bytes: u32,
     pub(super) operations: u32,
-    /// Room for everything that is set, under any accounting.
+    /// A capacity in bytes that holds everything that is set, under any accounting.
     pub(super) capacity_bytes: u64,
     pub(super) seed: u64,
-    /// Whether the process that set them is killed before the lookups.
+    /// Whether the process that set the keys is killed before the lookups.
     pub(super) is_killed: bool,
 }
 
 impl Lookups {
-    /// Writes the job, and says what it has to come to.
+    /// Writes the job, and returns the expected results.
     pub(super) fn write(&self, directory: &Path) -> Result<Expected, JobError> {
         let Self { filled, value_bytes, capacity_bytes, seed, .. } = *self;
         let Range { start, end } = self.looked_up;

@@ -74,7 +74,7 @@ static EXPERIMENTS: [&dyn Experiment; 17] = [
     &torture::TortureExperiment,
 ];
 
-/// An experiment, as the command line and the report need to know it.
+/// An experiment, as the command line and the report use it.
 ///
 /// One that measures caches by jobs implements [`on_caches::OnCaches`] instead.
 pub(crate) trait Experiment: Sync {
@@ -127,32 +127,32 @@ impl Known {
         Self::all().find(|known| known.name() == name)
     }
 
-    /// Name of its command under `haypile lab`, in results, and in experiment files.
+    /// Returns the name of its command under `haypile lab`, in results, and in experiment files.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// Heading of its section in reports.
+    /// Returns the heading of its section in reports.
     pub fn title(self) -> &'static str {
         self.0.title()
     }
 
-    /// Text of its experiment file.
+    /// Returns the text of its experiment file.
     pub fn file(self) -> &'static str {
         self.0.file()
     }
 
-    /// Question, source, method and options of its experiment file.
+    /// Returns its experiment file: question, source, method and options.
     pub fn definition(self) -> &'static ExperimentFile {
         ExperimentFile::built_in(self.name()).expect("every experiment of the list has a file")
     }
 
-    /// Returns whether it measures only what the user names, so that `lab all` leaves it out.
+    /// Whether it measures only commands that the user names, so that `lab all` leaves it out.
     pub fn needs_commands(self) -> bool {
         self.0.needs_commands()
     }
 
-    /// Its command with all arguments.
+    /// Returns its command with all arguments.
     pub fn command(self) -> Command {
         self.arguments(Command::new(self.name()))
     }

@@ -1,4 +1,4 @@
-//! Results for a terminal.
+//! The results of an experiment as text and tables for a terminal.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use haypile_number::with_plain_spaces;
 
 use crate::report::table::{NOTHING, Table};
 
-/// Text and tables, one below the other.
+/// A printout of text and tables, one below the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printout {
     blocks: Vec<Block>,
@@ -39,7 +39,7 @@ impl Printout {
         &self.blocks
     }
 
-    /// Returns it as Markdown: each line of text is a paragraph.
+    /// Returns the printout as Markdown: each line of text is a paragraph.
     pub(crate) fn markdown(&self) -> String {
         let mut text = String::new();
         for block in &self.blocks {
@@ -77,7 +77,7 @@ impl Printout {
         self
     }
 
-    /// Adds an empty line, unless nothing stands above it.
+    /// Adds an empty line, unless the printout is empty.
     pub fn gap(&mut self) -> &mut Self {
         if self.blocks.is_empty() { self } else { self.text("\n") }
     }

@@ -1,4 +1,4 @@
-//! Parsers of option values. Their errors tell what to write.
+//! Parsers of option values. Their errors name the values allowed.
 
 use std::time::Duration;
 

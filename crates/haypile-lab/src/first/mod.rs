@@ -1,4 +1,4 @@
-//! `first`: a first look at what caches cost and keep on a machine, from short runs of five experiments.
+//! `first`: a first look at the costs and the hits of caches on a machine, from short runs of five experiments.
 
 mod printout;
 
@@ -14,15 +14,15 @@ const OTHERS: [&str; 3] = ["memcached", "redis", "sqlite"];
 /// A short run of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Hits, misses and writes in this process and in a file.
+    /// Measures hits, misses and writes in this process and in a file.
     Caches,
-    /// The same on caches of others, which take fewer operations for the same time.
+    /// Measures the same on caches of others, with fewer operations for the same time.
     Others,
-    /// Reads by one thread and by two.
+    /// Measures reads by one thread and by two.
     Threads,
-    /// Opening a file again.
+    /// Measures opening a file again.
     Restart,
-    /// Killing processes that write to a file.
+    /// Kills processes that write to a file.
     Kills,
 }
 
@@ -36,7 +36,7 @@ const KEYS: &str = "10000";
 const KEYS_OF_OTHERS: &str = "3000";
 
 impl Step {
-    /// All of them, in their order.
+    /// All steps, in their order.
     pub const ALL: [Self; 5] =
         [Self::Caches, Self::Others, Self::Threads, Self::Restart, Self::Kills];
 
@@ -94,7 +94,8 @@ impl Step {
     }
 }
 
-/// Returns the caches of others that can be measured here; and for each of the rest, why not and how to get it.
+/// Returns the caches of others that can be measured here; and for each of the rest, the reason why it cannot and how
+/// to get it.
 pub fn others() -> (Vec<SubjectSpec>, Vec<String>) {
     let mut installed = Installed::default();
     let (mut here, mut notes) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ const ROWS: [(&str, &str); 4] = [
     ("set-evict", "Write that evicts"),
 ];
 
-/// Returns a line that describes the machine, and its state where that disturbs.
+/// Returns a line that describes the machine, and its state where that disturbs measurements.
 pub fn machine(machine: &Machine) -> String {
     let cpu = if machine.cpu.is_empty() { "unknown processor" } else { &machine.cpu };
     let kind = if machine.virtual_machine { ", a virtual machine" } else { "" };
@@ -71,7 +71,7 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     printout
 }
 
-/// Returns what a step found, as a sentence; `None` of a step that is part of the table, or has no results.
+/// Returns a sentence with the finding of a step; `None` of a step that is part of the table, or has no results.
 pub fn line(step: Step, samples: &[Sample]) -> Option<String> {
     let all: Samples<'_> = samples.iter().collect();
     let text = match step {

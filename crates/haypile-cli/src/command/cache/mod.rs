@@ -1,4 +1,4 @@
-//! Commands on one cache.
+//! The commands on one cache.
 
 pub(crate) mod clear;
 pub(crate) mod delete;

@@ -1,4 +1,4 @@
-//! Selection of keys.
+//! Selection of keys for commands.
 
 use haypile::{Cursor, Store};
 

@@ -13,7 +13,7 @@ use haypile_icons::{IconCache, IconCacheOptions, open_cache};
 
 use crate::args::icons::{IconPlace, IconsCommand};
 
-/// Runs one of the commands.
+/// Runs one of the icon commands.
 pub(crate) fn run(command: &IconsCommand) -> anyhow::Result<ExitCode> {
     match command {
         IconsCommand::Warm(arguments) => warm::run(arguments),
@@ -25,9 +25,9 @@ pub(crate) fn run(command: &IconsCommand) -> anyhow::Result<ExitCode> {
 /// Whether a command makes sense without a cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CacheNeed {
-    /// It is about the cache.
+    /// The command is about the cache.
     Needed,
-    /// It is about icons, which are found without one.
+    /// The command is about icons, which are found without a cache.
     Useful,
 }
 

@@ -26,9 +26,9 @@ const POLICIES: &str = "fifo,lru,slru,clock,sieve,s3fifo,wtinylfu,arc,lirs,belad
 struct Step {
     name: String,
     arguments: Vec<OsString>,
-    /// File for its standard output.
+    /// Path of the file for the command's standard output.
     printed: PathBuf,
-    /// File for its results, if that is another one.
+    /// Path of the file for the command's results, if that is another one.
     results: Option<PathBuf>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &ExperimentCommand) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The terminal of this program, or what stands for it.
+/// The host of an experiment that runs on this program's terminal.
 #[derive(Default)]
 pub(crate) struct Terminal {
     progress: Mutex<Option<Progress>>,

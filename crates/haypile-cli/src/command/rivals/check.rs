@@ -39,7 +39,7 @@ struct Checked {
     rival: String,
     subject: String,
     version: Option<String>,
-    /// First error.
+    /// The first error of the subject.
     error: Option<String>,
 }
 

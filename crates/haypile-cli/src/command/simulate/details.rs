@@ -1,4 +1,4 @@
-//! Exact counts, a row per simulation.
+//! The exact counts of simulations, a row per simulation.
 
 use super::Results;
 use super::tables::{byte_hit_ratio, capacity_header, hit_ratio_text};

@@ -20,14 +20,14 @@ struct TraceResults {
     trace: String,
     requests: u64,
     keys: u64,
-    /// The part that was simulated, of which all results are estimates; null if it is all.
+    /// The part of the trace that was simulated, of which all results are estimates; null if it is the whole trace.
     sample: Option<SampledTrace>,
     accounting: Accounting,
-    /// The meaning of a read of another size than its key had before.
+    /// The rule for a read whose size differs from the previous size of its key.
     sizes: SizeRule,
-    /// The policy with the most hits, by the opposite meaning as well, if that differs by more than a point.
+    /// The hit ratio of the policy with the most hits under the opposite rule, if that differs by more than a point.
     other_reading: Option<OtherReading>,
-    /// False if the simulation was interrupted.
+    /// Whether the simulation was finished; false if it was interrupted.
     complete: bool,
     simulations: Vec<JsonRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -38,7 +38,7 @@ struct TraceResults {
 struct JsonRow {
     policy: String,
     capacity: u64,
-    /// Null without reads.
+    /// The hit ratio; null without reads.
     hit_ratio: Option<f64>,
     byte_hit_ratio: Option<f64>,
     #[serde(flatten)]
@@ -59,7 +59,7 @@ struct JsonRow {
 struct CurvePoint {
     capacity: u64,
     miss_ratio: f64,
-    /// Null where there is an error that is not known.
+    /// The error of the miss ratio; null where there is an error that is not known.
     error: Option<f64>,
 }
 

@@ -30,13 +30,13 @@ use crate::{command, input, interrupt, output};
 pub(crate) struct Results {
     /// Name of the trace for people.
     pub(crate) name: String,
-    /// Number of its requests.
+    /// Number of the trace's requests.
     pub(crate) requests: u64,
-    /// Number of its distinct keys.
+    /// Number of the trace's distinct keys.
     pub(crate) keys: u64,
-    /// The part of them that was simulated, if it is not all.
+    /// The part of the trace that was simulated, if it is not the whole trace.
     pub(crate) sample: Option<SampledTrace>,
-    /// Weight of entries.
+    /// The rule that weighs entries.
     pub(crate) accounting: Accounting,
     /// Whether the trace has sizes of values.
     pub(crate) has_sizes: bool,
@@ -44,9 +44,9 @@ pub(crate) struct Results {
     pub(crate) sweep: Sweep,
     /// Outcomes of the simulations.
     pub(crate) cells: Vec<Cell>,
-    /// The opposite meaning of sizes that change, where that matters.
+    /// The hit ratio under the opposite reading of sizes that change, where that matters.
     pub(crate) other_reading: Option<OtherReading>,
-    /// Whether the simulations are those of a curve.
+    /// Whether the simulations are the points of a curve.
     pub(crate) is_of_curve: bool,
     /// Whether the curve of LRU is requested.
     pub(crate) wants_curve: bool,

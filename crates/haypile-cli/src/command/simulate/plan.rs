@@ -25,23 +25,23 @@ const CURVE_POINTS: u32 = 25;
 /// The way in which policies are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// Not at all: those by default.
+    /// The user asked for no simulations: the default policies run.
     Default,
-    /// By `--policy`, or none of them.
+    /// The user asked by `--policy`, or for no policy.
     Policies,
-    /// By `--curve`.
+    /// The user asked by `--curve`.
     Curve,
 }
 
 /// Plan of a simulation.
 pub(crate) struct SimulationPlan {
-    /// Whether the curve of LRU is requested, which takes one pass.
+    /// Whether the LRU curve is requested, which takes one pass.
     pub(crate) has_lru_curve: bool,
     /// The way in which the simulated policies were asked for.
     asked: Asked,
     sampling: Option<Sampling>,
     contenders: Vec<Contender>,
-    /// As they were written; counts of objects as bytes.
+    /// Capacities as the user wrote them; counts of objects as bytes.
     capacities: Vec<CapacityArgument>,
     accounting: Option<Accounting>,
     warmup: Warmup,

@@ -1,4 +1,4 @@
-//! Sizes to measure, and where the answer changes.
+//! The sizes to measure, and the sizes at which the answer changes.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +24,14 @@ const MAX_KEYS: u64 = 1 << 20;
 pub struct FoundCrossovers {
     /// The cache, by the name of its subject.
     pub subject: String,
-    /// The one that it is compared with.
+    /// The subject that the cache is compared with.
     pub baseline: String,
-    /// Its time over the baseline's at each size in bytes, from the smallest size on.
+    /// The ratio of the cache's time to the baseline's at each size in bytes, from the smallest
+    /// size on.
     pub effects: Vec<(u32, Effect)>,
-    /// Where being clearly slower begins or ends.
+    /// Sizes at which being clearly slower begins or ends.
     pub crossovers: Vec<Crossover>,
-    /// Whether it is clearly slower at the smallest size.
+    /// Whether the cache is clearly slower at the smallest size.
     pub begins_slower: bool,
 }
 
@@ -42,11 +43,11 @@ pub struct Crossover {
     pub from_bytes: u32,
     /// The first size after it.
     pub to_bytes: u32,
-    /// Whether the cache is clearly slower from here on, or no longer.
+    /// Whether the cache is clearly slower after the change, or no longer.
     pub is_slower_after: bool,
 }
 
-/// The sizes that are measured first: powers of four from the smallest on, and the largest.
+/// Returns the sizes that are measured first: powers of four from the smallest on, and the largest.
 pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     let mut sizes = Vec::new();
     let mut size = options.min_bytes.max(1);
@@ -58,7 +59,7 @@ pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     sizes
 }
 
-/// The case of a size.
+/// Returns the case of a size.
 pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
     let keys = u32::try_from((options.total_bytes / entry_bytes).clamp(2, MAX_KEYS));
@@ -91,8 +92,7 @@ pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     }
 }
 
-/// The size to measure next, seen what there is: the middle of the widest change that was not
-/// measured yet.
+/// Returns the size to measure next: the middle of the widest change that was not measured yet.
 pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
     // Also those at which there are nothing but errors.
     let measured: BTreeSet<u32> =
@@ -109,7 +109,7 @@ pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
 }
 
 impl FoundCrossovers {
-    /// The answer in a sentence.
+    /// Returns the answer in a sentence.
     pub fn answer(&self) -> String {
         let Self { subject, baseline, .. } = self;
         let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();
@@ -182,8 +182,8 @@ impl Crossover {
     }
 }
 
-/// The crossovers that the samples of one run show: of each cache but the one that they are
-/// compared with, in the order of their names. Errors are left out.
+/// Finds the crossovers in the samples of one run: of each cache but the one that they are compared
+/// with, in the order of their names. Errors are left out.
 pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<FoundCrossovers> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
     let samples: Samples<'_> = samples.collect();

@@ -1,5 +1,5 @@
-//! `crossover`: from which size of entries on is one cache clearly slower than another? The Necko
-//! benchmarks ask it of their disk cache and its memory cache.
+//! `crossover`: the size of entries from which on one cache is clearly slower than another. The
+//! Necko benchmarks ask it of their disk cache and its memory cache.
 //!
 //! Reads that hit are measured at sizes spread over the range, all in turns. *Clearly slower* is a
 //! cache whose wall time per read is above the first one's by more than a margin, with the whole
@@ -35,9 +35,9 @@ pub struct CrossoverPlan {
     pub baseline: String,
     /// The smallest size of values, in bytes, at least 1.
     pub min_bytes: u32,
-    /// The largest, at most 1 GiB.
+    /// The largest size of values, in bytes, at most 1 GiB.
     pub max_bytes: u32,
-    /// By how much a cache has to be slower: 0.1 is 10 %.
+    /// The margin by which a cache has to be slower: 0.1 is 10 %.
     pub margin: f64,
     /// The greatest distance between the two sides of a crossover: the larger size over the smaller
     /// one.
@@ -50,7 +50,7 @@ pub struct CrossoverPlan {
     pub seed: u64,
 }
 
-/// The experiment.
+/// The experiment `crossover`.
 pub(crate) struct CrossoverExperiment;
 
 impl OnCaches for CrossoverExperiment {

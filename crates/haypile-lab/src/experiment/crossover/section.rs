@@ -1,4 +1,4 @@
-//! `crossover`: from which size of an entry on one subject is slower than another.
+//! The section of `crossover` in the report.
 
 use haypile_measure::figure;
 use haypile_measure::result::Sample;
@@ -11,7 +11,7 @@ use crate::report::case::{Case, varying};
 use crate::report::chart::Spot;
 use crate::report::section::Body;
 
-/// The section, with what the experiment itself finds in its samples.
+/// Returns the section, with the crossovers that the experiment itself finds in its samples.
 pub(super) fn body(samples: &[&Sample], cases: &[Case<'_>]) -> Body {
     let found = find(samples.iter().copied());
     let spots = found.iter().flat_map(|found| found.crossovers.iter().map(|at| spot(found, at)));

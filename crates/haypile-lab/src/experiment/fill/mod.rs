@@ -1,4 +1,4 @@
-//! Options of an experiment: its file fills them first, then the command line.
+//! Options of an experiment, filled from its file first, then from the command line.
 //!
 //! Both are parsed once, by the same parsers; what the user writes on the command line takes
 //! precedence over the file, and the file over the defaults of the options.
@@ -13,13 +13,13 @@ use haypile_measure::result::Asked;
 
 use super::{Experiment, ExperimentFile, Setting};
 
-/// Arguments of an experiment from its file and from the command line.
+/// The arguments of an experiment, from its file and from the command line.
 pub(crate) struct Filled {
-    /// Values of the file, and defaults.
+    /// Values of the experiment file, and defaults.
     file: ArgMatches,
-    /// Values that the user wrote, and nothing else.
+    /// Values that the user wrote, without defaults.
     line: ArgMatches,
-    /// Question of the file; `None` if it is the experiment's own.
+    /// The question of a user's experiment file; `None` if the file is the experiment's own.
     pub(crate) asked: Option<Asked>,
 }
 
@@ -36,7 +36,7 @@ impl Filled {
         Ok(Self { asked: path.map(|path| file.asked(path)), ..filled })
     }
 
-    /// Takes this experiment file instead; `origin` is what errors call it.
+    /// Reads the arguments from this experiment file instead; `origin` is what errors call it.
     pub(crate) fn from_file(
         experiment: &dyn Experiment,
         file: &ExperimentFile,

@@ -1,4 +1,4 @@
-//! A cache of icons that is full.
+//! Preparation of a cache of icons that is full.
 
 use haypile::Cache;
 
@@ -7,8 +7,8 @@ const FILLED_PERCENT: u64 = 90;
 /// Other values: pictures of 32 by 32 pixels, as long as those between which icons lie.
 const OTHER_BYTES: usize = 4096;
 
-/// Stores all values of a cache again, each with its part of other values behind it, until the file is full. The
-/// values so lie as far from each other as they can.
+/// Stores all values of a cache again, each with its part of other values behind it, until the file is full: the values
+/// then lie as far from each other as they can.
 ///
 /// # Errors
 ///

@@ -24,12 +24,12 @@ const HAS_PNG: u16 = 4;
 /// An offset that leads nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// A theme and those that it inherits.
+/// A theme with the themes that it inherits.
 #[derive(Debug)]
 pub(super) struct GtkTheme {
     themes: Vec<Inherited>,
     base: Vec<PathBuf>,
-    /// Calls for the status of files and folders.
+    /// Number of calls for the status of files and folders.
     pub(super) stats: u64,
 }
 
@@ -44,7 +44,7 @@ struct Inherited {
 struct Place {
     folder: PathBuf,
     cache: GtkCache,
-    /// The numbers of its folders in the cache.
+    /// The number of each of the theme's folders in the cache.
     numbers: HashMap<String, u16>,
 }
 
@@ -87,7 +87,7 @@ impl GtkTheme {
         Ok(Place { folder, cache, numbers })
     }
 
-    /// The best file for a name, as `haypile_icons` chooses it.
+    /// Finds the best file for a name, as `haypile_icons` chooses it.
     pub(super) fn find(&mut self, name: IconName<'_>, size: (u32, u32)) -> Option<PathBuf> {
         let names = || name.from_specific();
         let themed = |theme: &Inherited| names().find_map(|name| theme.find(name, size));
@@ -219,7 +219,7 @@ fn hash(name: &[u8]) -> u32 {
     bytes.fold(first, |hash, byte| (hash << 5).wrapping_sub(hash).wrapping_add(byte))
 }
 
-/// Writes the cache of a theme of our own with GTK's program. Returns whether that is installed.
+/// Writes the cache of a theme of our own with GTK's program. Returns whether that program is installed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A process that gets icons and keeps them.
+//! The process that loads icons and keeps them.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ impl Kept {
     }
 }
 
-/// Gets icons, or draws, as lines of standard input order, and keeps them until that ends.
+/// Loads icons, or draws, as lines of standard input order, and keeps the pictures until the input
+/// ends.
 ///
 /// # Errors
 ///

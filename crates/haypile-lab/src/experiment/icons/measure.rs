@@ -1,4 +1,4 @@
-//! Measures the ways of getting icons, by processes that get them at the same time.
+//! Measures the ways of loading icons, by processes that load them at the same time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ const PRIMINGS: u32 = 200;
 /// second stores them again, and the third changes nothing.
 const STARTS_IN_A_FULL_CACHE: u32 = 3;
 
-/// Everything that the cases of a run have in common.
+/// The common settings of the cases of a run.
 pub(super) struct IconRun<'a> {
     pub(super) options: &'a IconsOptions,
     pub(super) runner: &'a Runner,
@@ -43,14 +43,14 @@ pub(super) struct IconRun<'a> {
 /// The outcome of one measurement.
 pub(super) struct Measured<R = IconReport> {
     pub(super) reports: Vec<R>,
-    /// Proportional set sizes that were added by the icons, of all processes.
+    /// Proportional set sizes that the icons added, of all processes, in bytes.
     pss_bytes: u64,
     residency: Option<Residency>,
     pub(super) load: Load,
 }
 
 impl IconRun<'_> {
-    /// Measures all ways of getting a number of icons of a theme.
+    /// Measures all ways of loading a number of icons of a theme.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl IconRun<'_> {
         self.tell(&LoaderOrders::Icons(orders.clone()), processes, cold)
     }
 
-    /// Gives processes their orders, and collects what they report.
+    /// Sends processes their orders, and collects their reports.
     pub(super) fn tell<R: DeserializeOwned>(
         &self,
         orders: &LoaderOrders,

@@ -1,4 +1,5 @@
-//! `icons`: what a shared cache of icons saves, and which part of it does.
+//! `icons`: the time and memory that a shared cache of icons saves, and the part of the cache that
+//! saves them.
 
 mod full;
 mod game;
@@ -29,7 +30,7 @@ use theme::Theme;
 /// Name of the experiment.
 pub const NAME: &str = "icons";
 
-/// The experiment.
+/// The experiment `icons`.
 pub(crate) struct IconsExperiment;
 
 impl Experiment for IconsExperiment {

@@ -1,4 +1,4 @@
-//! Orders of processes that get or draw pictures, and their reports.
+//! Orders of processes that load or draw pictures, and their reports.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::way::Way;
 
-/// The orders of a loader.
+/// The orders of a process that loads icons.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IconOrders {
     pub(super) way: Way,
@@ -19,7 +19,7 @@ pub(super) struct IconOrders {
     pub(super) cache: String,
 }
 
-/// The orders of a process.
+/// The orders of a process: those of a loader or those of a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "set", rename_all = "lowercase")]
 pub(super) enum LoaderOrders {
@@ -30,26 +30,26 @@ pub(super) enum LoaderOrders {
 /// Times and counts that a loader of icons reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IconReport {
-    /// From opening the cache to the last icon.
+    /// The time from opening the cache to the last icon, in nanoseconds.
     pub(super) wall_ns: u64,
-    /// The same once more, with the cache open and everything checked.
+    /// The time of a second pass, with the cache open and everything checked, in nanoseconds.
     pub(super) again_ns: u64,
     pub(super) cpu_ns: u64,
     pub(super) found: u64,
     pub(super) negative: u64,
     pub(super) rendered: u64,
     pub(super) cached: u64,
-    /// Calls for the status of files and folders.
+    /// Number of calls for the status of files and folders.
     pub(super) stats: u64,
-    /// Of all pixels, in the order of the names.
+    /// The checksum of all pixels, in the order of the names.
     pub(super) checksum: u64,
-    /// Pictures of the cache that were copied for want of pins.
+    /// Number of pictures of the cache that were copied for want of pins.
     pub(super) copied: u64,
-    /// Pictures of the cache that were stored again, next to each other.
+    /// Number of pictures of the cache that were stored again, next to each other.
     pub(super) gathered: u64,
-    /// Failures of the cache.
+    /// Number of failures of the cache.
     pub(super) failures: u64,
-    /// Checks that were taken over from another process.
+    /// Number of checks that were taken over from another process.
     pub(super) shared_checks: u64,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Window {
     pub(super) background_px: (u32, u32),
 }
 
-/// The drawings of a game.
+/// The orders of a game: its drawings, and the sizes of its window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct GameOrders {
     /// Paths of the SVG files; the last one is the background.
@@ -72,18 +72,18 @@ pub(super) struct GameOrders {
     pub(super) cache: Option<String>,
 }
 
-/// The drawing of everything in one size.
+/// The report on drawing the whole game in one size of its window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DrawnWindow {
     pub(super) wall_ns: u64,
     pub(super) cpu_ns: u64,
-    /// Files that were rendered.
+    /// Number of files that were rendered.
     pub(super) rendered: u64,
-    /// Of all pixels.
+    /// The checksum of all pixels.
     pub(super) checksum: u64,
 }
 
-/// The checksum of pictures.
+/// Returns the checksum of pictures.
 pub(super) fn checksum<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut hasher = Xxh3::new();
     for pixels in pictures {

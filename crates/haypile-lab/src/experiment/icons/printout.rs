@@ -1,4 +1,4 @@
-//! The results for people, and their figures.
+//! The results of `icons` for people, and their figures.
 
 use haypile_measure::figure::{self, Estimate, Figure};
 use haypile_measure::result::{Sample, Samples};
@@ -12,7 +12,7 @@ use crate::report::table::Table;
 use super::game::{game_table, is_game};
 use super::way::Way;
 
-/// A way in a case.
+/// The figures of one way of loading icons in a case.
 pub(super) struct WayFigures {
     pub(super) name: &'static str,
     /// The figures of the columns, in their order.
@@ -20,7 +20,7 @@ pub(super) struct WayFigures {
     pub(super) error: Option<String>,
 }
 
-/// A case: a theme, a number of icons, of processes, warm or cold.
+/// A case of `icons`: a theme, a number of icons and of processes, warm or cold.
 pub(super) struct IconCase {
     pub(super) title: String,
     pub(super) ways: Vec<WayFigures>,
@@ -71,7 +71,7 @@ const FIGURES: [&Figure; 6] = [
 const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
-    /// Returns the time until all icons are there.
+    /// Returns the time until all icons are loaded.
     pub(super) fn wall(&self) -> Option<Estimate> {
         self.figures[0]
     }

@@ -1,4 +1,4 @@
-//! The section of the report.
+//! The section of `icons` in the report.
 
 use haypile_measure::figure::{self, Figure};
 use haypile_measure::result::Samples;

@@ -1,4 +1,4 @@
-//! Themes to measure, and the icons of them.
+//! Themes to measure, and the icons to load from them.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,7 @@ use super::gtk::{self, GtkTheme};
 use super::orders::checksum;
 use super::way::Way;
 
-/// The theme of our own.
+/// The name of the theme that this program generates.
 pub(super) const GENERATED: &str = "generated";
 
 /// Names in the generated theme.
@@ -26,23 +26,23 @@ pub(super) struct Theme {
     pub(super) base: Vec<PathBuf>,
     /// The folders of the theme and of those that it may inherit.
     pub(super) folders: Vec<PathBuf>,
-    /// The ways of getting its icons that can be measured.
+    /// The ways of loading the theme's icons that can be measured.
     pub(super) ways: Vec<Way>,
-    /// The reason for which GTK's cache cannot.
+    /// The reason why the way by GTK's cache cannot be measured, if it cannot.
     pub(super) without_gtk: Option<String>,
 }
 
-/// Icons to get, and what all of them look like.
+/// The icons to load, and checksums of their pictures.
 pub(super) struct Wanted {
     pub(super) names: Vec<String>,
     pub(super) found: u64,
     pub(super) checksum: u64,
-    /// The same after a PNG, whose colours are not multiplied by alpha.
+    /// The checksum of the pictures after a PNG, whose colours are not multiplied by alpha.
     pub(super) png_checksum: u64,
 }
 
 impl Theme {
-    /// A theme of this name; `None` if it is not installed.
+    /// Finds the theme of this name; `None` if it is not installed.
     pub(super) fn find(name: &str, scratch: &Path, seed: u64) -> anyhow::Result<Option<Self>> {
         if name == GENERATED {
             let base = scratch.join("icons");
@@ -138,7 +138,7 @@ fn generate(place: &Path, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An SVG of shapes: this number of them or more.
+/// Returns an SVG of `least` or more shapes.
 pub(super) fn drawing(size: u32, least: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
     let mut text = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}' width='{size}' height='{size}'>"

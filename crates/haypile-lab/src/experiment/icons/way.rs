@@ -1,8 +1,8 @@
-//! The ways of getting icons.
+//! The ways of loading icons.
 
 use serde::{Deserialize, Serialize};
 
-/// A way.
+/// A way of loading icons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Way {
@@ -30,7 +30,7 @@ impl Way {
         Self::Shared,
     ];
 
-    /// Its name as a subject of results.
+    /// Returns the name of the way as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Probe => "probe",
@@ -45,12 +45,12 @@ impl Way {
         }
     }
 
-    /// Whether it uses a cache of ours, which has to be filled first.
+    /// Whether the way uses a cache of ours, which has to be filled first.
     pub(super) fn has_cache(self) -> bool {
         !matches!(self, Self::Probe | Self::Scan | Self::Gtk)
     }
 
-    /// Whether it takes over the check of a process that has just made one.
+    /// Whether the way takes over the check of a process that has just made one.
     pub(super) fn shares_checks(self) -> bool {
         self == Self::Shared
     }

@@ -1,4 +1,4 @@
-//! The capacity of a cache.
+//! The capacity of a cache in `micro`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use haypile::ByteSize;
 
 use super::MicroError;
 
-/// A share of the key space, or a size.
+/// A capacity: a share of the key space, or a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Capacity {
     /// A share of the bytes of all keys and values, from 0 to 1.
     Share(f64),
-    /// A size.
+    /// A size in bytes.
     Bytes(ByteSize),
 }
 
 impl Capacity {
-    /// The values allowed, for messages.
+    /// The capacities allowed, for messages.
     pub const ALLOWED: &'static str = "percentages of the keys, as in 50%, and sizes, as in 64MiB";
 
-    /// The bytes of keys and values that it stands for.
+    /// Returns the bytes of keys and values that the capacity stands for.
     pub(super) fn bytes(self, keys: u32, entry_bytes: u64) -> u64 {
         let all = u64::from(keys) * entry_bytes;
         match self {
@@ -35,7 +35,7 @@ impl Capacity {
         }
     }
 
-    /// The number of keys that it stands for.
+    /// Returns the number of keys that the capacity stands for.
     pub(super) fn entries(self, keys: u32, entry_bytes: u64) -> u32 {
         let entries = self.bytes(keys, entry_bytes) / entry_bytes.max(1);
         u32::try_from(entries).map_or(keys, |entries| entries.min(keys))

@@ -1,4 +1,4 @@
-//! The names of cases.
+//! The cases of `micro` and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,9 +13,9 @@ pub enum CaseKind {
     GetHit,
     /// Reads that miss.
     GetMiss,
-    /// Writes by the distribution.
+    /// Writes of keys that follow the distribution.
     Set,
-    /// Writes of keys that are there, with room for them.
+    /// Writes of keys that are resident, with room for them.
     Overwrite,
     /// Reads that hit, while the last process writes.
     GetBeside,
@@ -23,9 +23,9 @@ pub enum CaseKind {
     SetEvict,
     /// Sets and reads in turns.
     Mix {
-        /// Sets of one turn.
+        /// Number of sets of one turn.
         sets: u32,
-        /// Reads of one turn.
+        /// Number of reads of one turn.
         gets: u32,
     },
     /// Reads, with a set after each miss.
@@ -36,7 +36,7 @@ pub enum CaseKind {
 const MAX_TURN: u32 = 1_000_000;
 
 impl CaseKind {
-    /// The values allowed, for messages.
+    /// The cases allowed, for messages.
     pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
          mix:SETS:GETS as in mix:1:10";
 
@@ -45,7 +45,7 @@ impl CaseKind {
         matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite | Self::GetBeside)
     }
 
-    /// Whether keys are needed that are not resident: to miss, or to fill the cache.
+    /// Whether the case needs keys that are not resident: to miss, or to fill the cache.
     pub(super) fn needs_others(self) -> bool {
         matches!(self, Self::GetMiss | Self::SetEvict)
     }

@@ -1,4 +1,4 @@
-//! Which keys are asked for.
+//! The distribution of the keys that are asked for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,15 +17,15 @@ pub enum Distribution {
         /// The skew, from 0 to 20.
         exponent: f64,
     },
-    /// All alike.
+    /// All keys are equally probable.
     Uniform,
 }
 
 impl Distribution {
-    /// The values allowed, for messages.
+    /// The distributions allowed, for messages.
     pub const ALLOWED: &'static str = "uniform and zipf:EXPONENT, as in zipf:0.99 (from 0 to 20)";
 
-    /// This number of numbers below `keys`. The same arguments give the same numbers in every
+    /// Draws `count` numbers below `keys`. The same arguments give the same numbers in every
     /// version.
     pub(super) fn draw(self, keys: u32, count: u64, seed: u64) -> impl Iterator<Item = u32> {
         let keys = u64::from(keys);

@@ -1,4 +1,4 @@
-//! Single operations: what a hit, a miss and a write cost, by size, skew and threads.
+//! `micro`: the cost of single operations, of hits, misses and writes, by size, skew and threads.
 //!
 //! | case | prepared | timed | right by definition |
 //! |---|---|---|---|
@@ -62,7 +62,7 @@ pub use options::MicroOptions;
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";
 
-/// The experiment.
+/// The experiment `micro`.
 pub(crate) struct MicroExperiment;
 
 impl OnCaches for MicroExperiment {
@@ -95,11 +95,11 @@ impl OnCaches for MicroExperiment {
     }
 }
 
-/// Options that make no experiment.
+/// Options of `micro` that cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
-    /// A text that names no case, distribution or capacity.
+    /// A text names no known case, distribution or capacity.
     #[error("unknown {what} '{text}' (known: {allowed})")]
     Unknown {
         /// The name of the parameter.
@@ -109,31 +109,31 @@ pub enum MicroError {
         /// The values allowed.
         allowed: &'static str,
     },
-    /// A number that is out of its range.
+    /// A number is out of its range.
     #[error("{what} is {value}; it has to be from {min} to {max}")]
     Range {
         /// The name of the parameter.
         what: &'static str,
         /// The value given.
         value: u64,
-        /// The smallest allowed.
+        /// The smallest allowed value.
         min: u64,
-        /// The largest allowed.
+        /// The largest allowed value.
         max: u64,
     },
-    /// Keys of this length are too few.
+    /// There are too few different keys of this length.
     #[error(
         "keys of {key_bytes} bytes cannot be told apart where {case} needs {keys} of them; make them longer"
     )]
     ShortKeys {
-        /// Their length.
+        /// The length of keys, in bytes.
         key_bytes: u32,
         /// The number of keys needed.
         keys: u64,
         /// The case.
         case: String,
     },
-    /// One process has no other that could read while it writes.
+    /// The case needs several processes: a single one has no other that could read while it writes.
     #[error(
         "{case} is done by two processes at least, of which the last one writes; ask for --processes 2"
     )]
@@ -173,9 +173,9 @@ struct MicroPoint {
     timing: Timing,
 }
 
-/// The cases of the experiment, in the order of the lists, each kind of case with all parameters.
-/// Keys and operations are drawn from `seed`. The file system of the caches' files becomes a
-/// parameter of all cases; `None` for cases that are not about that.
+/// Returns the cases of the experiment, in the order of the lists, each kind of case with all parameters. Keys and
+/// operations are drawn from `seed`. The file system of the caches' files becomes a parameter of all cases; `None` for
+/// cases that are not about that.
 ///
 /// # Errors
 ///

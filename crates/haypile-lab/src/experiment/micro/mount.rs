@@ -1,10 +1,10 @@
-//! Which file system a directory is on: what is measured of a file depends on it.
+//! The file system of a directory, on which the results of files depend.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The kind of the file system that a directory is on, as Linux calls it: `ext4`, `tmpfs`. `None`
-/// where the system does not tell.
+/// Returns the kind of the file system that a directory is on, as Linux calls it: `ext4`, `tmpfs`.
+/// `None` where the system does not state it.
 pub fn file_system(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     kind(&fs::read_to_string("/proc/self/mountinfo").ok()?, &directory)

@@ -1,4 +1,4 @@
-//! `micro`: throughput by case.
+//! The section of `micro` in the report: throughput by case.
 
 use haypile_measure::figure::{self, Figure};
 

@@ -20,7 +20,7 @@ pub const LIST_LIMIT: Duration = Duration::from_secs(20);
 pub struct Listing {
     /// The program.
     pub runner: Arc<Runner>,
-    /// Its subjects.
+    /// The subjects of the program.
     pub subjects: Vec<Listed>,
 }
 

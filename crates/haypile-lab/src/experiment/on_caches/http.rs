@@ -1,4 +1,4 @@
-//! Caches of the engine as HTTP caches, and rivals that are HTTP caches.
+//! HTTP caches as subjects: caches of the engine behind HTTP, and rivals that are HTTP caches.
 
 use anyhow::{anyhow, bail};
 use clap::{ArgAction, Args};
@@ -19,7 +19,8 @@ pub struct OverHttp {
 }
 
 impl OverHttp {
-    /// Returns the subjects, as HTTP caches on them if that is asked for. A rival that is an HTTP cache stays as it is.
+    /// Returns the subjects, as HTTP caches on them if the user asked for that. A rival that is an HTTP cache stays as
+    /// it is.
     ///
     /// # Errors
     ///

@@ -14,12 +14,12 @@ use super::LIST_LIMIT;
 #[derive(Default)]
 pub(crate) struct Installed {
     rivals: OnceCell<Result<Rivals, RivalError>>,
-    /// By name: the runner, or why it does not run and how to install it.
+    /// The runner of each rival by name, or the reason why it does not run and how to install it.
     known: BTreeMap<String, Result<Arc<Runner>, String>>,
 }
 
 impl Installed {
-    /// Returns the program that runs a subject, or why there is none.
+    /// Returns the program that runs a subject, or the reason why there is none.
     pub(crate) fn runner(&mut self, subject: &SubjectSpec) -> Result<Arc<Runner>, String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rivals = rivals.as_ref().map_err(ToString::to_string)?;
@@ -30,8 +30,8 @@ impl Installed {
         known.or_insert_with(|| runner(rival)).clone()
     }
 
-    /// Returns why a cache, of this program or of the checkout, cannot be measured here, and how to get it; `None` if it
-    /// can.
+    /// Returns the reason why a cache, of this program or of the checkout, cannot be measured here, and how to get it;
+    /// `None` if it can.
     pub(crate) fn why_not(&mut self, subject: &SubjectSpec) -> Option<String> {
         if crate::subjects().has(subject) {
             crate::subjects().missing(subject)

@@ -76,7 +76,7 @@ impl FromStr for SubjectList {
 pub struct Build {
     /// Name of the program in results.
     pub label: String,
-    /// Its path.
+    /// Path of the program.
     pub program: PathBuf,
 }
 

@@ -74,7 +74,7 @@ pub(crate) trait OnCaches: Sync {
 /// The measurements of an experiment on caches.
 pub(crate) struct Setup {
     pub(crate) cases: Vec<Case>,
-    /// Chooses further cases by the results.
+    /// Chooses further cases by the results so far; `None` for no further cases.
     pub(crate) then: Option<NextCase>,
     pub(crate) subjects: Vec<SubjectSpec>,
     /// Working directories of the runners; `None` for an empty one for each sample.

@@ -1,4 +1,4 @@
-//! Results for people.
+//! The results of experiments on caches for people.
 
 use haypile_measure::figure::{
     CPU, Estimate, Figure, HIT_RATIO, MEMORY, SERVER, WALL, write_factors,
@@ -21,7 +21,7 @@ pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout
     printout_of(samples, &names(contenders))
 }
 
-/// As [`printout`], of subjects and programs by their names.
+/// Returns tables as [`printout`] does, of subjects and programs by their names.
 pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Printout {
     let several = names.iter().any(|(_, program)| *program != names[0].1);
     let rankings = rankings(samples, names);
@@ -38,7 +38,7 @@ pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Pri
     printout
 }
 
-/// Returns the subjects and programs of contenders, as standings take them.
+/// Returns the subjects and programs of contenders, as rankings take them.
 pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
     let name =
         |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
@@ -109,7 +109,7 @@ pub(crate) fn written(figure: &Figure, estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NOTHING.to_owned(), |estimate| figure.write(&estimate))
 }
 
-/// Returns the estimate, and the deviation of the blocks as a share of it.
+/// Returns an effect as two cells.
 fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
     let spread = estimate.and_then(|estimate| figure.write_spread(&estimate));
     [written(figure, estimate), spread.unwrap_or_else(|| NOTHING.to_owned())]

@@ -12,13 +12,13 @@ use crate::report::table::NOTHING;
 
 /// Name of the rows of loads.
 pub(crate) const LOAD: &str = "load";
-/// The link of the pass that counts.
+/// The name of the link of the pass that counts requests at the origin.
 pub(crate) const UNSHAPED: &str = "unshaped";
 
-/// The count of a load's waits, in nanoseconds: what it takes whatever a cache does.
+/// The name of the count of a load's waits in nanoseconds: time that no cache can save.
 pub(crate) const WAITS: &str = "waits_ns";
 
-/// The part of the visits.
+/// The part of the visits that a figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     All,
@@ -70,11 +70,11 @@ pub(crate) struct VisitKey {
 pub(crate) struct ColumnLoads {
     /// Time of each visit in nanoseconds.
     pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
-    /// The part of these times that are waits of the recording.
+    /// The part of these times that are waits of the recording, in nanoseconds.
     waits_ns: BTreeMap<VisitKey, f64>,
     /// Sums over all visits by name, from the counts of rows.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// Requests and bytes of each visit, as the origin counted them.
+    /// The number of requests and bytes of each visit, as the origin counted them.
     pub(crate) seen: Vec<(u64, u64)>,
     pub(crate) error: Option<String>,
 }
@@ -89,7 +89,7 @@ pub(crate) struct ColumnName {
     pub(crate) subject: String,
 }
 
-/// Everything that one link showed.
+/// The loads of all columns over one link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkLoads {
     pub(crate) site: String,
@@ -204,8 +204,8 @@ pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
 }
 
 impl ColumnName {
-    /// Returns the kinds of columns that this one is compared with: with no cache, and with memory alone if it
-    /// has a file.
+    /// Returns the kinds of columns that this column is compared with: the one with no cache, and the one with memory
+    /// alone if it has a file.
     pub(crate) fn baselines(&self) -> &'static [&'static str] {
         match self.kind {
             "none" => &[],
@@ -277,8 +277,8 @@ impl ColumnLoads {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns how much less time the visits of a view take than in another column: 1 - sum/sum, of the visits
-    /// that both columns have.
+    /// Returns the time that the visits of a view save against another column: 1 - sum/sum, of the visits that both
+    /// columns have.
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
@@ -294,8 +294,7 @@ impl ColumnLoads {
 /// The beginning of the names of sites that were generated.
 pub(crate) const GENERATED: &str = "generated:";
 
-/// Returns the links of which a reader wants to know what a cache saves: without a network nothing is saved that a user
-/// would notice.
+/// Returns the links over which a user would notice the savings of a cache: all but the one without a network.
 pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
     // Without the waits of a recording, it has words behind its name.
     let is_network = |link: &LinkLoads| !link.link.starts_with(UNSHAPED);
@@ -304,14 +303,13 @@ pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
 }
 
 impl LinkLoads {
-    /// Whether its pages are those that were generated, whose question is the source's; the devices of 2011 say nothing
+    /// Whether the pages were generated, so that the source's question applies to them; the devices of 2011 say nothing
     /// of somebody's own site.
     pub(crate) fn is_generated(&self) -> bool {
         self.site.starts_with(GENERATED)
     }
 
-    /// Returns how much of the loads are waits of the recording, for people; `None` if that is less than a
-    /// hundredth.
+    /// Returns the share of waits of the recording in the loads, for people; `None` if that is less than a hundredth.
     pub(crate) fn waits(&self) -> Option<String> {
         let none = self.baseline("none")?;
         let parts: Vec<String> = [View::First, View::Repeat]
@@ -330,18 +328,18 @@ impl LinkLoads {
         })
     }
 
-    /// The column of a name.
+    /// Returns the column of a name.
     pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
     }
 
-    /// The first column of a kind that has no size of its own: `none` or `memory`.
+    /// Returns the first column of a kind that has no size of its own: `none` or `memory`.
     pub(crate) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.kind == kind).map(|(_, loads)| loads)
     }
 
-    /// The column itself, or the one over this link whose counts are equal to its own; by the pass
-    /// that counted all of them.
+    /// Returns the column itself, or the one over this link whose counts are equal to its own; by the pass that counted
+    /// all of them.
     pub(crate) fn or_equal<'a>(
         &'a self,
         name: &ColumnName,

@@ -1,5 +1,5 @@
-//! Columns over links: all of them over no link, where the origin counts, and those that differ over each
-//! other link.
+//! The order in which columns are measured over links: all columns over no link, where the origin counts, and those
+//! that differ over each other link.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ pub(crate) struct Disk {
     pub(crate) directory: PathBuf,
 }
 
-/// The columns of the matrix: none, memory, and disk and both for each size and medium.
+/// Returns the columns of the matrix: none, memory, and disk and both for each size and medium.
 pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> Vec<Column> {
     let column = |kind, disk_bytes, medium| Column { kind, memory_bytes, disk_bytes, medium };
     let mut columns = vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
@@ -32,7 +32,7 @@ pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> 
     columns
 }
 
-/// The directories for disk caches.
+/// Creates the directories for disk caches.
 pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
     for (at, medium) in media.iter().enumerate() {
         if media[..at].iter().any(|other| other.name == medium.name) {
@@ -62,7 +62,7 @@ pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
     Ok(disks)
 }
 
-/// A sentence about the pages, for users.
+/// Returns a sentence about the pages, for users.
 pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     let counts = site.counts();
     let inferred = match counts.inferred {
@@ -90,7 +90,8 @@ pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     )
 }
 
-/// A warning about resources whose bodies caches refuse for their size; `None` if none does.
+/// Returns a warning about resources whose bodies caches refuse for their size; `None` if none
+/// does.
 pub(crate) fn refusals(site: &Site, columns: &[Column]) -> Option<String> {
     let refused = |column: &Column| {
         let largest = column.largest_body_bytes();

@@ -26,7 +26,7 @@ const PACKET_BYTES: u64 = 1448;
 const RESEND_AFTER: Duration = Duration::from_millis(200);
 const MOST_LOSSES: i32 = 6;
 
-/// Everything that the columns of a run have in common.
+/// The common settings of the columns of a run.
 pub(crate) struct PageRun<'a> {
     pub(crate) site: &'a Site,
     pub(crate) site_name: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct PageRun<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
-    /// The number of passes over each link: two with the waits of a recording and without.
+    /// The number of passes over each link: two if one is with the waits of a recording and one without.
     pub(crate) passes: u32,
 }
 
@@ -53,7 +53,7 @@ impl TimeLimit {
         Self { limit, begin: Instant::now() }
     }
 
-    /// Refuses to begin what takes longer than what is left.
+    /// Fails if the estimated time is longer than the time that is left.
     pub(crate) fn check(self, estimate: Duration) -> anyhow::Result<()> {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
@@ -68,7 +68,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    /// Refuses to begin anything once it is over.
+    /// Fails if the time is over.
     pub(super) fn check_left(
         self,
         link: &LinkProfile,
@@ -85,7 +85,7 @@ impl TimeLimit {
     }
 }
 
-/// The loads of one column over one link in one block, or why there are none.
+/// The loads of one column over one link in one block, or the reason why there are none.
 pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {
@@ -118,7 +118,7 @@ impl PageRun<'_> {
         &disk.unwrap_or(&self.disks[0]).directory
     }
 
-    /// The rows of loads, each made from a blank one of a page and a visit.
+    /// Returns the rows of loads, each made from a blank row of a page and a visit.
     pub(crate) fn rows(
         &self,
         measured: &Measured,
@@ -208,7 +208,7 @@ impl ColumnLoader for PageRun<'_> {
     }
 }
 
-/// The subject of a column in results.
+/// Returns the subject of a column in results.
 pub(crate) fn subject(column: &Column) -> SubjectId {
     let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
     SubjectId {
@@ -219,7 +219,7 @@ pub(crate) fn subject(column: &Column) -> SubjectId {
     }
 }
 
-/// A row with what a load came to.
+/// Fills a row with the results of a load.
 pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
     let mut counts = sample.counts.clone();
@@ -240,7 +240,7 @@ pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     Sample { operations: 1, wall_ns, cpu_ns, hits, misses: requests - hits, counts, ..sample }
 }
 
-/// The ranges of visits in which no page comes twice.
+/// Returns the ranges of visits in which no page comes twice.
 pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
@@ -254,7 +254,7 @@ pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     passes
 }
 
-/// An estimate of the time that the visits take over a link, from what they took without one.
+/// Estimates the time that the visits take over a link, from the times that they took without one.
 pub(crate) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
     let of_load = |load: &CountedLoad| {
         let bits = load.origin.body_bytes.saturating_mul(8);
@@ -290,12 +290,12 @@ fn depth(site: &Site, load: &CountedLoad) -> u32 {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// The same settings with another limit.
+/// Returns the settings with another limit.
 pub(crate) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
     LoaderSettings { limit: settings.limit.max(limit), ..settings }
 }
 
-/// Whether a link is the pass that counts.
+/// Whether a link is that of the pass that counts requests at the origin.
 pub(crate) fn is_counting(link: &LinkProfile) -> bool {
     link.name == UNSHAPED
 }

@@ -12,12 +12,13 @@ use crate::experiment::value::size;
 /// The smallest disk cache: that of a file.
 pub(crate) const MIN_DISK_BYTES: u64 = 1 << 20;
 
-/// A link: in a list whose parts commas separate, its own properties are separated by semicolons.
+/// Parses a link: in a list whose parts commas separate, its own properties are separated by
+/// semicolons.
 pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
     Ok(text.replace(';', ",").parse()?)
 }
 
-/// The size of a disk cache in bytes.
+/// Parses the size of a disk cache in bytes.
 pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
     match size(text)? {
         ByteSize(bytes) if bytes < MIN_DISK_BYTES => {

@@ -1,4 +1,4 @@
-//! The part of the time that a cache saves, and how certain it is of these pages and of pages like these.
+//! The time that a cache saves as a part of the whole, and its certainty for these pages and for pages like these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,8 +9,8 @@ use haypile_measure::statistics::{Effect, Interval};
 /// An interval whose ends differ by more than this factor of the time says nothing.
 const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// The fewest pages that say something of others: from here on a jackknife over pages holds the truth in 93 of 100
-/// (`intervals_of_sums_hold_the_truth`), and fewer pages are hardly a sample of any kind of page.
+/// The smallest number of pages that allow a statement about others: from here on a jackknife over pages holds the
+/// truth in 93 of 100 (`intervals_of_sums_hold_the_truth`), and fewer pages are hardly a sample of any kind of page.
 pub(crate) const FEWEST_PAGES: usize = 20;
 
 /// The beginning of the interval of pages like these.
@@ -22,17 +22,17 @@ pub(super) struct PairedLoad<'a> {
     pub(super) block: (&'a str, u64),
     pub(super) page: &'a str,
     pub(super) visit: u64,
-    /// Times without the cache and with it.
+    /// The times without the cache and with it, in nanoseconds.
     pub(super) times: (f64, f64),
 }
 
 /// The part of the time of page loads that a cache saves.
 #[derive(Clone, Debug)]
 pub(crate) struct Saved {
-    /// Of these pages: loaded again, how different would it be? A block is one observation: whatever disturbs a column
-    /// disturbs all of its loads in a block.
+    /// The effect on these pages: loaded again, how different would it be? A block is one observation: a disturbance of
+    /// a column disturbs all of its loads in a block.
     these: Effect,
-    /// Of pages like these: of others of their kind, how different would it be? `None` of too few.
+    /// The effect on pages like these: of others of their kind, how different would it be? `None` of too few.
     like_these: Option<Effect>,
 }
 

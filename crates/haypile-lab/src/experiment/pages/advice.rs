@@ -1,4 +1,4 @@
-//! The smallest disk cache that is about as good as the best.
+//! Advice on the smallest disk cache that is about as good as the best.
 
 use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, View};
 
@@ -11,9 +11,9 @@ pub(super) struct Advice {
     pub(super) medium: String,
     /// The smallest column within [`MARGIN`] of the fastest.
     pub(super) smallest: ColumnName,
-    /// The fastest.
+    /// The fastest column.
     pub(super) best: ColumnName,
-    /// By how much the smallest takes longer than the fastest.
+    /// The part by which the smallest column takes longer than the fastest.
     pub(super) slower: f64,
 }
 

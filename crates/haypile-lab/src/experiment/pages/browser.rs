@@ -29,7 +29,7 @@ use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
 
-/// Finds the browsers that the user has named, as far as they are there.
+/// Finds the browsers that the user has named, as far as they are installed.
 pub(super) fn find(
     options: &PagesOptions,
     site: &Site,
@@ -269,7 +269,7 @@ impl BrowserRun<'_> {
     }
 }
 
-/// Returns the browser's matrix for each link, and what its columns asked the origin for.
+/// Returns the browser's matrix for each link, and the requests of its columns to the origin.
 pub(super) fn printout(browser: &Browser, samples: &[Sample]) -> Printout {
     let links = links_of(&browser.name, samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -317,7 +317,7 @@ memory.
 /// The names of a matrix's columns.
 pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "first", "repeat", "all visits"];
 
-/// The rows of a matrix: each cache over none, and those on disk over memory alone.
+/// Returns the rows of a matrix: each cache over none, and those on disk over memory alone.
 pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<String>> {
     let columns = &counted.unwrap_or(link).columns;
     let of = |name: &ColumnName, baseline: &str| {

@@ -1,4 +1,4 @@
-//! Disk caches whose process was killed: whether they are consistent, and how warm.
+//! Disk caches whose process was killed: whether they are consistent, and how many entries are left.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,13 +21,13 @@ pub(super) const KILLED: &str = "killed";
 /// A loader without a sign of life is late.
 const SOON: Duration = Duration::from_mins(1);
 
-/// Counts of the rows: distinct resources that may be stored and were loaded before the kill, and those of them that the
-/// next process answered from the cache when it was first asked for them.
+/// The counts of the rows: distinct resources that may be stored and were loaded before the kill, and those of them
+/// that the next process answered from the cache when it was first asked for them.
 pub(super) const STORABLE: &str = "entries_storable";
 pub(super) const ANSWERING: &str = "entries_answering";
 /// Files of entries that a browser found when it started.
 const FOUND: &str = "entries_found";
-/// The beginning of the counts of what a browser had to do with its index.
+/// The beginning of the names of the counts of a browser's work on its index.
 pub(super) const INDEX: &str = "index_";
 
 /// Starts a loader in a directory, with a new cache or the one that is there; with a limit for its answers.
@@ -38,7 +38,7 @@ pub(super) struct Victim<'a> {
     pub(super) subject: SubjectId,
     /// The name of the medium that the cache lies on, if there is one.
     pub(super) medium: Option<&'a str>,
-    /// Whether it reports what it found of its cache.
+    /// Whether the loader reports the state of the cache that it found.
     pub(super) reports_remains: bool,
     pub(super) start: &'a Start<'a>,
 }
@@ -46,13 +46,13 @@ pub(super) struct Victim<'a> {
 /// The state of the loader when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KilledWhen {
-    /// It is not: it closes its cache. What is left then is what the others are compared with.
+    /// The loader is not killed: it closes its cache. The others are compared with the cache that is left then.
     Never,
-    /// At a random instant of a load.
+    /// The loader is killed at a random instant of a load.
     Loading,
-    /// After the last load, when nothing is under way.
+    /// The loader is killed after the last load, when nothing is under way.
     Paused,
-    /// The same, after it has written everything to disk.
+    /// The loader is killed after the last load, after it has written everything to disk.
     Flushed,
 }
 

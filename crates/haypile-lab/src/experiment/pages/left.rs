@@ -1,4 +1,4 @@
-//! The table of what is left of caches whose process was killed.
+//! The table of the entries that are left of caches whose process was killed.
 
 use haypile_measure::figure::HIT_RATIO;
 use haypile_measure::result::{Sample, Samples};

@@ -43,7 +43,7 @@ use haypile_pages::{Column, ColumnKind, LoaderProcess, LoaderSettings, SiteServe
 /// Name of the experiment.
 pub const NAME: &str = "pages";
 
-/// The experiment.
+/// The experiment `pages`.
 pub(crate) struct PagesExperiment;
 
 impl Experiment for PagesExperiment {

@@ -113,20 +113,20 @@ pub struct PagesOptions {
 /// The size of a disk cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DiskSize {
-    /// In bytes.
+    /// A size in bytes.
     Bytes(u64),
-    /// As a part of the working set: 0.25 is a quarter.
+    /// A part of the working set: 0.25 is a quarter.
     OfWorkingSet(f64),
 }
 
 impl DiskSize {
-    /// Whether it is larger than what was asked for, as a file has a smallest size.
+    /// Whether the size is larger than the one asked for, as a file has a smallest size.
     pub(super) fn is_raised(self, working_set_bytes: u64) -> bool {
         let is_below = |part: f64| part * (working_set_bytes as f64) < MIN_DISK_BYTES as f64;
         matches!(self, Self::OfWorkingSet(part) if is_below(part))
     }
 
-    /// The size in bytes for pages of this working set.
+    /// Returns the size in bytes for pages of this working set.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes below 2^53")]
     pub(super) fn bytes(self, working_set_bytes: u64) -> u64 {
         let bytes = match self {

@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `pages` for people.
 
 use haypile::ByteSize;
 use haypile_measure::result::Sample;
@@ -13,7 +13,7 @@ use crate::experiment::on_pages::improvement::{
 };
 use crate::report::table::NOTHING;
 
-/// Returns the matrix of each link, the loads behind it, advice, and what kills left.
+/// Returns the matrix of each link, the loads behind it, advice, and the entries that kills left.
 pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -126,7 +126,7 @@ fn of_source(samples: &[Sample]) -> Printout {
     printout
 }
 
-/// One improvement.
+/// Returns one improvement as a cell.
 pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,
@@ -183,7 +183,7 @@ fn times(links: &[&LinkLoads], counted: Option<&LinkLoads>) -> Printout {
     printout
 }
 
-/// The requests of each column to the origin, and its errors.
+/// Returns the requests of each column to the origin, and its errors.
 pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");

@@ -1,4 +1,4 @@
-//! The section of the report.
+//! The section of `pages` in the report.
 
 use haypile::ByteSize;
 use haypile_measure::figure::Estimate;

@@ -4,10 +4,11 @@
 pub(super) const DEVICES: [&str; 5] =
     ["Galaxy Tab", "Galaxy S", "Sensation", "Desktop", "Desktop (1G)"];
 
-/// Over no cache. The source takes the first number for an error of its own.
+/// Improvements of a disk cache over no cache, by device. The source takes the first number for an
+/// error of its own.
 pub(super) const DISK_ONLY: [&str; 5] = ["94 %*", "8 %", "16 %", "39 %", "45 %"];
 
-/// Over the memory cache alone.
+/// Improvements of both caches over the memory cache alone, by device.
 pub(super) const BOTH: [&str; 5] = ["14 %", "15 %", "13 %", "11 %", "-6 %"];
 
 /// Devices of the second round, in which the memory cache was off.

@@ -1,5 +1,5 @@
-//! The table of the source with today's caches in it: what a disk cache saves alone and over the memory cache, of our
-//! loader, of each browser, and of the source's devices.
+//! The table of the source with today's caches in it: the time that a disk cache saves alone and over the memory cache,
+//! of our loader, of each browser, and of the source's devices.
 
 use haypile::ByteSize;
 use haypile_measure::result::{Sample, Samples};
@@ -19,7 +19,7 @@ const ROWS: [(&str, &str, &str, [&str; 5]); 2] = [
     ("Both Caches", "both", "memory", source::BOTH),
 ];
 
-/// The table over one link.
+/// The source's table with today's results over one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tp4mTable {
     pub(super) site: String,

@@ -11,7 +11,7 @@ use haypile_measure::result::Parameters;
 use super::entries::total_bytes;
 use crate::experiment::lookups::ROOM_PER_ENTRY_BYTES;
 
-/// One of this number of entries is read often.
+/// The number of entries of which one is read often.
 pub const USED_EVERY: u32 = 10;
 
 /// The reads of such an entry beyond the one that every entry gets.
@@ -20,10 +20,9 @@ const USES: u32 = 4;
 /// The sizes of the sets of entries, and the steps of their ageing.
 #[derive(Clone, Debug)]
 pub struct Sizes {
-    /// The sizes of the values; the keys are their places as text.
+    /// The sizes of the values in bytes; the keys are their places as text.
     pub sizes: Vec<u32>,
-    /// Milliseconds before those entries that are used often are set again, where age is looked
-    /// at.
+    /// Milliseconds before the entries that are used often are set again, where age is measured.
     pub wait_milliseconds: u32,
     /// Whether the effect of age is measured.
     pub with_age: bool,
@@ -31,22 +30,23 @@ pub struct Sizes {
     pub seed: u64,
 }
 
-/// The state of the disk that a runner finds when it begins.
+/// A part of the experiment, each with a state of the disk that a runner finds when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistPart {
-    /// Sets everything: timed. Nobody opens what it leaves.
+    /// Sets everything: timed. No later part opens its file.
     Fill,
     /// Sets everything, reads each entry once and some often, and writes it to disk: the last of
     /// this is timed.
     Write,
-    /// Opens that in a new process, and reads everything: timed until the first hit and to the end.
+    /// Opens the file of `Write` in a new process, and reads everything: timed until the first hit
+    /// and to the end.
     Open,
-    /// Opens it with half of the room, and reads what was used often.
+    /// Opens the file of `Write` with half of the room, and reads the entries that were used often.
     OpenHalf,
-    /// As the first, but after a time, those that are used often are set again: the others are
+    /// As `Write`, but after a time, the entries that are used often are set again: the others are
     /// old.
     WriteAged,
-    /// Opens that, and reads everything.
+    /// Opens the file of `WriteAged`, and reads everything.
     OpenAged,
 }
 
@@ -54,7 +54,7 @@ impl PersistPart {
     const ALL: [Self; 6] =
         [Self::Fill, Self::Write, Self::Open, Self::OpenHalf, Self::WriteAged, Self::OpenAged];
 
-    /// The name of its case.
+    /// Returns the name of the part's case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
@@ -66,17 +66,17 @@ impl PersistPart {
         }
     }
 
-    /// Whether it begins with nothing on disk, and leaves what the parts after it open.
+    /// Whether the part begins with nothing on disk, and leaves the file that later parts open.
     pub fn writes(self) -> bool {
         matches!(self, Self::Write | Self::WriteAged)
     }
 
-    /// Whether it begins with what a part before it has left.
+    /// Whether the part begins with the file that an earlier part has left.
     pub fn opens(self) -> bool {
         matches!(self, Self::Open | Self::OpenHalf | Self::OpenAged)
     }
 
-    /// The part of this name.
+    /// Returns the part of a case, by the case's name.
     pub fn of_case(case: &Case) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == case.name)
     }
@@ -92,7 +92,7 @@ impl fmt::Display for PersistPart {
     }
 }
 
-/// The cases, in the order in which they have to be measured.
+/// Returns the cases, in the order in which they have to be measured.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Copies of what a part left on disk, and how large that is.
+//! Copies of the files that a part left on disk, and their sizes.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -17,9 +17,9 @@ const BLOCK_BYTES: u64 = 512;
 /// The size of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FilesSize {
-    /// The sum of their lengths.
+    /// The sum of the files' lengths, in bytes.
     pub(super) file_bytes: u64,
-    /// The space that they take on the disk: holes take nothing.
+    /// The space that the files take on the disk, in bytes: holes take nothing.
     pub(super) disk_bytes: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn copy_all(from: &Path, to: &Path, cold: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The size of all files of a directory and of those in it.
+/// Returns the size of all files of a directory and of those in it.
 pub(super) fn size_of_all(directory: &Path) -> io::Result<FilesSize> {
     let mut size = FilesSize::default();
     for entry in fs::read_dir(directory)? {

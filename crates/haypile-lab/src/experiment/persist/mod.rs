@@ -53,7 +53,7 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment.
 pub const NAME: &str = "persist";
 
-/// The experiment.
+/// The experiment `persist`.
 pub(crate) struct PersistExperiment;
 
 impl OnCaches for PersistExperiment {
@@ -99,7 +99,7 @@ impl OnCaches for PersistExperiment {
 /// The file that a cache of the engine gets, in the working directory of its runner.
 const FILE: &str = "snapshot";
 
-/// A subject whose file would not be measured.
+/// The error of a subject whose file would not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{subject}: persist={path} leaves the directory in which files are measured; write the name of a \
@@ -109,11 +109,11 @@ const FILE: &str = "snapshot";
 pub struct OutsideError {
     /// The subject.
     pub subject: String,
-    /// The path that it names.
+    /// The path that the subject names.
     pub path: String,
 }
 
-/// A subject that keeps a file: one of `memory` that names none gets one.
+/// Returns a subject that keeps a file: one of `memory` that names none gets one.
 ///
 /// # Errors
 ///

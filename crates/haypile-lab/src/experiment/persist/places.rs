@@ -25,8 +25,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Places in a directory, on the disk that is to be measured. If `cold`, files are not in the
-    /// system's memory when they are opened.
+    /// Creates directories in a directory, on the disk that is to be measured. If `cold`, files are
+    /// not in the system's memory when they are opened.
     ///
     /// # Errors
     ///

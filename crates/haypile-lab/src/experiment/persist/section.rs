@@ -1,4 +1,4 @@
-//! `persist`: how long writing and opening take as a whole.
+//! The section of `persist` in the report: the whole time of writing and of opening.
 
 use haypile_measure::figure::{self, Figure};
 

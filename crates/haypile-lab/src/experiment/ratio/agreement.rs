@@ -1,4 +1,4 @@
-//! Whether caches stand in the same order here as in the source.
+//! The agreement of the order of caches here with that of the source.
 
 use std::cmp::Ordering;
 
@@ -8,21 +8,21 @@ use std::cmp::Ordering;
 pub struct Agreement {
     /// The number of pairs.
     pub pairs: usize,
-    /// The pairs that stand the other way round.
+    /// The pairs whose order is reversed.
     pub inversions: Vec<Inversion>,
 }
 
-/// Two caches of which the faster one there is the slower one here.
+/// Two caches of which the faster one in the source is the slower one here.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Inversion {
-    /// The one that is slower in the source.
+    /// The cache that is slower in the source.
     pub slower: String,
-    /// The one that is faster there.
+    /// The cache that is faster in the source.
     pub faster: String,
-    /// By how much it was faster there: 0.03 is 3 %.
+    /// The part by which it was faster in the source: 0.03 is 3 %.
     pub source: f64,
-    /// By how much it is faster here, which is below zero.
+    /// The part by which it is faster here, which is below zero.
     pub here: f64,
 }
 
@@ -53,8 +53,8 @@ impl Agreement {
         Self { pairs, inversions }
     }
 
-    /// Kendall's tau: 1 where all pairs agree, -1 where none does (M. G. Kendall, "A New Measure of
-    /// Rank Correlation", 1938; without ties). 0 where there are no pairs.
+    /// Returns Kendall's tau: 1 where all pairs agree, -1 where none does (M. G. Kendall, "A New
+    /// Measure of Rank Correlation", 1938; without ties). 0 where there are no pairs.
     pub fn tau(&self) -> f64 {
         if self.pairs == 0 {
             return 0.0;

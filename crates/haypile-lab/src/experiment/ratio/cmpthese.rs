@@ -1,7 +1,7 @@
 //! The table of Perl's Benchmark.pm.
 
-/// Returns the cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the
-/// lowest to the highest, and each against each in per cent. Rates are per second.
+/// Returns the cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the lowest
+/// to the highest, and the change from each to each in per cent. Rates are per second.
 pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     let mut sorted: Vec<&(String, f64)> = rates.iter().collect();
     sorted.sort_by(|one, other| one.1.total_cmp(&other.1));

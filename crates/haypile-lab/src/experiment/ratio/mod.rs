@@ -47,13 +47,13 @@ pub const CAPACITY_BYTES: u64 = 16_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ratio {
-    /// Gets for each set.
+    /// The number of gets for each set.
     pub gets: u32,
     /// The size of values.
     pub size: Size,
 }
 
-/// Sizes of values.
+/// A size of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 16 bytes: a binary UUID.
@@ -65,7 +65,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// In bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Small => 16,
@@ -74,7 +74,7 @@ impl Size {
         }
     }
 
-    /// As the source calls it.
+    /// Returns the name of the size in the source.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -85,7 +85,7 @@ impl Size {
 }
 
 impl Ratio {
-    /// The cases of the source in its order. It measured 1:10 with medium values twice.
+    /// All cases of the source, in its order. It measured 1:10 with medium values twice.
     pub const ALL: [Self; 5] = [
         Self { gets: 10, size: Size::Small },
         Self { gets: 10, size: Size::Medium },
@@ -94,7 +94,7 @@ impl Ratio {
         Self { gets: 100, size: Size::Medium },
     ];
 
-    /// The name of its case: `1:10 medium`.
+    /// Returns the name of the case: `1:10 medium`.
     pub fn name(self) -> String {
         format!("1:{} {}", self.gets, self.size.name())
     }
@@ -112,7 +112,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// The experiment.
+/// The experiment `ratio`.
 pub(crate) struct RatioExperiment;
 
 impl OnCaches for RatioExperiment {

@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `ratio` for people.
 
 use haypile_measure::figure::SECOND_NS;
 use haypile_measure::measure::Contender;

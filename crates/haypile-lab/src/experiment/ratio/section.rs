@@ -1,4 +1,5 @@
-//! `ratio`: rates per second of the client's processor, and Benchmark.pm's comparison.
+//! The section of `ratio` in the report: rates per second of the client's processor, and
+//! Benchmark.pm's comparison.
 
 use haypile_measure::figure;
 

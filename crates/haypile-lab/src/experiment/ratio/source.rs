@@ -2,7 +2,7 @@
 
 use super::{Ratio, Size};
 
-/// Its subjects, by our names and by its own.
+/// The source's subjects, by our names and by its own.
 pub const SUBJECTS: [(&str, &str); 8] = [
     ("chi-memcached-ip", "CHI:Mc:lIP"),
     ("chi-memcached-socket", "CHI:Mc:l"),
@@ -14,12 +14,12 @@ pub const SUBJECTS: [(&str, &str); 8] = [
     ("fastmmap", "C:FMmap"),
 ];
 
-/// The source's name of one of our subjects.
+/// Returns the source's name of one of our subjects.
 pub fn abbreviation(subject: &str) -> Option<&'static str> {
     SUBJECTS.iter().find(|(name, _)| *name == subject).map(|(_, abbreviation)| *abbreviation)
 }
 
-/// One of its tables: operations per second of client processor time, of each of its subjects.
+/// A table of the source: operations per second of client processor time, of each of its subjects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceTable {
@@ -29,7 +29,7 @@ pub struct SourceTable {
     pub rates: [f64; 8],
 }
 
-/// Its six tables in its order: Dell D830, perl 5.10.1, January 2010.
+/// Returns the source's six tables in its order: Dell D830, perl 5.10.1, January 2010.
 pub fn source_tables() -> [SourceTable; 6] {
     let table = |gets, size, rates| SourceTable { ratio: Ratio { gets, size }, rates };
     [

@@ -1,4 +1,4 @@
-//! Replays as cases.
+//! The cases of `replay`.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use haypile_measure::result::Parameters;
 
 use super::job::Replay;
 
-/// A case for each of these capacities, in per cent of the bytes of the trace's keys, each counted
-/// once. `name` is what the trace is called.
+/// Returns a case for each of these capacities, in per cent of the bytes of the trace's keys, each
+/// counted once. `name` is the trace's name in results.
 pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Case> {
     let replay = Rc::new(replay);
     let case = |&percent: &f64| {
@@ -53,8 +53,8 @@ fn parameters(replay: &Replay, percent: f64, capacity_bytes: u64) -> Parameters 
     parameters
 }
 
-/// Writes the job of a replay into a directory that is there and empty, and says what it has to
-/// come to. Hits are up to the subject and its policy.
+/// Writes the job of a replay into a directory that exists and is empty, and returns the expected
+/// results. Hits are up to the subject and its policy.
 ///
 /// Nothing is read before the first request: that would be a request for every key.
 ///

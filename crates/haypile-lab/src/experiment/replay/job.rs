@@ -19,7 +19,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// A trace, in which values are `assumed_bytes` large if it has no sizes.
+    /// Creates the replay of a trace, in which values are `assumed_bytes` large if it has no sizes.
     ///
     /// # Errors
     ///
@@ -47,22 +47,23 @@ impl Replay {
         Ok(Self { population, ops, requested_bytes })
     }
 
-    /// The keys, each with its size.
+    /// Returns the keys, each with its size.
     pub fn population(&self) -> &Population {
         &self.population
     }
 
-    /// The requests.
+    /// Returns the requests.
     pub fn ops(&self) -> &Ops {
         &self.ops
     }
 
-    /// The bytes of the values of all requests: what hits are a share of.
+    /// Returns the bytes of the values of all requests, of which hits are a share.
     pub fn requested_bytes(&self) -> u64 {
         self.requested_bytes
     }
 
-    /// The bytes of the values of all keys, each counted once: what a capacity is a share of.
+    /// Returns the bytes of the values of all keys, each counted once, of which a capacity is a
+    /// share.
     pub fn trace_bytes(&self) -> u64 {
         (0..self.population.len()).map(|key| u64::from(self.population.value_bytes(key))).sum()
     }

@@ -34,7 +34,7 @@ pub const NAME: &str = "replay";
 /// The parameter with the capacity in per cent of the bytes of the trace's keys.
 pub const CAPACITY_PERCENT: &str = "capacity_percent";
 
-/// The experiment.
+/// The experiment `replay`.
 pub(crate) struct ReplayExperiment;
 
 impl OnCaches for ReplayExperiment {

@@ -44,9 +44,9 @@ pub struct ReplayOptions {
 /// Trace, with the format that its name may state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceName {
-    /// Format; `None` if it is recognised from the content.
+    /// The format; `None` if it is recognised from the content.
     pub format: Option<Format>,
-    /// File, or the name of a generated trace.
+    /// The path of the file, or the name of a generated trace.
     pub path: PathBuf,
 }
 

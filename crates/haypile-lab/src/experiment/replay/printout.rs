@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `replay` for people.
 
 use haypile_measure::result::Sample;
 

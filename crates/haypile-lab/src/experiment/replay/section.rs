@@ -1,4 +1,4 @@
-//! `replay`: hit ratios by trace and subject.
+//! The section of `replay` in the report: hit ratios by trace and subject.
 
 use haypile_measure::figure::Estimate;
 use haypile_measure::result::Sample;

@@ -4,28 +4,28 @@ use haypile_sim::Trace;
 use haypile_sim::trace::generate::Spec;
 use haypile_sim::trace::{BuildOptions, Sink, TraceBuilder, TraceError};
 
-/// A trace that is generated: always the same requests.
+/// A generated trace, which always has the same requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Its name on the command line and in results.
+    /// The name of the trace on the command line and in results.
     pub name: &'static str,
-    /// A description.
+    /// A description of the trace.
     pub help: &'static str,
-    /// Its keys, as `haypile trace generate` takes them.
+    /// The pattern of the keys, as `haypile trace generate` takes it.
     pub pattern: &'static str,
 }
 
-/// The sizes of the values of each, as `haypile trace generate` takes them.
+/// The sizes of the values of each generated trace, as `haypile trace generate` takes them.
 pub const SIZES: &str = "lognormal:median=1024,sigma=1.5";
 
-/// The number of requests of each.
+/// The number of requests of each generated trace.
 pub const REQUESTS: u64 = 1_000_000;
 
-/// The seed of each.
+/// The seed of each generated trace.
 pub const SEED: u64 = 1;
 
 impl Generated {
-    /// All of them.
+    /// All generated traces.
     pub const ALL: [Self; 2] = [
         Self {
             name: "zipf",
@@ -39,12 +39,12 @@ impl Generated {
         },
     ];
 
-    /// The trace of a name.
+    /// Finds the trace of a name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|generated| generated.name == name)
     }
 
-    /// Makes the trace.
+    /// Generates the trace.
     ///
     /// # Errors
     ///

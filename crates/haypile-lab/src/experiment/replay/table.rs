@@ -1,4 +1,4 @@
-//! Hit ratios out of samples.
+//! Hit ratios of `replay`, computed from samples.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use super::CAPACITY_PERCENT;
 /// Hit ratios of a trace and capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ratios {
-    /// The share of the requested bytes that was found.
+    /// The share of the requested bytes that hit.
     pub bytes: f64,
-    /// The share of the requests that was found.
+    /// The share of the requests that hit.
     pub objects: f64,
 }
 
-/// The result of a subject.
+/// The hit ratios of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayRow {
     /// The subject.
     pub subject: String,
-    /// Of all blocks, by trace and capacity in per cent, in the order of the samples;
-    /// `None` where nothing was measured.
+    /// The hit ratios of all blocks, by trace and capacity in per cent, in the order of the
+    /// samples; `None` where nothing was measured.
     pub cases: Vec<Option<Ratios>>,
     /// The mean over all cases; `None` where one of them is missing, for it would be of others.
     pub mean: Option<Ratios>,
 }
 
-/// The traces and capacities that there are, and a row for each subject, the best byte hit ratio
-/// first.
+/// Returns the traces and capacities of the samples, and a row for each subject, the best byte hit
+/// ratio first.
 pub fn ratios(samples: &[Sample]) -> (Vec<(String, f64)>, Vec<ReplayRow>) {
     let mut cases: Vec<(String, f64)> = Vec::new();
     let mut found: BTreeMap<&str, BTreeMap<usize, Samples<'_>>> = BTreeMap::new();

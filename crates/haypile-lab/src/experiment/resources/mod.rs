@@ -33,7 +33,7 @@ pub const NAME: &str = "resources";
 /// The list that is loaded where the user names none.
 const SAMPLE: &str = include_str!("sample.txt");
 
-/// The experiment.
+/// The experiment `resources`.
 pub(crate) struct ResourcesExperiment;
 
 impl Experiment for ResourcesExperiment {

@@ -1,4 +1,4 @@
-//! The section of the report.
+//! The section of `resources` in the report.
 
 use haypile_measure::figure::Estimate;
 use haypile_measure::result::Samples;

@@ -1,4 +1,4 @@
-//! The cases: those of `micro`, by number of workers.
+//! The cases of `scale`: those of `micro`, by number of workers.
 
 use std::thread;
 

@@ -24,7 +24,7 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment.
 pub const NAME: &str = "scale";
 
-/// The experiment.
+/// The experiment `scale`.
 pub(crate) struct ScaleExperiment;
 
 impl OnCaches for ScaleExperiment {

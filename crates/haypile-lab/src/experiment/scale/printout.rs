@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `scale` for people.
 
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;

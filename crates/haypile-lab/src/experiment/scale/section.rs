@@ -1,4 +1,4 @@
-//! The section of the report.
+//! The section of `scale` in the report.
 
 use haypile_measure::figure;
 use haypile_measure::result::Samples;

@@ -1,4 +1,4 @@
-//! Rates by number of workers, and what more workers bring.
+//! Speed-ups: rates by number of workers, relative to the fewest workers.
 
 use haypile_measure::figure::{SECOND_NS, WALL};
 use haypile_measure::result::{Sample, Samples};
@@ -16,7 +16,7 @@ pub(super) enum Workers {
 impl Workers {
     pub(super) const ALL: [Self; 2] = [Self::Threads, Self::Processes];
 
-    /// Name of the parameter with the number.
+    /// Returns the name of the parameter with the number.
     pub(super) fn parameter(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -35,32 +35,33 @@ impl Workers {
     }
 }
 
-/// A subject's results in one case with more and more workers.
+/// The results of a subject in one case, by number of workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scaling {
     pub(super) case: String,
     pub(super) workers: Workers,
-    /// Name of the subject, with its program if there are several.
+    /// The name of the subject, with its program if there are several.
     pub(super) subject: String,
-    /// From the fewest workers to the most, at least two numbers of them.
+    /// The points from the fewest workers to the most, at least two of them.
     pub(super) points: Vec<Point>,
 }
 
-/// A number of workers.
+/// The result with one number of workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) workers: u64,
     /// Operations of all workers per second of wall time; the fewest workers' rate times the
     /// speed-up.
     pub(super) rate: f64,
-    /// Rate over that of the fewest workers, with its 95 % interval.
+    /// The rate over that of the fewest workers, with its 95 % interval.
     pub(super) speedup: f64,
     pub(super) interval: Option<Interval>,
-    /// Speed-up over that of workers who never wait: 1 is perfect.
+    /// The speed-up over that of workers that never wait: 1 is perfect.
     pub(super) efficiency: f64,
 }
 
-/// Returns all scalings of the samples, by case, kind of workers, and subject. Errors have none.
+/// Returns all scalings of the samples, by case, kind of workers, and subject. Samples with errors
+/// have none.
 pub(super) fn scalings(samples: &Samples<'_>) -> Vec<Scaling> {
     let programs = samples.grouped(|sample| sample.subject.program.as_str());
     let mut scalings = Vec::new();

@@ -1,4 +1,4 @@
-//! The life of a run, the same for all experiments.
+//! The course of a run, the same for all experiments.
 //!
 //! ```text
 //! Session::new ──> begin ──> keep, keep, ... ──> end
@@ -26,11 +26,11 @@ pub(crate) struct Session<'a> {
     options: &'a RunOptions,
     results: Option<ResultsWriter>,
     samples: Vec<Sample>,
-    /// Number of samples of a complete run, where it is known.
+    /// The number of samples of a complete run, where it is known.
     all: Option<u64>,
 }
 
-/// The end of a measurement that the user has stopped.
+/// The error of a measurement that the user has stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub(crate) struct Interrupted;
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The samples that are kept, in their order.
+    /// Returns the samples that are kept, in their order.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }

@@ -1,4 +1,4 @@
-//! `stampede`: several processes ask for one entry that has expired. How often is it computed?
+//! `stampede`: the number of computations of an entry that has expired and that several processes ask for.
 //!
 //! Each key is written with a time to live of one second, which is over when the processes begin.
 //! Then each process asks for the keys in the same order. Who finds none has it computed, which
@@ -27,10 +27,10 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment.
 pub const NAME: &str = "stampede";
 
-/// The most keys.
+/// The largest number of keys.
 pub const MAX_KEYS: u32 = 10_000;
 
-/// The experiment.
+/// The experiment `stampede`.
 pub(crate) struct StampedeExperiment;
 
 impl OnCaches for StampedeExperiment {

@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `stampede` for people.
 
 use haypile_measure::measure::Contender;
 use haypile_measure::result::Sample;
@@ -7,7 +7,7 @@ use super::section::table;
 use crate::experiment::Printout;
 use crate::report::case::cases;
 
-/// Returns how often a key was computed, by number of processes.
+/// Returns the computations per key, by number of processes.
 pub(super) fn printout(samples: &[Sample], _: &[Contender]) -> Printout {
     let mut printout = Printout::default();
     printout.show(&table(&cases(&samples.iter().collect()))).errors(samples);

@@ -1,4 +1,4 @@
-//! `stampede`: how often an expired key was computed.
+//! The section of `stampede` in the report: the number of computations of an expired key.
 
 use haypile_measure::figure::{COMPUTATIONS, KEY_WALL};
 use haypile_number::{Quantity, grouped};

@@ -21,11 +21,11 @@ const FILES_ONLY: &str = "cold";
 /// A verdict on the cold starts of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColdVerdict {
-    /// The part of the files in use that was in memory before a start, at most.
+    /// The largest part of the files in use that was in memory before a start.
     pub(super) resident: f64,
     /// Whether folders, names and inodes were dropped too, as only root can.
     pub(super) drops_folders: bool,
-    /// Calls that ask for folders and status, without the cache and with it, where they decide.
+    /// Numbers of calls that ask for folders and status, without the cache and with it, where they decide.
     pub(super) folder_calls: Option<[u64; 2]>,
 }
 
@@ -39,7 +39,7 @@ impl ColdVerdict {
         Some(Self { resident, drops_folders, folder_calls })
     }
 
-    /// Returns its name for programs.
+    /// Returns the name of the verdict for programs.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self { drops_folders: false, folder_calls: Some(_), .. } => "folders are warm",
@@ -48,7 +48,7 @@ impl ColdVerdict {
         }
     }
 
-    /// Returns it in a sentence.
+    /// Returns the verdict in a sentence.
     pub(super) fn sentence(&self) -> String {
         let percent = format!("{:.1}{NBSP}%", self.resident * 100.0);
         let mapped = "as other processes have them mapped or the file system keeps them";
@@ -80,8 +80,8 @@ impl ColdVerdict {
     }
 }
 
-/// Returns how much later a cold start is than a warm one of the same block, for each condition; `None` where a case
-/// has not both.
+/// Returns the delay of cold starts behind warm ones of the same block, for each condition; `None` where a case has not
+/// both.
 pub(super) fn table(cold: &StartCase<'_>, warm: &StartCase<'_>) -> Option<Table> {
     let mut rows = Vec::new();
     for condition in [Condition::With, Condition::Fill, Condition::Off] {

@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-/// A condition: of one command and its cache, or of two commands.
+/// A condition of a start: of one command and its cache, or of two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
-    /// With the cache, primed.
+    /// The command with its cache, which is full.
     With,
-    /// The same once more: the difference between both is noise.
+    /// The control: `With` once more. The difference between both is noise.
     Again,
-    /// With the cache, empty.
+    /// The command with its cache, which is empty.
     Fill,
-    /// Without the cache.
+    /// The command without its cache.
     Off,
     /// The first of two commands.
     First,
-    /// The same once more.
+    /// The control: `First` once more.
     FirstAgain,
     /// The second of two commands.
     Second,
@@ -48,7 +48,7 @@ impl Condition {
         }
     }
 
-    /// Returns what the control repeats; each other condition is its own.
+    /// Returns the condition that the control repeats; each other condition is its own.
     pub(super) fn repeated(self) -> Self {
         match self {
             Self::Again => Self::With,
@@ -57,22 +57,23 @@ impl Condition {
         }
     }
 
-    /// Returns its name for the commands around a start: they treat the control as what it repeats.
+    /// Returns the name of the condition for the commands around a start: they treat the control as the condition that
+    /// it repeats.
     pub(super) fn in_hooks(self) -> &'static str {
         self.repeated().name()
     }
 
-    /// Returns whether the cache is to be full, and used.
+    /// Whether the cache is to be full, and used.
     pub(super) fn is_primed(self) -> bool {
         matches!(self, Self::With | Self::Again)
     }
 
-    /// Returns whether the others are compared with it.
+    /// Whether the others are compared with this condition.
     pub(super) fn is_reference(self) -> bool {
         matches!(self, Self::With | Self::First)
     }
 
-    /// Returns whether it is the reference once more.
+    /// Whether the condition is the reference once more.
     pub(super) fn is_control(self) -> bool {
         matches!(self, Self::Again | Self::FirstAgain)
     }

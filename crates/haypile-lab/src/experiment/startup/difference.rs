@@ -27,20 +27,20 @@ pub(super) struct StartCase<'a> {
 pub(super) struct Difference {
     pub(super) condition: Condition,
     pub(super) figure: &'static Figure,
-    /// The other's figure minus that of the reference, within blocks.
+    /// The other condition's figure minus that of the reference, within blocks.
     pub(super) later: MedianInterval,
     /// The mean of these differences, which a few slow starts move.
     pub(super) mean: f64,
     pub(super) verdict: StartVerdict,
-    /// The difference as a part of the other's median: what the cache saves of it.
+    /// The difference as a part of the other condition's median: the part of it that the cache saves.
     pub(super) saved: Option<f64>,
     /// The difference as a part of the reference's median.
     pub(super) change: Option<f64>,
 }
 
 impl Difference {
-    /// Returns what the cache saves of the other's figure; `None` of the control, which has the same cache, and of two
-    /// commands.
+    /// Returns the part of the other condition's figure that the cache saves; `None` of the control, which has the same
+    /// cache, and of two commands.
     pub(super) fn saved_by_cache(&self) -> Option<f64> {
         self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
@@ -54,7 +54,7 @@ impl Difference {
 /// The verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartVerdict {
-    /// The interval leaves 0 out, and nothing below speaks against it.
+    /// The interval leaves 0 out, and no other variant applies.
     Significant,
     /// The interval holds 0.
     NotSignificant,
@@ -64,7 +64,7 @@ pub(super) enum StartVerdict {
     Small,
     /// The difference is certain, and whether it is large enough to count is open.
     OpenSize,
-    /// The reference differs from itself as much.
+    /// The reference differs from its control as much.
     WithinControl,
     /// In most blocks a start waited for a processor: wall time says nothing of the cache.
     Disturbed,
@@ -84,7 +84,7 @@ impl StartVerdict {
         }
     }
 
-    /// Returns whether a difference is shown; `None` where nothing is said.
+    /// Whether a difference is shown; `None` where nothing is said.
     pub(super) fn is_significant(self) -> Option<bool> {
         match self {
             Self::Significant => Some(true),
@@ -109,8 +109,8 @@ fn least_size(quantity: Quantity) -> f64 {
     }
 }
 
-/// Returns the figures of starts: those of each condition, how much later than the reference it is, and what a cache
-/// saves of it.
+/// Returns the figures of starts: those of each condition, their delay behind the reference, and the part of it that a
+/// cache saves.
 pub(super) fn findings(samples: &Samples<'_>) -> Findings {
     let measured = measured(samples.iter().copied());
     let mut findings = Findings::of(&measured, &START_FIGURES).0;
@@ -189,7 +189,7 @@ impl<'a> StartCase<'a> {
         &found.expect("all conditions are there").1
     }
 
-    /// Returns what the traced start of a condition asked the kernel for.
+    /// Returns the system calls of the traced start of a condition.
     pub(super) fn calls(&self, condition: Condition) -> Option<&'a StartCalls> {
         self.calls.iter().find(|(it, _)| *it == condition).map(|(_, calls)| *calls)
     }
@@ -204,7 +204,7 @@ impl<'a> StartCase<'a> {
         if self.pair.is_some() { Condition::FirstAgain } else { Condition::Again }
     }
 
-    /// The conditions that have samples.
+    /// Returns the conditions that have samples.
     pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
         let with = self.by_condition.iter().filter(|(_, samples)| !samples.is_empty());
         with.map(|(condition, _)| *condition)
@@ -215,7 +215,7 @@ impl<'a> StartCase<'a> {
         figure.of(self.samples(condition))
     }
 
-    /// Returns whether a start has succeeded under a condition.
+    /// Whether a start has succeeded under a condition.
     pub(super) fn has_figures(&self, condition: Condition) -> bool {
         self.estimate(condition, &READY).is_some()
     }
@@ -319,7 +319,7 @@ impl<'a> StartCase<'a> {
             .collect()
     }
 
-    /// Returns what the medians do not tell of the starts of each condition.
+    /// Returns notes on facts about the starts of each condition that the medians do not show.
     pub(super) fn notes(&self) -> Vec<String> {
         let all =
             self.by_condition.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
@@ -331,13 +331,13 @@ impl<'a> StartCase<'a> {
         found
     }
 
-    /// The sum of a count over all samples of a condition.
+    /// Returns the sum of a count over all samples of a condition.
     pub(super) fn count(&self, condition: Condition, name: &str) -> u64 {
         let counts = self.samples(condition).iter().filter_map(|sample| sample.counts.get(name));
         counts.sum()
     }
 
-    /// The first error of each condition, and how many there are.
+    /// Returns the first error of each condition, and the number of its errors.
     pub(super) fn errors(&self) -> Vec<(Condition, &'a str, usize)> {
         let of = |(condition, samples): &(Condition, Samples<'a>)| {
             let errors: Vec<&'a str> =
@@ -347,7 +347,7 @@ impl<'a> StartCase<'a> {
         self.by_condition.iter().filter_map(of).collect()
     }
 
-    /// The part of the files that was in memory before the starts, at most; `None` if they are warm.
+    /// Returns the largest part of the files that was in memory before the starts; `None` if they are warm.
     pub(super) fn resident_share(&self) -> Option<f64> {
         let share = |sample: &&Sample| {
             let of = |name: &str| sample.counts.get(name).map(|bytes| *bytes as f64);

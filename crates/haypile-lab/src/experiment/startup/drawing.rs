@@ -1,4 +1,4 @@
-//! Starts that are watched after the measurement, for a picture of what was measured.
+//! Starts that are watched after the measurement, for a picture of a typical start.
 
 use haypile_measure::result::Sample;
 

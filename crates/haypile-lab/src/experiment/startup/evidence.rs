@@ -12,20 +12,20 @@ pub(super) struct Evidence {
     paths: Vec<PathBuf>,
 }
 
-/// Knowledge of the use of a cache.
+/// The result of a check whether a start used a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// A start read it.
+    /// A start read the cache.
     Read,
-    /// It has files, and no start read any of them.
+    /// The cache has files, and no start read any of them.
     Unread,
-    /// It has no files, or empty ones.
+    /// The cache has no files, or empty ones.
     Empty,
-    /// Its files stay in memory, so that reading leaves no trace.
+    /// The cache's files stay in memory, so that reading leaves no trace.
     Unknown,
 }
 
-/// Path, size and time of the last change of each file.
+/// The state of a cache's files: path, size and time of the last change of each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CacheState(Vec<(PathBuf, u64, (i64, i64))>);
 
@@ -46,7 +46,7 @@ impl Evidence {
         files
     }
 
-    /// The state of its files, by which it is seen whether a command has changed any of them.
+    /// Returns the state of the cache's files, which shows whether a command has changed any of them.
     pub(super) fn state(&self) -> CacheState {
         CacheState(self.files().metadata())
     }
@@ -58,7 +58,7 @@ impl Evidence {
         Ok((files, residency))
     }
 
-    /// Finds what the start has read of it: what it read is in memory again.
+    /// Finds out whether the start has read the cache's files: those that it read are in memory again.
     pub(super) fn after((files, before): &(ColdFiles, Residency)) -> Use {
         if before.file_bytes == 0 {
             return Use::Empty;

@@ -1,4 +1,4 @@
-//! Where a difference comes from: the calls of the system that one condition makes and the other does not.
+//! The cause of a difference: the system calls that one condition makes and the other does not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,11 +27,11 @@ pub(super) struct CallDifference {
     pub(super) kind: &'static str,
     /// The condition without the cache.
     pub(super) condition: Condition,
-    /// Its calls, and those with the cache.
+    /// The number of its calls, and of those with the cache.
     pub(super) calls: [u64; 2],
     /// The deepest folder with most of the difference below.
     pub(super) below: String,
-    /// The calls below it.
+    /// The numbers of calls below that folder.
     pub(super) calls_below: [u64; 2],
 }
 
@@ -53,7 +53,7 @@ fn pair<'a>(case: &StartCase<'a>) -> Option<(Condition, &'a StartCalls, &'a Star
     Condition::LACKING.into_iter().find_map(of)
 }
 
-/// Returns the calls of these kinds, without the cache and with it; `None` where no start was traced.
+/// Returns the numbers of calls of these kinds, without the cache and with it; `None` where no start was traced.
 pub(super) fn sum_of(case: &StartCase<'_>, kinds: &[&str]) -> Option<[u64; 2]> {
     let (_, other, with) = pair(case)?;
     Some([other, with].map(|it| kinds.iter().map(|kind| it.calls.of(kind)).sum()))
@@ -159,7 +159,7 @@ pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[3]))
 }
 
-/// Returns what only one condition opens and runs, in words.
+/// Returns the files that only one condition opens and the programs that only it runs, in words.
 pub(super) fn only(case: &StartCase<'_>) -> Vec<String> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let mut texts = Vec::new();
@@ -185,7 +185,7 @@ fn list(names: &[String], most: usize) -> String {
     shown.join(", ") + more
 }
 
-/// Returns the same as fields of the JSON; null where no start was traced.
+/// Returns all differences as fields of the JSON; null where no start was traced.
 pub(super) fn in_json(case: &StartCase<'_>) -> Value {
     let Some((condition, other, with)) = pair(case) else { return Value::Null };
     let calls = differences(case).into_iter().map(|it| {

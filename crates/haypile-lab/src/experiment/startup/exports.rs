@@ -40,13 +40,13 @@ pub enum HyperfineSchema {
 }
 
 impl ExportOptions {
-    /// Refuses files that cannot be written.
+    /// Checks that the files can be written.
     pub(super) fn check(&self, host: &dyn Host) -> anyhow::Result<()> {
         let all = [&self.timeline, &self.export_markdown, &self.export_hyperfine];
         all.into_iter().flatten().try_for_each(|path| host.check_output(path))
     }
 
-    /// Writes the files that are asked for.
+    /// Writes the files that the user asked for.
     ///
     /// # Errors
     ///

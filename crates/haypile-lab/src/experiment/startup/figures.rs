@@ -4,12 +4,12 @@ use haypile_measure::figure::Figure;
 use haypile_measure::result::Sample;
 use haypile_number::Quantity;
 
-/// From the start until it was ready.
+/// Time from the start until the command was ready.
 pub(super) static READY: Figure =
     Figure::median("ready", "ready", "time until it is ready", Quantity::Time, |sample| {
         Some(sample.wall_ns as f64)
     });
-/// Processor time of the tree.
+/// Processor time of the start's process tree.
 pub(super) static CPU: Figure = Figure::median(
     "tree-cpu",
     "CPU",
@@ -17,7 +17,7 @@ pub(super) static CPU: Figure = Figure::median(
     Quantity::Time,
     |sample| Some(sample.cpu_ns as f64),
 );
-/// Until it was quiet.
+/// Time from the start until the system was quiet.
 pub(super) static SETTLED: Figure =
     Figure::median("settled", "settled", "time until it is quiet", Quantity::Time, |sample| {
         count(sample, "settled_ns")
@@ -30,7 +30,7 @@ static SPAN: Figure = Figure::median(
     Quantity::Time,
     |sample| count(sample, "span_ns"),
 );
-/// The most memory.
+/// Peak memory of the process tree.
 pub(super) static MEMORY: Figure =
     Figure::median("peak-memory", "memory", "most memory", Quantity::Bytes, |sample| {
         sample.memory_bytes.map(|bytes| bytes as f64)
@@ -60,7 +60,7 @@ static MAJOR_FAULTS: Figure = Figure::median(
 /// The figures of wall time, which other work on the machine changes.
 pub(super) static WALL_FIGURES: [&Figure; 3] = [&READY, &SETTLED, &SPAN];
 
-/// All of them, in the order of tables.
+/// All figures of starts, in the order of tables.
 pub(super) static START_FIGURES: [&Figure; 8] =
     [&READY, &CPU, &SETTLED, &SPAN, &MEMORY, &READ, &DISK_READ, &MAJOR_FAULTS];
 

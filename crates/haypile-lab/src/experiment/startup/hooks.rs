@@ -18,12 +18,12 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The end of the output that errors show, in bytes.
 const TAIL_BYTES: usize = 500;
 
-/// A command that failed.
+/// The error of a hook, which is a command around a start.
 #[derive(Debug)]
 pub(super) enum HookError {
     /// The user wants to stop.
     Interrupted,
-    /// In words.
+    /// Another failure, in words.
     Failed(String),
 }
 

@@ -1,4 +1,4 @@
-//! Measures one command, or two: looks at it under each condition, then starts it in blocks.
+//! The measurement of one command, or of two: watched under each condition, then started in blocks.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,18 +29,18 @@ const REMOVED_NAMED: usize = 12;
 /// The most times that a traced start may take as long as another one.
 const TRACE_PATIENCE: u64 = 10;
 
-/// The observation of a start.
+/// The way in which a start is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// It is timed, and nothing disturbs it.
+    /// The start is timed, and nothing disturbs it.
     Timed,
     /// All processes are listed, again and again.
     Polled,
-    /// It is traced, and the trace is written to this file.
+    /// The start is traced, and the trace is written to this file.
     Traced(PathBuf),
 }
 
-/// Measures one command.
+/// The measurement of one command or of two.
 pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
     pub(super) schedule: Schedule,
@@ -52,9 +52,9 @@ pub(super) struct Measuring<'a, 's> {
     pub(super) cold: ColdFiles,
     /// Number of the command among those of the run.
     number: usize,
-    /// Whether the cache's use is proved, by its files.
+    /// Whether the cache's files prove that the cache is used.
     pub(super) is_read: bool,
-    /// When the watched start without the cache began and ended, in nanoseconds since 1970.
+    /// The times at which the watched start without the cache began and ended, in nanoseconds since 1970.
     pub(super) off_ran_ns: Option<(i64, i64)>,
     /// Conditions whose files may have been dropped since they were last started.
     chilled: BTreeSet<Condition>,
@@ -68,13 +68,14 @@ pub(super) enum Failure {
     Failed(String),
 }
 
-/// A start with what was around it.
+/// The result of a start, with the state of the machine around it.
 pub(super) struct Measured {
     pub(super) report: StartReport,
     pub(super) residency: Option<Residency>,
-    /// When it began and when its processes had ended, by the clock of files, in nanoseconds since 1970.
+    /// The times at which the start began and its processes had ended, by the clock of files, in nanoseconds since
+    /// 1970.
     pub(super) ran_ns: (i64, i64),
-    /// Processor time that the whole machine was busy in the meantime, and how long that was.
+    /// Processor time in nanoseconds for which the whole machine was busy during the start.
     pub(super) busy_ns: u64,
     pub(super) window_ns: u64,
     pub(super) load: Load,

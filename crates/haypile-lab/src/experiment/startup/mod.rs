@@ -1,4 +1,5 @@
-//! `startup`: what a cache saves when a program starts; and, by the same method, two commands ([`bench`]).
+//! `startup`: the time that a cache saves when a program starts; and, by the same method, the comparison of two
+//! commands ([`bench`]).
 
 pub(crate) mod bench;
 mod cold_start;
@@ -46,7 +47,7 @@ use plan::StartPlan;
 /// Name of the experiment.
 pub const NAME: &str = "startup";
 
-/// The experiment.
+/// The experiment `startup`.
 pub(crate) struct StartupExperiment;
 
 impl Experiment for StartupExperiment {

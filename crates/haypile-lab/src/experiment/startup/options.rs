@@ -146,7 +146,7 @@ pub struct StartupOptions {
 }
 
 impl StartupOptions {
-    /// Returns how often the command is started, and for how long.
+    /// Returns the number of starts of the command, and their time limit.
     pub(super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,
@@ -163,7 +163,7 @@ impl StartupOptions {
     }
 }
 
-/// Returns whether anybody looks at pictures of the starts.
+/// Whether the user asked for pictures of the starts.
 pub(super) fn draws(exports: &ExportOptions, run: &RunOptions) -> bool {
     exports.timeline.is_some() || run.out.is_some() || run.json
 }
@@ -196,7 +196,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// The text of its file.
+    /// Returns the text of the preset's file.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Python => include_str!("presets/python.toml"),
@@ -213,7 +213,7 @@ impl Preset {
         }
     }
 
-    /// Its name on the command line.
+    /// Returns the name of the preset on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -234,9 +234,9 @@ impl Preset {
 /// A variable of the environment and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The name.
+    /// The name of the variable.
     pub name: String,
-    /// The value.
+    /// The value of the variable.
     pub value: String,
 }
 

@@ -1,4 +1,4 @@
-//! The plan of the starts of one command, or of two: the options with everything in its place.
+//! The plan of the starts of one command, or of two: the options with all defaults filled in.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -49,15 +49,15 @@ const SWITCHES: [&str; 6] = [
 /// letters and digits are harmless as well.
 const HARMLESS: &str = "/._-+@=";
 
-/// Commands to measure, and what is around them.
+/// Commands to measure, with their environment.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
     pub(super) name: String,
     /// The command; the first one of two.
     command: Vec<String>,
-    /// The command of the condition without the cache, where it is another one.
+    /// The command of the condition without the cache, where that has a command of its own.
     off_command: Option<Vec<String>>,
-    /// The second command, and both as a shell would be told to start them, with their variables.
+    /// The second command, and both as a user would write them in a shell, with their variables.
     pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
     /// Exit statuses of a command that is ready when it exits.
@@ -337,7 +337,7 @@ impl StartPlan {
         Ok(())
     }
 
-    /// Returns the conditions that can be told apart.
+    /// Returns the conditions that can be distinguished.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let is_there = |condition: &Condition| match condition {
             Condition::With | Condition::Again => self.pair.is_none(),
@@ -359,7 +359,7 @@ impl StartPlan {
         environment
     }
 
-    /// Returns the same for commands around a start.
+    /// Returns all variables for the commands around a start.
     pub(super) fn hook_environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.environment(condition);
         environment.insert("HAYPILE_CONDITION".to_owned(), condition.in_hooks().to_owned());

@@ -1,4 +1,4 @@
-//! The section of the report.
+//! The section of `startup` in the report.
 
 use haypile_measure::figure::Figure;
 use haypile_measure::result::Samples;
@@ -90,7 +90,7 @@ fn name(case: &StartCase<'_>) -> String {
     }
 }
 
-/// Returns the answer of a case: how much sooner it is ready with the cache, and how certain that is.
+/// Returns the answer of a case: how much earlier the command is ready with the cache, and how certain that is.
 pub(super) fn answer(case: &StartCase<'_>) -> Option<String> {
     if let Some([a, b]) = &case.pair {
         let (a, b) = (printable(a), printable(b));

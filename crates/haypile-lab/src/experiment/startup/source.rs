@@ -2,7 +2,7 @@
 
 /// A session that the source measured.
 struct Session {
-    /// The case here that starts as many programs.
+    /// The case of ours that starts as many programs.
     case: &'static str,
     name: &'static str,
     /// Milliseconds without and with the cache: processor and start-up time of the desktop, then of the

@@ -43,7 +43,7 @@ fn with_spread(figure: &Figure, estimate: &Estimate) -> String {
     }
 }
 
-/// Returns how much later than with the cache each condition is; `None` where nothing can be compared.
+/// Returns the delay of each condition behind the one with the cache; `None` where nothing can be compared.
 pub(super) fn differences(case: &StartCase<'_>) -> Option<Table> {
     let is_nothing = |condition, figure| {
         case.estimate(condition, figure).is_none_or(|estimate| estimate.value <= 0.0)
@@ -89,7 +89,7 @@ pub(super) fn range(quantity: Quantity, ends: Interval) -> String {
     format!("{} to {}", quantity.write_signed(ends.low), quantity.write_signed(ends.high))
 }
 
-/// Returns what a table is about: a command and the state of the page cache, or two commands.
+/// Returns the title of a table: a command and the state of the page cache, or two commands.
 pub(super) fn title(case: &StartCase<'_>) -> String {
     match &case.pair {
         Some([a, b]) => format!("A: {}; B: {}", printable(a), printable(b)),

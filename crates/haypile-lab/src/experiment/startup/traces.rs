@@ -1,4 +1,4 @@
-//! From the trace of a start to what its row keeps: sums by folder, and what only this condition opens.
+//! Summary of the trace of a start for its row: sums by folder, and the files that only this condition opens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ const SCRATCH: &str = "{scratch}";
 /// The most files of an own cache that are named.
 const MOST_OWN: usize = 3;
 
-/// Returns what a row keeps of a trace, next to that of another condition. The scratch folder, which has another name in
-/// each run, is `{scratch}` there.
+/// Returns the calls that a row keeps of a trace, next to that of another condition. The scratch folder, which has
+/// another name in each run, is `{scratch}` there.
 pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>, scratch: &Path) -> StartCalls {
     let is_only = |path: &PathBuf| other.is_some_and(|other| !other.files.contains_key(path));
     let mut only: Vec<(&PathBuf, &FileUse)> =

@@ -1,4 +1,4 @@
-//! Starts that are not timed: watched for what would spoil the measurement, and traced for what makes the difference.
+//! Starts that are not timed: watched for disturbances of the measurement, and traced for the causes of a difference.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,7 @@ use super::row::watched;
 use super::traces;
 
 impl Measuring<'_, '_> {
-    /// Starts the command once under each condition, and looks closely. Returns the conditions that
-    /// can be measured.
+    /// Starts the command once under each condition, watched and traced. Returns the conditions that can be measured.
     pub(super) fn watch(&mut self, conditions: &[Condition]) -> Result<Vec<Condition>, Failure> {
         if let Some(setup) = &self.plan.setup {
             self.hook(self.plan.reference(), ("--setup", setup), "")?;

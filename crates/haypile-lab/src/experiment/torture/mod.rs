@@ -1,4 +1,4 @@
-//! `torture`: what is lost or wrong when the processes that share a cache are killed and stopped.
+//! `torture`: values that are lost or wrong when the processes that share a cache are killed and stopped.
 //!
 //! [`haypile_measure::torture`] defines the cases and what is counted. The experiment measures no times of
 //! its own, so it takes no blocks and no seeds of jobs; its subjects are caches that processes
@@ -31,7 +31,7 @@ use super::{Ended, Experiment, Host};
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
 
-/// The experiment.
+/// The experiment `torture`.
 pub(crate) struct TortureExperiment;
 
 impl Experiment for TortureExperiment {

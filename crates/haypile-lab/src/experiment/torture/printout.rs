@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `torture` for people.
 
 use haypile_measure::figure::HIT_RATIO;
 use haypile_measure::result::Sample;

@@ -1,4 +1,4 @@
-//! `torture`: what was stale, lost, wrong and slow.
+//! The section of `torture` in the report: stale, lost, wrong and slow operations.
 
 use haypile_measure::figure::count as count_of;
 use haypile_number::{Quantity, grouped};

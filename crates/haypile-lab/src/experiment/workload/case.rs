@@ -1,4 +1,4 @@
-//! The workloads as cases.
+//! The cases of `workload`.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use haypile_measure::result::Parameters;
 use super::groups::{GROUPS, Groups, KEYS_PER_GROUP, LIMIT_BYTES, VALUE_BYTES};
 use super::kind::{Workload, population};
 
-/// Cases of these workloads, with values drawn from a seed.
+/// Returns the cases of these workloads, with values drawn from a seed.
 pub fn cases(workloads: &[Workload], seed: u64) -> Vec<Case> {
     let groups = Rc::new(Groups::new());
     let case = |&workload: &Workload| {
@@ -42,8 +42,8 @@ fn parameters(workload: Workload, groups: &Groups) -> Parameters {
     parameters.into_iter().map(|(name, number)| (name.to_owned(), number.into())).collect()
 }
 
-/// Writes the job of a workload into a directory that is there and empty, and says what it has to
-/// come to. Hits are up to the subject and its policy.
+/// Writes the job of a workload into a directory that exists and is empty, and returns the expected
+/// results. Hits are up to the subject and its policy.
 ///
 /// # Errors
 ///

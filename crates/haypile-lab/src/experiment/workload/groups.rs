@@ -6,13 +6,13 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-/// Groups of keys.
+/// Number of groups of keys.
 pub const GROUPS: u32 = 400;
 
-/// Keys in a group. Groups share some: there are fewer distinct keys than slots.
+/// Number of keys in a group. Groups share some: there are fewer distinct keys than slots.
 pub const KEYS_PER_GROUP: u32 = 400;
 
-/// Bytes of each value.
+/// Size of each value, in bytes.
 pub const VALUE_BYTES: u32 = 1_024;
 
 /// The bound on the cache, in bytes of keys and values.
@@ -29,7 +29,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of the definition: 160,000 slots for 145,480 distinct keys.
+    /// Creates the groups of the definition: 160,000 slots for 145,480 distinct keys.
     pub fn new() -> Self {
         let mut keys = Vec::new();
         let mut numbers = HashMap::new();
@@ -53,22 +53,22 @@ impl Groups {
         Self { keys, members, hash_order }
     }
 
-    /// The distinct keys.
+    /// Returns the distinct keys.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The numbers of the keys of each group, 400 of 400.
+    /// Returns the numbers of the keys of each group, 400 of 400.
     pub fn members(&self) -> &[Vec<u32>] {
         &self.members
     }
 
-    /// The places in all groups together; several may be of the same key.
+    /// Returns the number of places in all groups together; several may be of the same key.
     pub fn slots(&self) -> usize {
         self.members.iter().map(Vec::len).sum()
     }
 
-    /// The numbers of all keys in hash order.
+    /// Returns the numbers of all keys in hash order.
     ///
     /// It is the order of the source: the keys sorted by their hash in Python 3.4 with
     /// PYTHONHASHSEED=0, which is SipHash-2-4 of the characters with a key of zeros, as a signed

@@ -12,13 +12,14 @@ use super::groups::{Groups, VALUE_BYTES};
 pub enum Workload {
     /// Sets every key, in hash order, on a client that is reused.
     Pop,
-    /// The same, on a new and empty client.
+    /// As `Pop`, on a new and empty client.
     Epop,
     /// The sets of `pop`, and after each 400 of them one `get_many` of group 0.
     Mix,
     /// One `get_many` for each group.
     Read,
-    /// Why the policy matters: sets every key, group after group, and then reads group 0 at once.
+    /// The proof that the policy matters: sets every key, group after group, and then reads group 0
+    /// at once.
     Proof,
 }
 
@@ -26,10 +27,10 @@ pub enum Workload {
 pub const EXECUTIONS: u64 = 3;
 
 impl Workload {
-    /// All, in the order of the definition.
+    /// All workloads, in the order of the definition.
     pub const ALL: [Self; 5] = [Self::Pop, Self::Epop, Self::Mix, Self::Read, Self::Proof];
 
-    /// As it is written on the command line, and the name of its case.
+    /// Returns the name of the workload on the command line, which is the name of its case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pop => "pop",
@@ -40,7 +41,7 @@ impl Workload {
         }
     }
 
-    /// The number of executions of the timed operations. The proof does not measure time.
+    /// Returns the number of executions of the timed operations. The proof does not measure time.
     pub fn executions(self) -> u64 {
         if self == Self::Proof { 1 } else { EXECUTIONS }
     }
@@ -51,8 +52,8 @@ impl Workload {
         self != Self::Proof
     }
 
-    /// Over what the source's averages are divided, in one execution: the keys that are read by
-    /// `read`, the keys that are set by the others.
+    /// Returns the number by which the source's averages are divided, in one execution: the keys
+    /// that are read by `read`, the keys that are set by the others.
     pub fn source_operations(self, groups: &Groups) -> u64 {
         match self {
             Self::Read => groups.slots() as u64,
@@ -60,8 +61,9 @@ impl Workload {
         }
     }
 
-    /// The operations that come before, three times each as the source has them: it does `pop`,
-    /// `read` and `mix` one after the other on one client. (`epop` does not touch that client.)
+    /// Returns the operations that come before, three times each as the source has them: it does
+    /// `pop`, `read` and `mix` one after the other on one client. (`epop` does not touch that
+    /// client.)
     pub fn prepare(self, groups: &Groups) -> Ops {
         let before: &[Self] = match self {
             Self::Pop | Self::Epop => &[],
@@ -78,7 +80,7 @@ impl Workload {
         ops
     }
 
-    /// The operations of one execution.
+    /// Returns the operations of one execution.
     pub fn timed(self, groups: &Groups) -> Ops {
         let mut ops = Ops::new();
         self.add(groups, &mut ops);
@@ -122,7 +124,7 @@ fn set_all(ops: &mut Ops, keys: &[u32]) {
     }
 }
 
-/// The keys of the groups as the population of a job: values of 1,024 bytes, each its own.
+/// Returns the keys of the groups as the population of a job: values of 1,024 bytes, each its own.
 ///
 /// # Errors
 ///

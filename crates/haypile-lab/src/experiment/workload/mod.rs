@@ -21,10 +21,10 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment.
 pub const NAME: &str = "workload";
 
-/// The parameter over which a sample's time is divided to compare it with the source.
+/// The parameter with the number by which a sample's time is divided to compare it with the source.
 pub const SOURCE_OPERATIONS: &str = "source_operations";
 
-/// The experiment.
+/// The experiment `workload`.
 pub(crate) struct WorkloadExperiment;
 
 impl OnCaches for WorkloadExperiment {

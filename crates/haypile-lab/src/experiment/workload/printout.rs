@@ -1,4 +1,4 @@
-//! The results for people.
+//! The results of `workload` for people.
 
 use haypile_measure::figure;
 use haypile_measure::measure::Contender;
@@ -8,7 +8,8 @@ use super::{Workload, source};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 
-/// Returns the source's table: processor time per operation as it counts them, then the tables of every experiment.
+/// Returns the source's table, of processor time per operation as the source counts operations, then the tables of
+/// every experiment.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
     names.dedup();

@@ -1,4 +1,5 @@
-//! `workload`: time per operation of the source, and what the proof finds.
+//! The section of `workload` in the report: time per operation of the source, and the findings of
+//! the proof.
 
 use haypile_measure::figure::{self, Figure};
 use haypile_number::Quantity;

@@ -1,4 +1,4 @@
-//! A process that plays: it draws the elements of a game, and draws them again when its window changes.
+//! The process of the game: it draws the elements of a game, and draws them again when its window changes.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use haypile_measure::meter::{Meter, SystemMeter};
 
 use super::super::orders::{DrawnWindow, GameOrders, Window, checksum};
 
-/// Draws everything in all sizes.
+/// Draws the whole game in all sizes of its window.
 ///
 /// # Errors
 ///

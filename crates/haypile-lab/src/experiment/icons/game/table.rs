@@ -12,7 +12,7 @@ use super::{CACHED, DRAWN, GAME, STEPS};
 /// The names of the columns.
 const COLUMNS: [&str; 4] = ["Step", "Drawn", "With cache", "Times"];
 
-/// The table of a game, and what went wrong.
+/// The rows of the table of a game, and the errors of its samples.
 #[derive(Debug, Default)]
 pub(in super::super) struct GameTable {
     rows: Vec<Vec<String>>,

@@ -129,7 +129,7 @@ impl BenchOptions {
         }
     }
 
-    /// Returns both commands as a shell would be told to start them, with the variables that are set for them.
+    /// Returns both commands as a user would write them in a shell, with the variables that are set for them.
     pub(in super::super) fn written(&self, commands: [&str; 2]) -> [String; 2] {
         let assigned = |variable: &Variable| {
             let value = shlex::try_quote(&variable.value).unwrap_or_else(|_| "...".into());
@@ -142,7 +142,8 @@ impl BenchOptions {
         [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
     }
 
-    /// Returns how the commands are started where that is not the default, as parameters of the case.
+    /// Returns the settings by which the commands are started, where these are not the default, as parameters of the
+    /// case.
     pub(in super::super) fn settings(&self) -> Parameters {
         let input = self.input.as_ref().map(|input| input.display().to_string());
         let settings = [
@@ -184,7 +185,7 @@ impl BenchOptions {
         }
     }
 
-    /// Returns how often the commands are started, and for how long.
+    /// Returns the number of starts of the commands, and their time limit.
     pub(in super::super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,

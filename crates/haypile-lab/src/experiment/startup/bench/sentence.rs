@@ -1,4 +1,4 @@
-//! The answer of a comparison, in a sentence.
+//! The answer of a comparison of two commands, in a sentence.
 
 use haypile_number::{NBSP, Quantity};
 
@@ -11,7 +11,8 @@ use crate::report::number::list;
 /// A mean that is further from the median than this part of it is said too: a few starts differ much.
 const FAR_MEAN: f64 = 0.25;
 
-/// Returns which of two commands is faster, and by how much; `None` where nothing was measured of one.
+/// Returns a sentence with the faster of two commands, and by how much it is faster; `None` where nothing was measured
+/// of one.
 pub(in super::super) fn sentence(case: &StartCase<'_>) -> Option<String> {
     let found = |figure| case.difference(Condition::Second, figure);
     let time = found(&READY)?;

@@ -1,4 +1,4 @@
-//! Commands in a file of hyperfine, compared with the first.
+//! The comparison of the commands in a file of hyperfine with its first one.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::report::table::{NOTHING, Table};
 /// The least number of runs that have an interval, as of our own starts.
 const MIN_RUNS: usize = 6;
 
-/// Compares the commands of a file with its first one, and prints that.
+/// Compares the commands of a file with its first one, and prints the result.
 ///
 /// # Errors
 ///

@@ -26,9 +26,9 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Timed {
     command: String,
-    /// Seconds of each run; empty if the file has only their median.
+    /// The seconds of each run; empty if the file has only their median.
     times: Vec<f64>,
-    /// Seconds.
+    /// The median of the runs, in seconds.
     median: f64,
     /// Median of the most memory of each run, in bytes.
     memory: Option<f64>,
@@ -129,7 +129,7 @@ struct Runs<'a> {
 /// The figures of a quantity's runs that both forms have.
 struct Moments {
     mean: f64,
-    /// `None` of a single run.
+    /// The standard deviation, in seconds; `None` of a single run.
     stddev: Option<f64>,
     median: f64,
     min: f64,

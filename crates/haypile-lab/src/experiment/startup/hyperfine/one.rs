@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Moments, Runs, Timed, exit_code, median};
 
-/// A file.
+/// A file in the form of hyperfine 1.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FileOne {
     results: Vec<ResultOne>,
@@ -22,7 +22,7 @@ struct ResultOne {
     min: f64,
     max: f64,
     times: Option<Vec<f64>>,
-    /// From 1.20 on.
+    /// The memory of each run in bytes, from hyperfine 1.20 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_usage_byte: Option<Vec<u64>>,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileOne {
     FileOne { results: all.iter().filter_map(result).collect() }
 }
 
-/// Reads a file.
+/// Reads a file in this form.
 pub(super) fn read(text: &[u8]) -> serde_json::Result<Vec<Timed>> {
     let file: FileOne = serde_json::from_slice(text)?;
     let timed = |result: ResultOne| {

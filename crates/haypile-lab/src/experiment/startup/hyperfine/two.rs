@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Moments, Runs, Timed, exit_code, median, seconds};
 
-/// A file.
+/// A file in the form of hyperfine 2.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FileTwo {
     schema_version: u32,
@@ -41,7 +41,7 @@ struct Measurement {
     time_cpu: Option<Measured>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_peak_resident: Option<Measured>,
-    /// None or one: a file may not have it. It is null of an end by a signal.
+    /// The exit code, or none: a file may not have it. It is null of an end by a signal.
     #[serde(default, deserialize_with = "present", serialize_with = "first")]
     exit_code: Vec<Option<i32>>,
 }
@@ -115,7 +115,7 @@ pub(super) fn write(all: &[Runs<'_>]) -> FileTwo {
     }
 }
 
-/// Reads a file.
+/// Reads a file in this form.
 pub(super) fn read(text: &[u8]) -> serde_json::Result<Vec<Timed>> {
     let file: FileTwo = serde_json::from_slice(text)?;
     file.results.into_iter().map(timed).collect()
