@@ -8,18 +8,18 @@ use super::wording::Wording;
 /// The description of an experiment, independent of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// Its topic, as a heading.
+    /// The heading of the experiment.
     pub(crate) title: &'static str,
-    /// Its question, in a sentence.
+    /// The question of the experiment, in a sentence.
     pub(crate) question: Cow<'static, str>,
-    /// Its method, in some sentences.
+    /// The method of the experiment, in some sentences.
     pub(crate) method: Cow<'static, str>,
-    /// Where the definition comes from.
+    /// The source of the experiment's definition.
     pub(crate) source: Option<Cow<'static, str>>,
 }
 
 impl About {
-    /// The same with the question of an experiment file.
+    /// Returns the description with the question, method and source of an experiment file.
     pub(crate) fn worded(self, wording: &Wording) -> Self {
         Self {
             title: self.title,
@@ -62,7 +62,7 @@ pub(crate) fn about_simulations() -> About {
     }
 }
 
-/// Returns the description of an experiment; of one that is not known, just how anything is measured.
+/// Returns the description of an experiment; of one that is not known, the method that all measurements share.
 pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
     match topic {
         Some(topic) => {

@@ -1,4 +1,4 @@
-//! Samples, put together by case and by subject.
+//! Samples, grouped by case and by subject.
 
 use haypile_measure::compare::Difference;
 use haypile_measure::parameters;
@@ -9,39 +9,39 @@ use haypile_sim::plot::drawing::text::printable;
 
 use haypile_measure::figure::{CaseNotes, Estimate, Figure};
 
-/// A case with everybody who did it.
+/// A case with all subjects that were measured in it.
 pub(crate) struct Case<'a> {
     pub(crate) name: String,
     pub(crate) parameters: &'a Parameters,
-    /// In the order of the samples.
+    /// The subjects of the case, in the order of the samples.
     pub(crate) entrants: Vec<Entrant<'a>>,
 }
 
-/// A subject in a case.
+/// A subject in a case, with its samples.
 pub(crate) struct Entrant<'a> {
-    /// Its name, and the program that ran it where several did.
+    /// The name of the subject, and the program that ran it where several did.
     pub(crate) label: String,
     pub(crate) samples: Samples<'a>,
 }
 
-/// The subject in front.
+/// The leading subject of a case, which has the lowest cost.
 pub(crate) struct Lead<'a> {
     pub(crate) first: &'a Entrant<'a>,
     pub(crate) estimate: Estimate,
-    /// Whoever comes next, unless there is nobody.
+    /// The subject with the second-lowest cost, if there is one.
     pub(crate) next: Option<Next<'a>>,
-    /// The labels of those that are not shown to differ from the first.
+    /// The labels of the subjects that are not shown to differ from the first.
     pub(crate) level: Vec<String>,
 }
 
-/// The second, compared with the first.
+/// A subject compared with the leading one.
 pub(crate) struct Next<'a> {
     pub(crate) entrant: &'a Entrant<'a>,
     pub(crate) difference: Difference,
     pub(crate) verdict: Verdict,
 }
 
-/// The cases in the order of the samples.
+/// Returns the cases in the order of the samples.
 pub(crate) fn cases<'a>(samples: &Samples<'a>) -> Vec<Case<'a>> {
     samples.cases().iter().map(Case::new).collect()
 }
@@ -58,18 +58,19 @@ impl<'a> Case<'a> {
         Self { name: printable(&samples[0].case), parameters: &samples[0].parameters, entrants }
     }
 
-    /// The name with the values of those parameters that tell it from other cases.
+    /// Returns the name of the case, with the values of those parameters that distinguish it from
+    /// other cases.
     pub(crate) fn title(&self, varying: &[String]) -> String {
         let words = in_words(self.parameters, varying);
         if words.is_empty() { self.name.clone() } else { format!("{}, {words}", self.name) }
     }
 
-    /// A number among the parameters.
+    /// Returns a parameter that is a number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.parameters.get(name)?.as_u64()
     }
 
-    /// Returns the notes on what centres do not show, each with the label of its subject.
+    /// Returns the notes on facts that centres do not show, each with the label of its subject.
     pub(crate) fn notes(&self) -> Vec<(&str, String)> {
         let all = self.entrants.iter().flat_map(|one| one.samples.iter().copied()).collect();
         let notes = CaseNotes::of(&all);
@@ -84,7 +85,7 @@ impl<'a> Case<'a> {
         self.entrants.iter().find(|entrant| entrant.label == label)
     }
 
-    /// Those with an estimate, the cheapest first.
+    /// Returns the subjects with an estimate, the cheapest first.
     pub(crate) fn ranking(&self, cost: &Figure) -> Vec<(&Entrant<'a>, Estimate)> {
         let with = |entrant| Some((entrant, Entrant::estimate(entrant, cost)?));
         let mut ranking: Vec<_> = self.entrants.iter().filter_map(with).collect();
@@ -92,7 +93,8 @@ impl<'a> Case<'a> {
         ranking
     }
 
-    /// The one of those that take part with the lowest cost; `None` if it was measured of nobody.
+    /// Returns the subject with the lowest cost among those that take part; `None` if the cost was
+    /// measured of none.
     pub(crate) fn lead(
         &self,
         cost: &Figure,
@@ -114,7 +116,7 @@ impl<'a> Entrant<'a> {
         figure.of(&self.samples)
     }
 
-    /// This one's cost over another's.
+    /// Compares the cost of this subject with that of another.
     pub(crate) fn over(&'a self, other: &Entrant<'_>, cost: &Figure) -> Option<Next<'a>> {
         let (old, new) = (cost.values(&other.samples), cost.values(&self.samples));
         let difference = Difference::of(&old, &new).ok()?;
@@ -123,18 +125,18 @@ impl<'a> Entrant<'a> {
         Some(Next { entrant: self, difference, verdict })
     }
 
-    /// Samples that were measured.
+    /// Returns the samples without errors.
     pub(crate) fn good(&self) -> impl Iterator<Item = &'a Sample> {
         self.samples.iter().copied().filter(|sample| sample.error.is_none())
     }
 
-    /// The number of samples that are errors.
+    /// Returns the number of samples that are errors.
     pub(crate) fn errors(&self) -> usize {
         self.samples.len() - self.good().count()
     }
 }
 
-/// The labels of all cases, in the order in which they come.
+/// Returns the labels of all cases, in the order in which they come.
 pub(crate) fn labels<'c>(cases: impl Iterator<Item = &'c Case<'c>>) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for entrant in cases.flat_map(|case| &case.entrants) {
@@ -184,7 +186,8 @@ fn parameter(name: &str, value: &str) -> String {
     }
 }
 
-/// The names of parameters that differ between cases and say something that others do not.
+/// Returns the names of parameters that differ between cases and are not determined by other
+/// parameters.
 ///
 /// A `capacity_bytes` that follows from the sizes of keys and values, as it does in `micro`, says
 /// nothing of its own.

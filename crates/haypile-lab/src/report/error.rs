@@ -1,4 +1,4 @@
-//! Why there is no report.
+//! Errors of reports.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use haypile_sim::plot::PlotError;
 use haypile_measure::compare::CompareError;
 use haypile_measure::result::ResultsError;
 
-/// Results of which no report can be made.
+/// The error of results of which no report can be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -38,7 +38,7 @@ pub enum ReportError {
         /// The reason.
         reason: String,
     },
-    /// A file is larger than any results are.
+    /// A file is larger than the reader of results accepts.
     #[error(
         "{}: {bytes} bytes are more than a report is made of; at most {most} are read, so give the \
          experiments in files of their own",
@@ -47,12 +47,12 @@ pub enum ReportError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file.
         bytes: u64,
         /// The largest size allowed.
         most: u64,
     },
-    /// There is nothing to report.
+    /// The paths contain no results.
     #[error(
         "there are no results in {paths}; haypile lab micro --out FILE.jsonl makes rows, and haypile \
          simulate TRACE --json prints a simulation"

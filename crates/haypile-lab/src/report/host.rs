@@ -23,18 +23,18 @@ pub(crate) struct KnownMachine {
     programs: Vec<Program>,
 }
 
-/// A machine with a program, as a section names them, and what was run there.
+/// A machine with a program, as a section names them, and the commands that were run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// The number of the machine, from 1.
     pub(crate) machine: usize,
-    /// Its processor.
+    /// The machine's processor.
     pub(crate) processor: String,
-    /// Version and commit of the program.
+    /// The version and the commit of the program.
     pub(crate) program: String,
-    /// The load before the runs began.
+    /// The load of the machine before the runs began.
     pub(crate) load: String,
-    /// When the runs began.
+    /// The times at which the runs began.
     pub(crate) started: String,
     /// Reasons to doubt the results.
     pub(crate) warnings: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Host {
 }
 
 impl Machines {
-    /// Returns them in the order of their numbers.
+    /// Returns the machines in the order of their numbers.
     pub(crate) fn all(&self) -> &[KnownMachine] {
         &self.0
     }
@@ -64,7 +64,7 @@ impl Machines {
 }
 
 impl KnownMachine {
-    /// Facts about the machine: a name and a value each.
+    /// Returns facts about the machine: a name and a value each.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let machine = &self.machine;
         vec![
@@ -78,7 +78,7 @@ impl KnownMachine {
         ]
     }
 
-    /// The builds of Haypile, in words; those that differ by their commits alone together.
+    /// Returns the builds of Haypile, in words; builds that differ by their commits alone share a text.
     pub(crate) fn programs(&self) -> Vec<String> {
         let mut builds: Vec<(String, Vec<String>)> = Vec::new();
         for program in &self.programs {
@@ -103,8 +103,7 @@ impl KnownMachine {
     }
 }
 
-/// The machines of these runs, with what their samples say of other work there, and what is not shown of
-/// them.
+/// Returns the machines of these runs, with the load that their samples report, and texts on what is left out.
 pub(crate) fn hosts(
     runs: &[&Run],
     samples: &Samples<'_>,

@@ -16,7 +16,7 @@ use super::topic::Topics;
 /// The largest file that is read: about 300,000 rows.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Rows and simulations.
+/// The input of a report: rows and simulations.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
     /// Files of rows by their names without folder and extension.
@@ -24,13 +24,12 @@ pub struct Input {
     pub(crate) simulations: Vec<Simulations>,
     /// The files read, by the names given.
     pub(crate) sources: Vec<String>,
-    /// Warnings about what was skipped.
+    /// Warnings about files and lines that were skipped.
     pub(crate) warnings: Vec<String>,
 }
 
 /// Reads files of rows (`*.jsonl`), files of JSON that `haypile simulate --json` has printed, and
-/// directories of such. What a directory holds besides is passed over, JSON of others with a
-/// warning.
+/// directories of such. Other files of a directory are passed over, JSON of others with a warning.
 ///
 /// # Errors
 ///
@@ -56,7 +55,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Input, ReportError> {
 }
 
 impl Input {
-    /// Returns warnings about what was skipped.
+    /// Returns warnings about files and lines that were skipped.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

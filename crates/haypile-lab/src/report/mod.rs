@@ -64,7 +64,7 @@ pub struct Report {
     sections: Vec<Section>,
     machines: Machines,
     sources: Vec<String>,
-    /// Warnings about what was skipped or left out as a whole.
+    /// Warnings about input that was skipped or left out as a whole.
     warnings: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct Plot {
 }
 
 impl Report {
-    /// Puts results together. Experiments that are not among `topics` have a plain table.
+    /// Creates a report of results. Experiments that are not among `topics` have a plain table.
     pub fn new(input: &Input, topics: &Topics) -> Self {
         let mut parts: Vec<ReportPart<'_>> = Vec::new();
         for (file, results) in &input.files {
@@ -115,7 +115,7 @@ impl Report {
         self.sections.iter().flat_map(Section::in_short)
     }
 
-    /// The page: HTML with everything in it, which is XML as well.
+    /// Returns the page: HTML with everything in it, which is XML as well.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Report {
         page::html(self)
     }
 
-    /// All charts as pictures that stand alone.
+    /// Returns all charts as pictures that stand alone.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 
 use haypile_number::NBSP;
 
-/// The text, with its end left out if it has more characters than this.
+/// Returns the text, with its end left out if it has more characters than `most`.
 pub(crate) fn bounded(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
@@ -10,12 +10,12 @@ pub(crate) fn bounded(text: &str, most: usize) -> String {
     }
 }
 
-/// `one`, or how many of them: `3 blocks`.
+/// Returns a number with its noun, singular or plural: `3 blocks`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
 }
 
-/// Returns the first names, and how many more there are.
+/// Returns the first names, and the number of those left out.
 pub(crate) fn first(names: &[String], most: usize) -> String {
     let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
@@ -24,7 +24,7 @@ pub(crate) fn first(names: &[String], most: usize) -> String {
     }
 }
 
-/// Words with commas and an `and`.
+/// Returns the words with commas and an `and`.
 pub(crate) fn list(words: &[String]) -> String {
     match words {
         [] => String::new(),

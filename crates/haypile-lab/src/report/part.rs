@@ -8,7 +8,8 @@ use haypile_sim::plot::drawing::text::printable;
 use super::topic::Topics;
 use super::wording::Wording;
 
-/// The samples of one experiment in one file that ask the same: what was measured together.
+/// The samples of one experiment in one file that ask the same question, and so were measured
+/// together.
 pub(crate) struct ReportPart<'a> {
     pub(crate) experiment: &'a str,
     pub(crate) file: &'a str,
@@ -19,8 +20,8 @@ pub(crate) struct ReportPart<'a> {
 }
 
 impl<'a> ReportPart<'a> {
-    /// The parts of a file, in the order of their names; those of one experiment in the order in
-    /// which they were asked.
+    /// Returns the parts of a file, in the order of their names; those of one experiment in the
+    /// order in which they were asked.
     pub(crate) fn all(file: &'a str, results: &'a Results, topics: &Topics) -> Vec<Self> {
         let mut wordings: Vec<Option<Wording>> = vec![None];
         let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
@@ -48,18 +49,19 @@ impl<'a> ReportPart<'a> {
         samples.into_iter().map(part).collect()
     }
 
-    /// Whether both are of one file, whatever that is called.
+    /// Whether both parts are of one file, by identity and not by its name.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         std::ptr::eq(self.results, other.results)
     }
 
-    /// The runs of these samples.
+    /// Returns the runs of these samples.
     pub(crate) fn runs(&self) -> Vec<&'a Run> {
         let named: BTreeSet<&str> = self.samples.iter().map(|sample| sample.run.as_str()).collect();
         self.results.runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
     }
 
-    /// The experiment files that asked, each once; none where it is the experiment's own question.
+    /// Returns the experiment files that asked, each once; none where it is the experiment's own
+    /// question.
     pub(crate) fn experiment_files(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         if self.wording.is_some() {

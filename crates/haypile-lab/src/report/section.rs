@@ -1,4 +1,4 @@
-//! One experiment as the report shows it.
+//! One experiment in the report: its section.
 
 use std::collections::BTreeMap;
 
@@ -27,24 +27,24 @@ const MAX_LINE_CHARS: usize = 1_000;
 /// Longest text of an error that is shown, in characters.
 const MAX_ERROR_CHARS: usize = 1_000;
 
-/// An experiment: its question, its answer, and what that rests on.
+/// The section of an experiment: its question, its answer, and the results that support it.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    /// As it is called on the command line.
+    /// The name of the experiment on the command line.
     pub(crate) experiment: String,
-    /// The file, where several have this experiment.
+    /// The file of the results, where several have this experiment.
     pub(crate) file: Option<String>,
-    /// The names of experiment files that ask this; none for the experiment's own question.
+    /// The names of the experiment files that ask this question; none for the experiment's own question.
     pub(crate) experiment_files: Vec<String>,
-    /// Its address within the page.
+    /// The address of the section within the page.
     pub(crate) anchor: String,
     pub(crate) about: About,
-    /// A warning that stands before the answer: other work disturbed what it rests on.
+    /// A warning before the answer: other work on the machine disturbed the samples.
     pub(crate) disturbed: Option<String>,
     pub(crate) body: Body,
     /// Times of single operations, where rows have them.
     pub(crate) latencies: Option<Latencies>,
-    /// The extent of what was measured.
+    /// The numbers of samples, runs and errors, in words.
     pub(crate) extent: String,
     pub(crate) failures: Vec<FailedSamples>,
     pub(crate) hosts: Vec<Host>,
@@ -56,26 +56,26 @@ pub(crate) struct Body {
     /// The answer, in one sentence; it goes on in `answers` where it has many parts.
     pub(crate) answer: String,
     pub(crate) answers: Vec<String>,
-    /// Notes that a reader of it has to know.
+    /// Notes that a reader of the answer has to know.
     pub(crate) notes: Vec<String>,
     /// Charts as wide as the text.
     pub(crate) figures: Vec<Picture>,
     /// Small charts that stand in a row.
     pub(crate) multiples: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
-    /// The contents of the rows that are not shown.
+    /// Texts on results that the section leaves out.
     pub(crate) left_out: Vec<String>,
 }
 
 /// Times of single operations, from the rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
-    /// One for each case and kind of operation.
+    /// A chart for each case and kind of operation.
     pub(crate) figures: Vec<Picture>,
     pub(crate) table: Table,
 }
 
-/// Samples that failed alike.
+/// Samples that failed with the same error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailedSamples {
     pub(crate) case: String,
@@ -85,7 +85,8 @@ pub(crate) struct FailedSamples {
 }
 
 impl Section {
-    /// Returns the answer as lines of a terminal, behind what disturbs it. Parts that it has no room for are counted.
+    /// Returns the answer as lines of a terminal, after a warning if it was disturbed. Parts that it has no room for
+    /// are counted.
     pub(crate) fn in_short(&self) -> Vec<String> {
         let Body { answer, answers, .. } = &self.body;
         let mut lines = vec![match &self.disturbed {
@@ -97,8 +98,8 @@ impl Section {
         lines.iter().map(|line| bounded(line, MAX_LINE_CHARS)).collect()
     }
 
-    /// The section of samples, of which there is at least one. The file is named where several have
-    /// this experiment. Its machines are added to those of the report.
+    /// Creates the section of samples, of which there is at least one. The file is named where several have this
+    /// experiment. Its machines are added to those of the report.
     pub(crate) fn of(
         part: &ReportPart<'_>,
         is_file_named: bool,
@@ -149,7 +150,7 @@ fn disturbed(runs: &[&Run], samples: &[&Sample]) -> Option<String> {
     disturbance(samples.iter().copied(), cores)
 }
 
-/// An address within the page: letters, digits and hyphens.
+/// Returns an address within the page: letters, digits and hyphens.
 pub(crate) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
     let file = file.filter(|file| *file != experiment);
     let words: Vec<&str> = [Some(experiment), file, asked_by].into_iter().flatten().collect();

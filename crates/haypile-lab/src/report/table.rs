@@ -1,32 +1,32 @@
-//! Tables.
+//! Tables of the report.
 
 use std::ops::Range;
 
 use haypile_measure::statistics::Verdict;
 
-/// A table of the report: the first column says what a row is about.
+/// A table of the report, whose first column names the subject of the row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
     pub(crate) caption: String,
     pub(crate) columns: Vec<TableColumn>,
-    /// A cell for each column.
+    /// The rows, with a cell for each column.
     pub(crate) rows: Vec<Vec<String>>,
-    /// Whether it is folded until somebody wants to see it.
+    /// Whether the table is folded until the reader opens it.
     pub(crate) is_detail: bool,
-    /// The column of verdicts, which is text on the left, and the tone of each row's.
+    /// The column of verdicts, which is text on the left, and the tone of each row's verdict.
     pub(crate) verdicts: Option<(usize, Vec<Tone>)>,
 }
 
 /// The tone of a verdict: pages show it by a colour, in addition to the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Shown, and for the better.
+    /// A difference is shown, and the subject is better.
     Better,
-    /// Shown, and for the worse.
+    /// A difference is shown, and the subject is worse.
     Worse,
-    /// A difference is shown, or would be if there were one: neither better nor worse.
+    /// The subject is neither better nor worse, as far as the samples would show it.
     Level,
-    /// Nothing can be said.
+    /// The samples allow no verdict.
     Open,
 }
 
@@ -46,18 +46,18 @@ impl Tone {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Whether it holds numbers, which stand on the right.
+    /// Whether the column holds numbers, which stand on the right.
     pub(crate) is_number: bool,
 }
 
 /// Most columns that have room next to each other on a screen of 1,280 pixels.
 const MAX_COLUMNS: usize = 14;
 
-/// The mark of a place where nothing was measured.
+/// The text of a cell where nothing was measured.
 pub(crate) const NOTHING: &str = "–";
 
 impl Table {
-    /// A table whose first column is text and whose others are numbers.
+    /// Creates a table whose first column is text and whose others are numbers.
     pub(crate) fn of_numbers(caption: String, names: &[&str], rows: Vec<Vec<String>>) -> Self {
         let column = |(at, name): (usize, &&str)| TableColumn {
             name: (*name).to_owned(),
@@ -67,7 +67,7 @@ impl Table {
         Self { caption, columns, rows, is_detail: false, verdicts: None }
     }
 
-    /// The same with text in these columns as well.
+    /// Returns the table with text in these columns as well.
     pub(crate) fn with_text_in(mut self, columns: &[usize]) -> Self {
         for &at in columns {
             self.columns[at].is_number = false;
@@ -75,7 +75,7 @@ impl Table {
         self
     }
 
-    /// The same with the tones of the verdicts in a column: one for each row.
+    /// Returns the table with the tones of the verdicts in a column: one for each row.
     pub(crate) fn with_verdicts(mut self, column: usize, tones: Vec<Tone>) -> Self {
         self.columns[column].is_number = false;
         self.verdicts = Some((column, tones));
@@ -87,8 +87,8 @@ impl Table {
         self
     }
 
-    /// The table, or as few as have room, about equally wide. Each begins with the columns of text
-    /// that stand on the left.
+    /// Divides the table into as few as have room, about equally wide. Each begins with the columns
+    /// of text that stand on the left.
     pub(crate) fn parts(&self) -> Vec<Self> {
         let texts = self.columns.iter().take_while(|column| !column.is_number).count();
         let keys = texts.clamp(1, MAX_COLUMNS / 2).min(self.columns.len());

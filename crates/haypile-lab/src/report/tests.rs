@@ -1,4 +1,4 @@
-//! Whole reports of rows made by hand.
+//! Tests of whole reports, of rows made by hand.
 
 mod asked;
 mod latency;
@@ -19,7 +19,7 @@ use crate::experiment::{Known, topics};
 /// Rows of one experiment, as a file has them.
 struct Rows {
     experiment: &'static str,
-    /// The run that samples belong to.
+    /// The name of the run that samples belong to.
     run: &'static str,
     lines: Vec<Value>,
 }

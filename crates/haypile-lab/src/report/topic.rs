@@ -8,7 +8,7 @@ use haypile_measure::result::Samples;
 use super::case::Case;
 use super::section::Body;
 
-/// An experiment as a report knows it: the texts around its results, and what it shows of them.
+/// An experiment as a report knows it: the texts around its results, and its findings.
 pub(crate) trait Topic: Sync {
     /// Returns its name in results.
     fn name(&self) -> &'static str;
@@ -43,12 +43,12 @@ impl Topics {
         Self(topics.into_iter().map(boxed).collect())
     }
 
-    /// Returns the place of an experiment in the order; those that are not known come last.
+    /// Returns the position of an experiment in the order; unknown ones come last.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.0.iter().position(|topic| topic.name() == name).unwrap_or(usize::MAX)
     }
 
-    /// Returns the figures of samples of an experiment; of one that is not known, those of measured caches.
+    /// Returns the figures of samples of an experiment; of an unknown one, those of measured caches.
     pub(crate) fn findings(&self, experiment: &str, samples: &Samples<'_>) -> Findings {
         match self.named(experiment) {
             Some(topic) => topic.findings(samples),

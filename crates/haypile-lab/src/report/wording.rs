@@ -20,7 +20,7 @@ pub(crate) struct Wording {
 }
 
 impl Wording {
-    /// That of a run; `None` where it asks what its experiment asks by itself.
+    /// Returns the wording of a run; `None` where it asks its experiment's own question.
     pub(crate) fn of(run: &Run, topics: &Topics) -> Option<Self> {
         let asked = run.asked.as_ref()?;
         let wording = Self::new(&asked.question, &asked.method, &asked.source);

@@ -1,4 +1,4 @@
-//! One cell of a table.
+//! The cell of a table.
 
 use std::ops::Neg;
 
@@ -13,7 +13,7 @@ use super::marker::{Figure, Marker};
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";
 
-/// The samples of a cell, and those of the baseline in its place.
+/// The samples of a cell, with those of the baseline to which it is relative.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell<'a> {
     pub(super) samples: Samples<'a>,
@@ -21,7 +21,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// A figure of the cell for people.
+    /// Returns a figure of the cell as text for people.
     pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
         if let Figure::Count(name) = figure {
             let count = figure::count(&self.samples, name);
@@ -44,7 +44,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The number by which a figure sorts; what was not measured comes last.
+    /// Returns the number by which a figure sorts; cells without results come last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
         let value = |figure: &figure::Figure| figure.of(&self.samples).map(|found| found.value);
         let rank = match figure {
@@ -89,7 +89,7 @@ impl Cell<'_> {
     }
 }
 
-/// A ratio for people.
+/// Returns a ratio as text for people.
 pub(super) fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or(NOTHING.to_owned(), |ratio| Quantity::HitRatio.write(ratio))
 }

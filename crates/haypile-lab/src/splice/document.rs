@@ -8,28 +8,28 @@ const CLOSE: &str = "-->";
 /// The fences of blocks of code.
 const FENCES: [&str; 2] = ["```", "~~~"];
 
-/// A part of a document.
+/// A part of a document: text or a table.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'a> {
     /// A text that stays as it is.
     Text(&'a str),
-    /// A table.
+    /// A table, with the comments around it.
     Table {
-        /// The line that begins it, from 1.
+        /// Number of the line with the beginning comment, from 1.
         line: usize,
-        /// That line.
+        /// The line with the beginning comment.
         begin: &'a str,
-        /// Its text.
+        /// The text of the beginning comment.
         marker: &'a str,
-        /// The content that stands there.
+        /// The content between the comments.
         content: &'a str,
-        /// The line that ends it.
+        /// The line with the ending comment.
         end: &'a str,
     },
 }
 
-/// The parts of a document in their order: concatenated they are the document. An error names the
-/// line.
+/// Splits a document into its parts in their order: concatenated they are the document. An error
+/// names the line.
 pub(super) fn pieces(text: &str) -> Vec<Result<Piece<'_>, (usize, MarkerProblem)>> {
     let mut pieces = Vec::new();
     let mut fence: Option<&str> = None;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use haypile_measure::compare::CompareError;
 
-/// A document whose tables cannot be written.
+/// The error of a document whose tables cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
@@ -21,21 +21,21 @@ pub enum SpliceError {
     Marker {
         /// The document.
         document: PathBuf,
-        /// The line of the comment, from 1.
+        /// The number of the comment's line, from 1.
         line: usize,
         /// The problem.
         problem: MarkerProblem,
     },
 }
 
-/// A problem of a table.
+/// The reason why a table cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerProblem {
-    /// Its end is missing.
+    /// The ending comment of a table is missing.
     #[error("the table has no end; put <!-- end of table --> on a line of its own after it")]
     NoEnd,
-    /// An end without a beginning.
+    /// An ending comment has no beginning.
     #[error("here a table ends that has not begun with <!-- table: FILE columns=... -->")]
     NoBeginning,
     /// The comment does not end on its line.
@@ -53,15 +53,15 @@ pub enum MarkerProblem {
     /// There are no columns, or no column with figures.
     #[error("say which columns to show, one of them a figure, as in columns=subject,cpu,memory")]
     NoFigures,
-    /// A name that neither the schema nor the samples have.
+    /// A name is neither in the schema nor in the samples.
     #[error("there is no {name} in these results; there are {}", known.join(", "))]
     UnknownName {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// Sorted by what is not shown.
+    /// The table is sorted by a column that it does not have.
     #[error("sort={name}: only columns of the table sort it")]
     UnknownSort {
         /// The name given.
@@ -70,15 +70,15 @@ pub enum MarkerProblem {
     /// The metric of `times` does not exist.
     #[error(transparent)]
     UnknownMetric(#[from] haypile_measure::compare::UnknownMetric),
-    /// The filters leave nothing.
+    /// The filters leave no sample.
     #[error("no sample has {filter}; there are {}", known.join(", "))]
     NothingLeft {
         /// The filter that leaves nothing.
         filter: String,
-        /// Values that there are.
+        /// The values in the samples.
         known: Vec<String>,
     },
-    /// A row would be made of samples that should not be mixed.
+    /// Samples that should not be mixed are in one row.
     #[error(
         "a row of the table would mix samples with {name} {one} and {other}; show {name} in a \
          column, or choose one of them by {name}=..."
@@ -86,12 +86,12 @@ pub enum MarkerProblem {
     Mixed {
         /// The name of the field that differs.
         name: String,
-        /// A value.
+        /// A value of the field.
         one: String,
-        /// Another value.
+        /// Another value of the field.
         other: String,
     },
-    /// Times are relative to something.
+    /// Times are requested without a baseline.
     #[error("columns=times needs the subject that the others are compared with, as baseline=NAME")]
     NoBaseline,
     /// The results cannot be read.

@@ -1,35 +1,36 @@
-//! The comment of a table, which asks for it.
+//! The comment in a document that asks for a table.
 
 use haypile_measure::compare::Metric;
 use haypile_measure::figure::{self, FIGURES};
 
 use super::error::MarkerProblem;
 
-/// The figure that a table shows of samples.
+/// A figure that a table shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Figure {
-    /// One of the laboratory's figures; of times, with the median absolute deviation.
+    /// One of the laboratory's figures; times have the median absolute deviation as well.
     Of(&'static figure::Figure),
     /// The multiple of the baseline's cost, with a 95 % interval.
     Times,
-    /// The mean of byte hit ratios over all that stands across.
+    /// The mean of byte hit ratios over all columns that stand across.
     MeanByteHitRatio,
     /// The number of samples.
     Samples,
-    /// A count of the runner by its name, of errors as well: the sum, and of times the longest.
+    /// A count of the runner by its name, from samples with errors too: the sum, and of times the
+    /// longest.
     Count(String),
 }
 
 /// A column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SpliceColumn {
-    /// The fields that tell rows apart: a field or parameter by name.
+    /// A field or parameter by name, which distinguishes rows.
     Name(String),
     /// The figure measured.
     Figure(Figure),
 }
 
-/// The request of a table's comment.
+/// The table that a comment asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marker {
     /// The file or directory of results.
@@ -40,16 +41,16 @@ pub(super) struct Marker {
     pub(super) across: Vec<String>,
     /// Columns that sort the rows; those with names, if there are none.
     pub(super) sort: Vec<String>,
-    /// Which subject is 1.0 times itself.
+    /// The subject to which others are relative, which is 1.0 times itself.
     pub(super) baseline: Option<String>,
-    /// The cost of `times`.
+    /// The metric of `times`.
     pub(super) metric: Metric,
-    /// Fields or parameters, and the values that are shown.
+    /// Fields or parameters, each with the values to which the samples are restricted.
     pub(super) filters: Vec<(String, Vec<String>)>,
 }
 
 impl Figure {
-    /// The figure of this name, if it is one.
+    /// Returns the figure of a name, if there is one.
     pub(super) fn named(name: &str) -> Option<Self> {
         if let Some(count) = name.strip_prefix("count:") {
             return Some(Self::Count(count.to_owned()));
@@ -62,7 +63,7 @@ impl Figure {
         })
     }
 
-    /// Whether it is of a row as a whole, and not of each of its cells.
+    /// Whether the figure is of a row as a whole, and not of each of its cells.
     pub(super) fn is_of_row(&self) -> bool {
         matches!(self, Self::MeanByteHitRatio)
     }
@@ -75,7 +76,7 @@ impl SpliceColumn {
 }
 
 impl Marker {
-    /// Reads what stands between `table:` and the comment's end.
+    /// Parses the text between `table:` and the comment's end.
     pub(super) fn parse(text: &str) -> Result<Self, MarkerProblem> {
         let mut words = text.split_whitespace();
         let results = words.next().filter(|word| !word.contains('='));
@@ -121,7 +122,7 @@ impl Marker {
         }
     }
 
-    /// The names that tell rows apart.
+    /// Returns the names of the fields and parameters that distinguish rows.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().filter_map(|column| match column {
             SpliceColumn::Name(name) => Some(name),

@@ -33,9 +33,9 @@ use haypile_measure::result::Sample;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Spliced {
-    /// The whole text.
+    /// The whole text of the document.
     pub text: String,
-    /// The lines, from 1, of the tables that were not as they have to be.
+    /// The numbers of the lines, from 1, of the tables that were out of date.
     pub stale: Vec<usize>,
     /// The number of tables.
     pub tables: usize,

@@ -1,4 +1,4 @@
-//! Chooses samples and says what they are by name.
+//! Selection of samples, and their fields by name.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version"
 /// The most values that an error lists.
 const MOST_LISTED: usize = 12;
 
-/// The value of a field or parameter.
+/// Returns the value of a field or parameter.
 pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     let subject = &sample.subject;
     Some(match name {
@@ -28,8 +28,8 @@ pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     })
 }
 
-/// The fields and parameters that must not differ within a row. Samples of several runs may be one
-/// row.
+/// Returns the fields and parameters that must not differ within a row. Samples of several runs may
+/// be one row.
 pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<String> {
     let mut names: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     let parameters: BTreeSet<&String> =
@@ -38,7 +38,7 @@ pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
     names
 }
 
-/// The samples that the filters leave. Names that no sample has are errors.
+/// Returns the samples that the filters leave. Names that no sample has are errors.
 pub(super) fn select<'a>(
     samples: &'a [Sample],
     marker: &Marker,

@@ -1,4 +1,4 @@
-//! Makes the Markdown of a table.
+//! Tables of documents as Markdown.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn compare(a: &str, b: &str) -> Ordering {
 /// A row: what it is about, and a cell for each combination of what stands across.
 type SplicedRow<'a> = BTreeMap<Values, Cell<'a>>;
 
-/// The table of these samples.
+/// Returns the table of these samples as Markdown.
 pub(super) fn table(samples: &[&Sample], marker: &Marker) -> Result<String, MarkerProblem> {
     let name_columns: Vec<String> = marker.names().cloned().collect();
     let values = |sample: &Sample, names: &[String]| {

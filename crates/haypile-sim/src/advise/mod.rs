@@ -132,9 +132,9 @@ impl Lead {
 pub struct MoreBytes {
     /// The policy.
     pub policy: String,
-    /// Its byte hit ratio.
+    /// The byte hit ratio of that policy.
     pub byte_hit_ratio: f64,
-    /// Its hit ratio.
+    /// The hit ratio of that policy.
     pub hit_ratio: f64,
 }
 
@@ -186,7 +186,7 @@ pub struct Advice {
     pub reads: u64,
     /// Number of distinct keys; an estimate where a sample was simulated.
     pub keys: u64,
-    /// The sample that was simulated; `None` if the whole trace was. All results are estimates where there is one.
+    /// The sample that was simulated, from which all results are estimates; `None` if the whole trace was simulated.
     pub sample: Option<SampledTrace>,
     /// The weight of entries.
     pub accounting: Accounting,

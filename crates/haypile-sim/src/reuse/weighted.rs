@@ -45,7 +45,7 @@ impl WeightedStackDistances {
         Self { last: vec![NEVER; keys as usize], ..Self::default() }
     }
 
-    /// The weight of all distinct keys so far.
+    /// Returns the weight of all distinct keys so far.
     pub fn total_weight(&self) -> u64 {
         self.occupied - self.free
     }

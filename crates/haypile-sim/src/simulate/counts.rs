@@ -34,12 +34,12 @@ impl Counts {
         self.hits + self.misses
     }
 
-    /// The share of reads that found their key; 0 without reads.
+    /// Returns the share of reads that found their key; 0 without reads.
     pub fn hit_ratio(&self) -> f64 {
         ratio(self.hits, self.reads())
     }
 
-    /// The share of the bytes read that came from the cache; 0 without bytes.
+    /// Returns the share of the bytes read that came from the cache; 0 without bytes.
     pub fn byte_hit_ratio(&self) -> f64 {
         ratio(self.hit_bytes, self.hit_bytes + self.miss_bytes)
     }

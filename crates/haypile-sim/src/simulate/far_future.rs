@@ -50,7 +50,7 @@ impl FarFuture {
         }
     }
 
-    /// The largest number in the set.
+    /// Returns the largest number in the set.
     #[inline]
     pub(super) fn max(&self) -> Option<usize> {
         let mut number = 0;

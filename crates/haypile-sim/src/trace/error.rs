@@ -109,7 +109,7 @@ pub enum TraceError {
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Its compression.
+        /// The compression of the file.
         compression: Compression,
     },
     /// The compressed data does not decompress.
@@ -120,7 +120,7 @@ pub enum TraceError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Its compression.
+        /// The compression of the file.
         compression: Compression,
         /// The decoder's error.
         source: io::Error,

@@ -27,7 +27,7 @@ const CURVE_POINTS: u32 = 25;
 enum Asked {
     /// The user asked for no simulations: the default policies run.
     Default,
-    /// The user asked by `--policy`, or for no policy.
+    /// The user asked by `--policy`, or for the LRU curve alone.
     Policies,
     /// The user asked by `--curve`.
     Curve,

@@ -41,7 +41,7 @@ pub struct FoundCrossovers {
 pub struct Crossover {
     /// The last size before the change, in bytes.
     pub from_bytes: u32,
-    /// The first size after it.
+    /// The first size after the change, in bytes.
     pub to_bytes: u32,
     /// Whether the cache is clearly slower after the change, or no longer.
     pub is_slower_after: bool,

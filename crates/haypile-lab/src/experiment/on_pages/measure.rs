@@ -36,7 +36,7 @@ pub(crate) struct PageRun<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
-    /// The number of passes over each link: two if one is with the waits of a recording and one without.
+    /// The number of passes over each link: two if the site has waits of a recording, one with them and one without.
     pub(crate) passes: u32,
 }
 

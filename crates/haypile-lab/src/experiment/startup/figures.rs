@@ -17,7 +17,7 @@ pub(super) static CPU: Figure = Figure::median(
     Quantity::Time,
     |sample| Some(sample.cpu_ns as f64),
 );
-/// Time from the start until the system was quiet.
+/// Time from the start until the process tree was quiet.
 pub(super) static SETTLED: Figure =
     Figure::median("settled", "settled", "time until it is quiet", Quantity::Time, |sample| {
         count(sample, "settled_ns")

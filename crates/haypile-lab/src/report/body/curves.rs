@@ -1,4 +1,4 @@
-//! Lines of subjects over a parameter.
+//! Lines of subjects over a parameter's amounts.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};
 use super::super::number::count;
 use super::figures::beyond;
 
-/// The amounts along which lines go.
+/// A parameter whose amounts are on the axis of a chart of lines.
 #[derive(Clone, Copy)]
 pub(crate) struct Over {
     /// The name of the parameter.
@@ -22,11 +22,11 @@ pub(crate) struct Over {
     pub(crate) unit: Unit,
 }
 
-/// The size of values.
+/// The parameter for the size of values.
 pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
-/// A line for each subject of these cases; what part of it is a name's suffix.
+/// Returns a line for each subject of these cases; `suffix` is added to the subject's name.
 pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &str) -> Vec<Series> {
     let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {
@@ -41,14 +41,14 @@ pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &st
     labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }
 
-/// The different amounts of lines, of which a chart needs two: over a single one there is no course
-/// to see.
+/// Returns the different amounts of lines, of which a chart needs two: over a single one there is
+/// no course to see.
 pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<u64> {
     series.flat_map(|series| &series.points).map(|(amount, _)| *amount).collect()
 }
 
-/// A chart of lines with everything that is said about it, unless there is no line to draw; and
-/// what is left out.
+/// Returns a chart of lines with its caption and description, unless there is no line to draw; and
+/// a text on what is left out.
 pub(crate) fn picture(
     title: String,
     over: Over,

@@ -1,4 +1,4 @@
-//! A folded table for each case, and the notes on what its centres do not show.
+//! A folded table for each case, and notes on facts that its centres do not show.
 
 use haypile_measure::figure::{self, Figure};
 
@@ -16,7 +16,7 @@ pub(crate) fn details(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     details_of(body, cases, varying, [&figure::CPU, &figure::WALL]);
 }
 
-/// The same with these figures of processor and wall time.
+/// Adds the notes, and a folded table with these figures of processor and wall time for each case.
 pub(crate) fn details_of(
     body: &mut Body,
     cases: &[Case<'_>],
@@ -32,7 +32,7 @@ pub(crate) fn details_of(
     }
 }
 
-/// Adds a table of the notes on what centres do not show, if there are some.
+/// Adds a table of the notes on facts that centres do not show, if there are some.
 pub(crate) fn notes(body: &mut Body, cases: &[Case<'_>], varying: &[String]) {
     let mut rows = Vec::new();
     for case in cases {

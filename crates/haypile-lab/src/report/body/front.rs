@@ -1,4 +1,4 @@
-//! The subject in front, and how sure that is.
+//! The leading subject of a case, and the certainty of its lead.
 
 use haypile_measure::compare::{Difference, Pairing};
 use haypile_measure::figure::{Figure, write_factors};
@@ -25,9 +25,9 @@ pub(crate) fn is_floor(entrant: &Entrant<'_>) -> bool {
     entrant.samples.first().is_some_and(|sample| FLOORS.contains(&sample.subject.name.as_str()))
 }
 
-/// Returns the costs of a case, the least first, and what the first two show, without an end: `memory 97.0 ns (93.0
-/// to 101), file 173 ns (168 to 180); file takes 1.78 times as much as memory (99 % interval 1.70 to 1.86)`. They are
-/// ordered by `cost`, and shown as `shown`: itself, or its rate.
+/// Returns the costs of a case, the least first, and the comparison of the first two, without an end: `memory 97.0 ns
+/// (93.0 to 101), file 173 ns (168 to 180); file takes 1.78 times as much as memory (99 % interval 1.70 to 1.86)`. They
+/// are ordered by `cost`, and shown as `shown`: itself, or its rate.
 pub(crate) fn of_case(case: &Case<'_>, cost: &Figure, shown: &Figure) -> Option<String> {
     let lead = lead(case, cost)?;
     let ranking = case.ranking(cost);
@@ -102,7 +102,7 @@ pub(crate) fn of_cases<'c>(
     cases.filter_map(of).collect()
 }
 
-/// A row for each case: who is in front, who is next, and what that shows.
+/// Returns a table with a row for each case: the first subject, the next one, and the verdict on their difference.
 pub(crate) fn table<'c>(
     cases: impl Iterator<Item = &'c Case<'c>>,
     varying: &[String],
@@ -150,7 +150,7 @@ pub(crate) fn table<'c>(
     Table::of_numbers(caption, &names, rows).with_text_in(&[1, 2]).with_verdicts(3, tones)
 }
 
-/// Returns the verdict on a subject that is compared with the first one.
+/// Returns the verdict on a subject that is compared with the leading one.
 pub(crate) fn verdict(next: &Next<'_>) -> String {
     next.difference.write(Rule::default(), next.verdict)
 }

@@ -1,4 +1,4 @@
-//! The findings of an experiment: its answer, its charts and its tables, out of its samples.
+//! The findings of an experiment: its answer, its charts and its tables, computed from its samples.
 
 pub(crate) mod curves;
 pub(crate) mod details;

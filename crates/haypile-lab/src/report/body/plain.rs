@@ -1,4 +1,4 @@
-//! An experiment that this report does not know.
+//! The section of an experiment that this report does not know.
 
 use super::super::case::{Case, varying};
 use super::super::section::Body;

@@ -1,4 +1,4 @@
-//! `simulate`: miss-ratio curves.
+//! The section of `simulate`: miss-ratio curves.
 
 use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
@@ -23,7 +23,7 @@ const BELADY: &str = "belady";
 /// Ratios this close to the best are as good: a tenth of a point.
 const LEVEL: f64 = 0.001;
 
-/// The section of all simulations.
+/// Returns the section of all simulations.
 pub(crate) fn section(simulations: &[Simulations]) -> Section {
     let traces: Vec<&Trace> = simulations.iter().flat_map(|one| &one.traces).collect();
     let (answer, answers) = answer(&traces);

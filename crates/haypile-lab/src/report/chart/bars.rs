@@ -1,4 +1,4 @@
-//! A bar for each subject and measure, from zero; or a point with a logarithmic axis.
+//! A chart with a bar for each subject and measure, from zero; or a point with a logarithmic axis.
 
 use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
@@ -32,23 +32,23 @@ const MOST_BEYOND: f64 = 3.0;
 const DOT_PX: f64 = 2.2;
 const DOT_LINE_PX: f64 = 3.6;
 
-/// Values of subjects.
+/// A chart of values of subjects, as bars.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
     /// The quantities measured, at most three; each bar has a value for each of them.
     pub(crate) measures: Vec<String>,
-    /// From top to bottom.
+    /// The subjects, from top to bottom.
     pub(crate) rows: Vec<Bar>,
 }
 
-/// One subject.
+/// The values of one subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     pub(crate) label: String,
-    /// By measure; `None` is written as a missing value.
+    /// The value of each measure; `None` is written as a missing value.
     pub(crate) values: Vec<Option<Estimate>>,
-    /// By measure: the values of blocks, each of which is a dot; may be empty.
+    /// The values of the blocks of each measure, each of which is a dot; may be empty.
     pub(crate) blocks: Vec<Vec<f64>>,
 }
 
@@ -65,19 +65,19 @@ struct BarLayout {
     scale: Scale,
     left: f64,
     right: f64,
-    /// Where values end.
+    /// Right end of the values, in pixels.
     edge: f64,
     top: f64,
     foot: f64,
     label_px: f64,
     group_px: f64,
-    /// From the top of a group to its first bar.
+    /// Distance from the top of a group to its first bar, in pixels.
     lead_px: f64,
     is_narrow: bool,
 }
 
 impl Bars {
-    /// Whether points on a logarithmic axis stand for bars.
+    /// Whether the chart shows points on a logarithmic axis instead of bars.
     pub(crate) fn is_log(&self) -> bool {
         Scale::fitting(self.quantity, &self.estimates()).is_log
     }

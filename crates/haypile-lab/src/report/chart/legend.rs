@@ -10,10 +10,10 @@ use super::{LINE_PX, TEXT_PX, normal, text_px};
 const SIGN_PX: f64 = 38.0;
 const GAP_PX: f64 = 18.0;
 
-/// Names with the places of their signs, from `top` down.
+/// The names of a legend with the places of their signs, from `top` down.
 pub(crate) struct Legend {
     entries: Vec<(Place, String)>,
-    /// Where it ends.
+    /// Bottom of the legend, in pixels.
     pub(crate) foot: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Lines by size or by percentile, with what was found about places between.
+//! A chart of lines by size or by percentile, with labels at places between them.
 
 use haypile_measure::figure::Estimate;
 use haypile_measure::statistics::Interval;
@@ -43,18 +43,19 @@ pub(crate) struct Lines {
     /// The quantity measured: `processor time of a hit`.
     pub(crate) y_label: String,
     pub(crate) quantity: Quantity,
-    /// At most [`haypile_sim::plot::MAX_CURVES`].
+    /// The lines, at most [`haypile_sim::plot::MAX_CURVES`].
     pub(crate) series: Vec<Series>,
-    /// Places on the axis of amounts that were found.
+    /// Labelled places on the axis of amounts, such as crossovers.
     pub(crate) spots: Vec<Spot>,
 }
 
 /// The marks of the axis of amounts.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticks {
-    /// Round amounts.
+    /// Marks at round amounts.
     Round(Unit),
-    /// These amounts, by other names; they have room next to each other in every form of the chart.
+    /// Marks at these amounts, with other names; they have room next to each other in every form of
+    /// the chart.
     Named(Vec<(u64, String)>),
 }
 
@@ -62,19 +63,21 @@ pub(crate) enum Ticks {
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// By rising amount; amounts and values are above 0, values of shares from 0.
+    /// The points of the line, by rising amount; amounts and values are above 0, values of shares
+    /// from 0.
     pub(crate) points: Vec<(u64, Estimate)>,
-    /// Whether it knows the future, and therefore has a mark of its own.
+    /// Whether the line is of a policy that knows the future, which has a mark of its own.
     pub(crate) knows_future: bool,
-    /// Its place among all lines of a section: it has the same mark in each of its charts.
+    /// The line's position among all lines of a section, so that it has the same mark in each of
+    /// its charts.
     pub(crate) place: usize,
 }
 
-/// A place on the axis of amounts with something to say about it.
+/// A labelled place on the axis of amounts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spot {
     pub(crate) at: u64,
-    /// Between which it lies for certain.
+    /// The ends of the interval in which the place lies for certain.
     pub(crate) interval: Option<(u64, u64)>,
     pub(crate) label: String,
 }
@@ -86,7 +89,7 @@ struct LineLayout {
     right: f64,
     top: f64,
     foot: f64,
-    /// Where the picture ends.
+    /// Right end of the picture, in pixels.
     edge: f64,
     legend: Option<Legend>,
 }

@@ -33,14 +33,14 @@ const LINE_PX: f64 = 19.0;
 /// The margin at the edges.
 const EDGE_PX: f64 = 8.0;
 
-/// Where a chart stands.
+/// The form of a chart, by the place where it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// In the page, as wide as its text.
+    /// The chart is in the page, as wide as its text.
     Wide,
-    /// In the page of a narrow screen, or one of several in a row.
+    /// The chart is in the page of a narrow screen, or one of several in a row.
     Narrow,
-    /// In a file of its own, with its title.
+    /// The chart is a file of its own, with its title.
     Alone,
 }
 
@@ -66,22 +66,22 @@ pub(crate) enum Chart {
     Timelines(Timelines),
 }
 
-/// A chart with what is said about it.
+/// A chart with its title, caption and description.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
     /// A name for files and anchors: letters, digits and hyphens.
     pub(crate) slug: String,
-    /// Its title, in a few words.
+    /// The title of the chart, in a few words.
     pub(crate) title: String,
-    /// A hint for reading it.
+    /// A hint for reading the chart.
     pub(crate) caption: String,
-    /// Its contents in words, for those who cannot see it.
+    /// The contents of the chart in words, for those who cannot see it.
     pub(crate) description: String,
     pub(crate) chart: Chart,
 }
 
 impl Picture {
-    /// The chart as an SVG document with fixed colours.
+    /// Returns the chart as an SVG document with fixed colours.
     pub(crate) fn svg(&self, form: Form) -> Result<String, PlotError> {
         match &self.chart {
             Chart::Bars(bars) => bars.svg(self, form),
@@ -91,7 +91,7 @@ impl Picture {
     }
 }
 
-/// A name for files and anchors.
+/// Returns a name for files and anchors.
 pub(crate) fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let parts: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Where values lie between the ends of an axis, and which of them are named.
+//! Positions of values on an axis, and the values that have names there.
 
 use haypile_measure::figure::Estimate;
 use haypile_number::Quantity;
@@ -24,12 +24,13 @@ pub(crate) struct Scale {
     pub(crate) is_log: bool,
     low: f64,
     high: f64,
-    /// Between names of a linear axis.
+    /// Distance between the names of a linear axis.
     step: f64,
 }
 
 impl Scale {
-    /// An axis for all of these: linear from 0, or logarithmic where they are far apart.
+    /// Creates an axis for all these estimates: linear from 0, or logarithmic where they are far
+    /// apart.
     pub(crate) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
         let (least, most) = above
@@ -53,7 +54,7 @@ impl Scale {
         Self { quantity, is_log: false, low: 0.0, high, step }
     }
 
-    /// A logarithmic axis for all of these, of which at least one is above 0.
+    /// Creates a logarithmic axis for all these estimates, of which at least one is above 0.
     pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
         for Estimate { value, interval, .. } in estimates.iter().filter(|one| one.value > 0.0) {
@@ -71,7 +72,8 @@ impl Scale {
         Self { quantity, is_log: true, low: low / widen, high: high * widen, step: 0.0 }
     }
 
-    /// From 0, the start of the axis, to 1, its end; what is beyond lies at the end.
+    /// Returns the position of a value, from 0, the start of the axis, to 1, its end; values beyond
+    /// lie at the end.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let at = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -86,7 +88,7 @@ impl Scale {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
-    /// Round values, as many as have room next to each other on this number of pixels.
+    /// Returns round values, as many as have room next to each other on this number of pixels.
     pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.len() <= MOST_TICKS
@@ -98,7 +100,7 @@ impl Scale {
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
 
-    /// Round values, as many as have room above each other on this number of pixels.
+    /// Returns round values, as many as have room above each other on this number of pixels.
     pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             let gap_px = 1.8 * SMALL_PX;

@@ -1,10 +1,10 @@
-//! Colours that follow the page.
+//! Colours of charts that follow the page.
 
 use haypile_sim::plot::drawing::marks::{COLOURS, OPTIMUM};
 use haypile_sim::plot::drawing::{Colour, GRID, INK, SOFT_INK, WHITE};
 
-/// The same drawing with the colours of the page's style sheet: `--plot-ink`, `--plot-1` and so
-/// on. Where there is none, they are as they were.
+/// Returns the drawing with the colours of the page's style sheet: `--plot-ink`, `--plot-1` and so
+/// on. Where there is none, colours stay as they are.
 ///
 /// Drawings have colours as attributes, `fill="#RRGGBB"`, which may hold a variable as well.
 pub(crate) fn themed(svg: &str) -> String {

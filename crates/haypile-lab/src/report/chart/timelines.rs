@@ -32,18 +32,18 @@ const RATE_INTERVALS: usize = 5;
 /// The course of one start.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    /// Its name, such as that of its condition.
+    /// The name of the start, such as that of its condition.
     pub(crate) name: String,
     /// A line with the table's figures of starts like this.
     pub(crate) note: Option<String>,
-    /// The course.
+    /// The processes and their usage over time.
     pub(crate) timeline: Timeline,
 }
 
 /// Starts that share an axis of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timelines {
-    /// From left to right, two in a row.
+    /// The courses, from left to right, two in a row.
     pub(crate) courses: Vec<Course>,
 }
 
@@ -56,7 +56,7 @@ struct Panel<'a> {
     right: f64,
     top: f64,
     scale: &'a Scale,
-    /// The highest share of processors of all panels, and bytes per second.
+    /// The highest share of processors in all panels, and the highest number of bytes per second.
     most: (f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! The section of an experiment.
+//! The section of an experiment, as HTML.
 
 use haypile_sim::plot::PlotError;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! Figures and tables.
+//! Figures and tables, as HTML.
 
 use haypile_sim::plot::PlotError;
 use haypile_sim::plot::drawing::text::printable;
@@ -11,7 +11,7 @@ use super::super::table::{Table, Tone};
 /// Tables with more columns are set smaller on paper.
 const MANY: usize = 12;
 
-/// A chart as wide as the text; on a narrow screen, one that is laid out for it.
+/// Returns a chart as wide as the text; on a narrow screen, one that is laid out for it.
 pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     let wide = drawing(figure, Form::Wide)?;
     let narrow = drawing(figure, Form::Narrow)?;
@@ -25,7 +25,7 @@ pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     })
 }
 
-/// Small charts in a row; nothing where there are none.
+/// Returns small charts in a row; nothing where there are none.
 pub(crate) fn multiples(figures: &[Picture]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
@@ -52,7 +52,7 @@ fn drawing(figure: &Picture, form: Form) -> Result<Markup, PlotError> {
     Ok(PreEscaped(themed(&figure.svg(form)?)))
 }
 
-/// A table, or several where its columns have no room next to each other.
+/// Returns a table, or several where its columns have no room next to each other.
 pub(crate) fn table(table: &Table, id: &str) -> Markup {
     let parts = table.parts();
     html! {
@@ -116,7 +116,7 @@ fn breakable(text: &str) -> Markup {
 /// Longest case of a part of an answer that is set off from the rest, in characters.
 const MAX_HEAD_CHARS: usize = 120;
 
-/// Returns a part of an answer, with the case that it is about set off.
+/// Returns a part of an answer, with its case set off.
 pub(crate) fn answer(text: &str) -> Markup {
     // A command in quotes may have a colon of its own.
     let is_whole =
@@ -130,7 +130,7 @@ pub(crate) fn answer(text: &str) -> Markup {
     }
 }
 
-/// Names in a sentence.
+/// Returns names for a sentence, each as code.
 pub(crate) fn codes(names: &[String]) -> Markup {
     html! {
         @for (at, name) in names.iter().enumerate() {
@@ -140,8 +140,8 @@ pub(crate) fn codes(names: &[String]) -> Markup {
     }
 }
 
-/// The name of an experiment, its file where several have it, and who asks where that is not the
-/// experiment itself.
+/// Returns the name of an experiment, its file where several files have it, and the experiment
+/// files that ask it.
 pub(crate) fn name(section: &Section) -> Markup {
     let file = section.file.as_ref().filter(|file| **file != section.experiment);
     html! {

@@ -91,7 +91,7 @@ impl<W: Weights> SimulatedFile<W> {
         }
     }
 
-    /// The weight of the record of a key that has one.
+    /// Returns the weight of the record of a key that has one.
     pub fn weight(&self, id: u32) -> u64 {
         self.weights.get(id)
     }
@@ -120,12 +120,12 @@ impl<W: Weights> SimulatedFile<W> {
         ]
     }
 
-    /// The sum of the weights of all live records.
+    /// Returns the sum of the weights of all live records.
     pub fn used(&self) -> u64 {
         self.log.live_bytes()
     }
 
-    /// The number of live records.
+    /// Returns the number of live records.
     pub fn entries(&self) -> u64 {
         self.log.live_records()
     }

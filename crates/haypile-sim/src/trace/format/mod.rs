@@ -129,7 +129,7 @@ const ALL: [Format; 31] = [
 ];
 
 impl Format {
-    /// Every format, in the order in which help texts list them.
+    /// Returns all formats, in the order in which help texts list them.
     pub fn all() -> &'static [Self] {
         &ALL
     }
