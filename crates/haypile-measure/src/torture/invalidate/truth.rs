@@ -71,7 +71,7 @@ impl Truth {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// Changes the database; `removal` is going to remove the values that were true before. Returns the change's number.
+    /// Changes the database before `removal` removes the values that were true until then. Returns the change's number.
     pub(super) fn change(&self, removal: Removal) -> u64 {
         self.of(removal).begun.fetch_add(1, Ordering::SeqCst);
         self.clock.fetch_add(1, Ordering::SeqCst) + 1
