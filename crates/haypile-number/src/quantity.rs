@@ -9,7 +9,7 @@ const THOUSANDS: [&str; 5] = ["", "k", "M", "G", "T"];
 /// The kind of a value, which decides how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Something per second.
+    /// A number of things per second.
     Rate,
     /// A time in nanoseconds.
     Time,

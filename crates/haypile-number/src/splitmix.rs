@@ -10,7 +10,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The numbers of a seed.
+    /// Returns the numbers of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -33,8 +33,8 @@ pub const fn nth(seed: u64, at: u64) -> u64 {
     first(seed.wrapping_add(STEP.wrapping_mul(at)))
 }
 
-/// Makes bits out of bits, so that one that changes changes half of them, and different ones stay
-/// different.
+/// Mixes the bits of a number: a change of one input bit changes about half of the output bits, and
+/// different inputs have different outputs.
 pub const fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

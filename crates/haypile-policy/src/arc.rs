@@ -36,7 +36,7 @@ enum Ghost {
     Frequent,
 }
 
-/// ARC.
+/// The ARC policy.
 ///
 /// On objects its decisions are those of libCacheSim and so of the paper's listing. Departures:
 /// the paper knows pages of one size only; here sums of weights stand where it has counts, a
@@ -97,7 +97,7 @@ impl<W: Weights, M: Memory> Arc<W, M> {
         self.resident.sum(RECENT) + self.recent_ghosts.weight()
     }
 
-    /// All four queues together.
+    /// Returns all four queues together.
     fn remembered(&self) -> u64 {
         self.seen_once() + self.resident.sum(FREQUENT) + self.frequent_ghosts.weight()
     }

@@ -20,7 +20,7 @@ pub const KIND: PolicyKind = PolicyKind {
     }],
 };
 
-/// CLOCK with a counter of one or more bits.
+/// The CLOCK policy, with a counter of one or more bits for each entry.
 ///
 /// The same as libCacheSim's `clock` (there too, an entry that is sent round again goes to the
 /// head of the queue; the hand is the queue's tail).

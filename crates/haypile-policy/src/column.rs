@@ -6,8 +6,8 @@ use std::ops::{Index, IndexMut};
 use super::Slot;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// Values by slot. It has the memory that its slots need and no more: the driver reserves in steps
-/// that suit it, and gives slots back.
+/// An array with one value for each slot. It has the memory that its slots need and no more: the
+/// driver reserves in steps that suit it, and gives slots back.
 #[derive(Debug)]
 pub(crate) struct SlotColumn<T>(Vec<T>);
 
@@ -27,12 +27,12 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// The value of slot `from` is that of slot `to` from now on.
+    /// Moves the value of slot `from` to slot `to`.
     pub(crate) fn relocate(&mut self, from: Slot, to: Slot) {
         self[to] = mem::take(&mut self[from]);
     }
 
-    /// There are no slots from `slots` on any more.
+    /// Drops the slots from number `slots` on.
     pub(crate) fn drop_slots(&mut self, slots: usize) {
         self.0.truncate(slots);
         self.0.shrink_to_fit();
@@ -54,12 +54,12 @@ impl<T: Default> SlotColumn<T> {
         }
     }
 
-    /// The number of slots that there is room for.
+    /// Returns the number of slots that there is room for.
     pub(crate) fn slots(&self) -> usize {
         self.0.len()
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

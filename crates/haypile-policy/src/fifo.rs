@@ -1,4 +1,4 @@
-//! First in, first out.
+//! FIFO: first in, first out.
 
 use super::link::Links;
 use super::ranking::best_first;
@@ -12,7 +12,7 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// First in, first out. A new value for a key does not make it younger.
+/// The FIFO policy: first in, first out. A new value for a key does not make it younger.
 #[derive(Debug)]
 pub struct Fifo {
     links: Links<1>,

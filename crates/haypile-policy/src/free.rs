@@ -1,13 +1,13 @@
-//! Numbers that can be given again.
+//! Lists of free slot and node numbers, which are reused.
 
-/// Free slots, or nodes. Those that are not below the number of slots any more are passed over.
+/// The free numbers of slots or nodes; numbers at or above the current number of slots are skipped.
 #[derive(Debug, Default)]
 pub(crate) struct FreeList {
     numbers: Vec<u32>,
 }
 
 impl FreeList {
-    /// Notes a free number. Without memory for that it is lost to [`pop`](Self::pop): whoever drops slots
+    /// Adds a number to the free ones. Without memory for that it is lost to [`pop`](Self::pop): whoever drops slots
     /// searches for it.
     #[inline]
     pub(crate) fn push(&mut self, number: u32) {
@@ -21,7 +21,7 @@ impl FreeList {
         self.numbers.try_reserve(1).is_ok()
     }
 
-    /// Takes a number that is below `slots`.
+    /// Removes and returns a free number below `slots`; `None` if there is none.
     #[inline]
     pub(crate) fn pop(&mut self, slots: usize) -> Option<u32> {
         std::iter::from_fn(|| self.numbers.pop()).find(|number| (*number as usize) < slots)
@@ -31,7 +31,7 @@ impl FreeList {
         self.numbers.is_empty()
     }
 
-    /// Returns memory where there are no numbers from `slots` on any more.
+    /// Drops the numbers from `slots` on, and returns memory to the allocator.
     pub(crate) fn shrink(&mut self, slots: usize) {
         self.numbers.retain(|number| (*number as usize) < slots);
         self.numbers.shrink_to_fit();

@@ -106,14 +106,14 @@ pub trait Policy: Send + Sync {
     /// needs no exclusive lock to serve it.
     const SHARED_HITS: bool = false;
 
-    /// Whether [`overflow`](Self::overflow) can ever give anything.
+    /// Whether [`overflow`](Self::overflow) can ever return an entry.
     const HAS_OVERFLOW: bool = false;
 
     /// Whether the policy keeps the bound itself, through [`overflow`](Self::overflow), and so may
     /// exceed it for a moment. Only the simulator runs such a policy; a store refuses it.
     const EXCEEDS_BOUND: bool = false;
 
-    /// Whether [`relocate`](Self::relocate) and [`drop_slots`](Self::drop_slots) do what they say.
+    /// Whether [`relocate`](Self::relocate) and [`drop_slots`](Self::drop_slots) are implemented.
     /// If not, a store keeps the slots of its largest number of entries.
     const RELOCATES: bool = false;
 
@@ -121,7 +121,7 @@ pub trait Policy: Send + Sync {
     /// driver grows. It makes nothing smaller.
     fn reserve_slots(&mut self, slots: usize);
 
-    /// The entry in `slot` was read.
+    /// Records that the entry in `slot` was read.
     fn on_hit(&mut self, slot: Slot);
 
     /// Records a hit through a shared reference. Meaningful only where
@@ -137,26 +137,27 @@ pub trait Policy: Send + Sync {
         true
     }
 
-    /// A key that is not in the cache is about to be stored. Entries that weigh `missing` together
-    /// have to leave before it fits, as [`evict`](Self::evict) would name them; `false` refuses it
-    /// instead, and then nothing leaves. With `missing` of zero the answer is `true`: there is room,
-    /// or it was judged before. Not called for a newcomer that outweighs the whole cache.
+    /// Decides whether to store a key that is not in the cache. Entries that weigh `missing` together have to leave
+    /// before it fits, as [`evict`](Self::evict) would name them; `false` refuses it instead, and then nothing leaves.
+    /// With `missing` of zero the answer is `true`: there is room, or it was judged before. Not called for a newcomer
+    /// that outweighs the whole cache.
     fn admit(&mut self, newcomer: Newcomer, missing: u64) -> bool {
         self.judge(newcomer, missing)
     }
 
-    /// Names an entry to give up so that `newcomer` fits, which was admitted. Called only while at
-    /// least one slot is taken. The policy has forgotten the victim's slot (though perhaps not its
-    /// fingerprint) when this returns. There is no newcomer if an entry grew or the capacity shrank.
+    /// Names an entry to evict so that `newcomer`, which was admitted, fits. Called only while at least one slot is
+    /// taken. The policy has forgotten the victim's slot (though perhaps not its fingerprint) when this returns. There
+    /// is no newcomer if an entry grew or the capacity shrank.
     fn evict(&mut self, newcomer: Option<Newcomer>) -> Slot;
 
-    /// `newcomer` was admitted, fits, and is now in `slot`.
+    /// Records that `newcomer`, which was admitted, is now in `slot`.
     fn on_insert(&mut self, slot: Slot, newcomer: Newcomer);
 
-    /// Stands for [`on_insert`](Self::on_insert) where `newcomer` is an entry of a
-    /// [`ranking`](Self::ranking) that is brought back, the least worth keeping first. `uses` is
-    /// what the ranking said; any number does no harm, and neither does another policy's ranking.
-    /// As given, the hits follow each other without the driver taking the overflow in between.
+    /// Records that `newcomer`, an entry of a [`ranking`](Self::ranking), is now in `slot`; it
+    /// stands for [`on_insert`](Self::on_insert) when a ranking is brought back, the least worth
+    /// keeping first. `uses` is what the ranking said; any number does no harm, and neither does
+    /// another policy's ranking. As given, the hits follow each other without the driver taking the
+    /// overflow in between.
     fn on_restore(&mut self, slot: Slot, newcomer: Newcomer, uses: u8) {
         self.on_insert(slot, newcomer);
         for _ in 0..uses {
@@ -164,78 +165,79 @@ pub trait Policy: Send + Sync {
         }
     }
 
-    /// The entry in `slot` has a new value that weighs `weight`. It counts as a use. The driver
-    /// makes room *afterwards* where the entry grew, through [`evict`](Self::evict). The entry itself
-    /// may be the victim; if entries elsewhere have left for it, it stays all the same, as a newcomer.
+    /// Records that the entry in `slot` has a new value that weighs `weight`. It counts as a use. The driver makes room
+    /// *afterwards* where the entry grew, through [`evict`](Self::evict). The entry itself may be the victim; if
+    /// entries elsewhere have left for it, it stays all the same, as a newcomer.
     fn on_update(&mut self, slot: Slot, weight: u64) {
         let _ = weight;
         self.on_hit(slot);
     }
 
-    /// The entry in `slot` was deleted or has expired. It leaves no ghost.
+    /// Records that the entry in `slot` was deleted or has expired. It leaves no ghost.
     fn on_remove(&mut self, slot: Slot);
 
-    /// An entry that this policy gives up although the bound does not ask for it: segments with
-    /// shares of their own can overflow while the cache as a whole does not.
+    /// Returns an entry that this policy gives up although the bound does not ask for it: segments
+    /// with shares of their own can overflow while the cache as a whole does not.
     fn overflow(&mut self) -> Option<Slot> {
         None
     }
 
-    /// The capacity has changed, in the unit of the weights. The driver takes the overflow, and
-    /// then evicts what is too much.
+    /// Records that the capacity has changed, in the unit of the weights. The driver takes the
+    /// overflow, and then evicts what is too much.
     fn set_capacity(&mut self, capacity: u64) {
         let _ = capacity;
     }
 
-    /// The entry in slot `from` is in slot `to` from now on, which was free. Nothing else about it
+    /// Records that the entry in slot `from` has moved to slot `to`, which was free. Nothing else about it
     /// changes. Not called between [`admit`](Self::admit) and what comes of it.
     fn relocate(&mut self, from: Slot, to: Slot) {
         let _ = (from, to);
     }
 
-    /// There are no slots from `slots` on any more, all of which were free: what is kept for them
+    /// Drops the slots from number `slots` on, all of which were free: what is kept for them
     /// may go. They have to be reserved again before they are used.
     fn drop_slots(&mut self, slots: usize) {
         let _ = slots;
     }
 
-    /// The entry that [`evict`](Self::evict) would look at next, as far as that is known at no
-    /// cost: a store fetches it into the processor's cache before it is needed.
+    /// Returns the entry that [`evict`](Self::evict) would examine next, as far as that is known at
+    /// no cost: a store fetches it into the processor's cache before it is needed.
     fn next_victim(&self) -> Option<Slot> {
         None
     }
 
-    /// Fetches what [`evict`](Self::evict) reads and changes of the entry in this slot.
+    /// Prefetches the memory that [`evict`](Self::evict) reads and changes for the entry in this
+    /// slot.
     fn prefetch_victim(&self, slot: Slot) {
         let _ = slot;
     }
 
-    /// The fingerprint of the entry in this slot, where the policy keeps it.
+    /// Returns the fingerprint of the entry in this slot, where the policy keeps it.
     fn fingerprint(&self, slot: Slot) -> Option<u64> {
         let _ = slot;
         None
     }
 
-    /// Fetches what [`admit`](Self::admit) looks at for a newcomer with this fingerprint, and
-    /// [`evict`](Self::evict) where an entry with it leaves, into the processor's cache.
+    /// Prefetches the memory that [`admit`](Self::admit) reads for a newcomer with this
+    /// fingerprint, and [`evict`](Self::evict) where an entry with it leaves.
     fn prefetch(&self, fingerprint: u64) {
         let _ = fingerprint;
     }
 
-    /// Fetches what a hit in this slot changes into the processor's cache.
+    /// Prefetches the memory that a hit in this slot changes.
     fn prefetch_slot(&self, slot: Slot) {
         let _ = slot;
     }
 
-    /// The policy's queues from the next to leave to the last, for tests and for people.
+    /// Returns the policy's queues from the next to leave to the last, for tests and for people.
     fn queues(&self) -> Vec<Queue> {
         Vec::new()
     }
 
-    /// Every entry once, from the one to keep longest to the one to give up first: what a snapshot
-    /// keeps where it cannot keep all. A new policy of this kind that gets them back in the reverse
-    /// order, through [`on_restore`](Self::on_restore), decides about as this one would. An empty
-    /// ranking has no opinion.
+    /// Returns every entry once, from the one to keep longest to the one to give up first: what a
+    /// snapshot keeps where it cannot keep all. A new policy of this kind that gets them back in
+    /// the reverse order, through [`on_restore`](Self::on_restore), decides about as this one
+    /// would. An empty ranking has no opinion.
     ///
     /// Takes time and memory in proportion to the entries. Hits may be recorded concurrently
     /// through [`on_hit_shared`](Self::on_hit_shared).
@@ -243,7 +245,7 @@ pub trait Policy: Send + Sync {
         Vec::new()
     }
 
-    /// Bytes that this policy's own bookkeeping occupies, ghosts and sketches included.
+    /// Returns the bytes that this policy's own bookkeeping occupies, ghosts and sketches included.
     fn metadata_bytes(&self) -> usize {
         0
     }

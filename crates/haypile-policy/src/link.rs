@@ -61,7 +61,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[list].toward_tail = node;
     }
 
-    /// Takes `slot` out of the list that it is in.
+    /// Removes `slot` from the list that it is in.
     #[inline]
     pub fn unlink(&mut self, slot: Slot) {
         let link = self.nodes[slot as usize + LISTS];
@@ -101,26 +101,26 @@ impl<const LISTS: usize> Links<LISTS> {
         self.nodes[link.toward_tail as usize].toward_head = node;
     }
 
-    /// There are no slots from `slots` on any more, and none of them is in a list.
+    /// Drops the slots from number `slots` on, and none of them is in a list.
     #[inline]
     pub fn drop_slots(&mut self, slots: usize) {
         self.nodes.truncate(slots + LISTS);
         self.nodes.shrink_to_fit();
     }
 
-    /// The next to leave `list`.
+    /// Returns the next slot to leave `list`: its tail.
     #[inline]
     pub fn tail(&self, list: usize) -> Option<Slot> {
         Self::slot(self.nodes[list].toward_head)
     }
 
-    /// The neighbour of `slot` on the side of the head; `None` at the head.
+    /// Returns the neighbour of `slot` on the side of the head; `None` at the head.
     #[inline]
     pub fn toward_head(&self, slot: Slot) -> Option<Slot> {
         Self::slot(self.nodes[slot as usize + LISTS].toward_head)
     }
 
-    /// Takes the tail out of `list`.
+    /// Removes the tail of `list`, and returns it.
     #[inline]
     pub fn pop_tail(&mut self, list: usize) -> Option<Slot> {
         let slot = self.tail(list)?;
@@ -128,19 +128,19 @@ impl<const LISTS: usize> Links<LISTS> {
         Some(slot)
     }
 
-    /// The slots of `list` from the tail to the head.
+    /// Returns the slots of `list` from the tail to the head.
     #[inline]
     pub fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
         std::iter::successors(self.tail(list), |slot| self.toward_head(*slot))
     }
 
-    /// The slots of `list` as [`Queue`](super::Queue) shows them.
+    /// Returns the slots of `list` as [`Queue`](super::Queue) shows them.
     #[inline]
     pub fn dump(&self, list: usize) -> Vec<u64> {
         self.iter(list).map(u64::from).collect()
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()

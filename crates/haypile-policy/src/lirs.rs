@@ -72,7 +72,7 @@ const LARGE: usize = 2;
 /// The number of nodes that an insertion drops where too many are free.
 const NODE_DROPS: usize = 2;
 
-/// LIRS.
+/// The LIRS policy.
 ///
 /// With `demote=1` it decides as libCacheSim does. Departures from the paper, which knows pages of
 /// one size and does not bound the stack: weights stand for counts; S is held to `stack` times the
@@ -83,7 +83,8 @@ const NODE_DROPS: usize = 2;
 #[derive(Debug)]
 pub struct Lirs<W: Weights, M: Memory> {
     nodes: M::Nodes,
-    /// S: everything that was asked for since the LIR entry that was so longest ago.
+    /// The LIRS stack S: everything that was asked for since the last request for the LIR entry at
+    /// its bottom.
     stack: Links<1>,
     queues: Links<3>,
     status: SlotColumn<LirsStatus>,
@@ -98,7 +99,7 @@ pub struct Lirs<W: Weights, M: Memory> {
     hir_capacity: u64,
     hir_share: f64,
     stack_capacities: f64,
-    /// As libCacheSim decides.
+    /// Whether a hit in the queue Q demotes LIR entries, as in libCacheSim.
     demotes_on_queue_hit: bool,
     /// The ghost of the newcomer that was admitted last.
     returning: Option<u32>,
@@ -145,7 +146,7 @@ impl<W: Weights, M: Memory> Lirs<W, M> {
         self.weights.get(node)
     }
 
-    /// The ghost of a key, if there is one.
+    /// Returns the ghost of a key, if there is one.
     fn ghost(&self, fingerprint: u64) -> Option<u32> {
         let node = self.nodes.find(fingerprint)?;
         (self.status(node) == LirsStatus::Ghost).then_some(node)

@@ -1,4 +1,4 @@
-//! Least recently used.
+//! LRU, least recently used: the policy that evicts the entry whose last use is oldest.
 
 use super::link::Links;
 use super::ranking::best_first;
@@ -12,7 +12,7 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// Least recently used: a read or a new value makes an entry the youngest.
+/// The LRU policy: a read or a new value makes an entry the youngest.
 #[derive(Debug)]
 pub struct Lru {
     links: Links<1>,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use super::Slot;
 use super::column::SlotColumn;
 
-/// Hit counters by slot.
+/// A counter of hits for each slot.
 ///
 /// Two hits that race may count as one; a policy that only asks "was it used, and about how
 /// often" does not mind. Everything but [`raise`](Self::raise) happens under an exclusive lock.
@@ -21,7 +21,7 @@ impl Marks {
         self.0.reserve(slots);
     }
 
-    /// Counts a hit, up to `max`.
+    /// Counts a hit on the entry in `slot`, up to `max`.
     #[inline]
     pub(super) fn raise(&self, slot: Slot, max: u8) {
         let mark = &self.0[slot];
@@ -38,7 +38,7 @@ impl Marks {
         self.0.prefetch(slot);
     }
 
-    /// The counter of `slot`.
+    /// Returns the counter of `slot`.
     #[inline]
     pub(super) fn get(&self, slot: Slot) -> u8 {
         self.0[slot].load(Relaxed)
@@ -50,17 +50,17 @@ impl Marks {
         *self.0[slot].get_mut() = count;
     }
 
-    /// The counter of slot `from` is that of slot `to` from now on.
+    /// Moves the counter of slot `from` to slot `to`.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         self.0.relocate(from, to);
     }
 
-    /// There are no slots from `slots` on any more.
+    /// Drops the slots from number `slots` on.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         self.0.drop_slots(slots);
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }

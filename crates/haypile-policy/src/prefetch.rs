@@ -18,7 +18,7 @@ pub fn prefetch<T>(place: *const T) {
     let _ = place;
 }
 
-/// Prefetches the cache line at this address to write to it: no other processor has it then.
+/// Prefetches the cache line at this address for writing: no other processor has it then.
 #[inline]
 pub fn prefetch_to_write<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -6,7 +6,8 @@ use super::column::SlotColumn;
 use super::link::Links;
 use super::weight::Weights;
 
-/// `LISTS` queues. A slot is in one of them at most; new entries go to the head.
+/// `LISTS` queues over one set of slots. A slot is in one of them at most; new entries go to the
+/// head.
 #[derive(Debug)]
 pub(super) struct Queues<W, const LISTS: usize> {
     links: Links<LISTS>,
@@ -16,7 +17,7 @@ pub(super) struct Queues<W, const LISTS: usize> {
 }
 
 impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
-    /// Empty queues.
+    /// Returns empty queues.
     pub(super) fn new() -> Self {
         Self {
             links: Links::new(),
@@ -33,7 +34,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.list.reserve(slots);
     }
 
-    /// Prefetches what is kept for `slot`, to move it to another queue or out of all.
+    /// Prefetches the memory that changes when `slot` moves to another queue or leaves all queues.
     #[inline]
     pub(super) fn prefetch_to_write(&self, slot: Slot) {
         self.links.prefetch_to_write(slot);
@@ -41,19 +42,19 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.weights.prefetch(slot);
     }
 
-    /// The queue that `slot` is in.
+    /// Returns the queue that `slot` is in.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> usize {
         usize::from(self.list[slot])
     }
 
-    /// The weight of the entry in `slot`.
+    /// Returns the weight of the entry in `slot`.
     #[inline]
     pub(super) fn weight(&self, slot: Slot) -> u64 {
         self.weights.get(slot)
     }
 
-    /// The sum of the weights in a queue.
+    /// Returns the sum of the weights in a queue.
     #[inline]
     pub(super) fn sum(&self, list: usize) -> u64 {
         self.sums[list]
@@ -73,7 +74,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.push_head(list, slot);
     }
 
-    /// Moves an entry to the head of a queue, its own or another.
+    /// Moves an entry to the head of a queue, its current one or another.
     #[inline]
     pub(super) fn move_to(&mut self, list: usize, slot: Slot) {
         let from = self.of(slot);
@@ -86,7 +87,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.move_to_head(list, slot);
     }
 
-    /// Takes an entry out.
+    /// Removes an entry from its queue.
     #[inline]
     pub(super) fn remove(&mut self, slot: Slot) {
         self.sums[self.of(slot)] -= self.weights.get(slot);
@@ -101,42 +102,42 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         old
     }
 
-    /// The entry in slot `from` is in slot `to` from now on, which was free.
+    /// Records that the entry in slot `from` has moved to slot `to`, which was free.
     pub(super) fn relocate(&mut self, from: Slot, to: Slot) {
         self.links.relocate(from, to);
         self.list.relocate(from, to);
         self.weights.relocate(from, to);
     }
 
-    /// There are no slots from `slots` on any more, all of which were free.
+    /// Drops the slots from number `slots` on, all of which were free.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         self.links.drop_slots(slots);
         self.list.drop_slots(slots);
         self.weights.drop_slots(slots);
     }
 
-    /// The next to leave a queue.
+    /// Returns the next slot to leave a queue: its tail.
     #[inline]
     pub(super) fn tail(&self, list: usize) -> Option<Slot> {
         self.links.tail(list)
     }
 
-    /// The neighbour of `slot` on the side of the head.
+    /// Returns the neighbour of `slot` on the side of the head.
     pub(super) fn toward_head(&self, slot: Slot) -> Option<Slot> {
         self.links.toward_head(slot)
     }
 
-    /// The slots of a queue from the tail to the head.
+    /// Returns the slots of a queue from the tail to the head.
     pub(super) fn iter(&self, list: usize) -> impl Iterator<Item = Slot> {
         self.links.iter(list)
     }
 
-    /// The slots of a queue as [`Queue`](super::Queue) shows them.
+    /// Returns the slots of a queue as [`Queue`](super::Queue) shows them.
     pub(super) fn dump(&self, list: usize) -> Vec<u64> {
         self.links.dump(list)
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
         self.links.memory_bytes() + self.list.memory_bytes() + self.weights.memory_bytes()
     }

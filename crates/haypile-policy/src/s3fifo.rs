@@ -45,7 +45,7 @@ const SMALL: usize = 0;
 const MAIN: usize = 1;
 const MAX_HITS: u8 = 3;
 
-/// S3-FIFO.
+/// The S3-FIFO policy.
 ///
 /// With `threshold=2` the decisions are those of libCacheSim's C code of October 2024, from 20
 /// objects up. Departures: the default threshold is 1, as in the paper's text (libCacheSim 2),

@@ -13,14 +13,14 @@ pub const KIND: PolicyKind = PolicyKind {
     params: &[],
 };
 
-/// SIEVE. Unlike CLOCK it leaves an entry that was used where it is.
+/// The SIEVE policy. Unlike CLOCK it leaves an entry that was used where it is.
 ///
 /// As in the paper and in libCacheSim.
 #[derive(Debug)]
 pub struct Sieve {
     links: Links<1>,
     visited: Marks,
-    /// Where the next search for a victim begins; the tail where there is none.
+    /// The slot at which the next search for a victim begins; `None` for the tail.
     hand: Option<Slot>,
 }
 

@@ -9,7 +9,7 @@ pub(super) const MAX_FREQUENCY: u8 = 15;
 /// Counts per entry after which all counters are halved.
 const SAMPLE: u64 = 10;
 
-/// Frequencies of fingerprints, from 0 to 15.
+/// A sketch of the frequencies of fingerprints, from 0 to 15.
 ///
 /// Einziger, Friedman and Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM
 /// Transactions on Storage 13(4), 2017; laid out in blocks of one cache line as Caffeine does.
@@ -23,7 +23,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// A sketch for about `entries` entries.
+    /// Returns a sketch for about `entries` entries.
     pub(super) fn new(entries: u64) -> Self {
         let mut sketch = Self { words: vec![0; BLOCK_WORDS], counted: 0, period: SAMPLE };
         sketch.grow(entries);
@@ -57,7 +57,7 @@ impl Sketch {
         self.counted = self.counted.min(self.period - 1);
     }
 
-    /// Counts one use.
+    /// Counts one use of a fingerprint.
     pub(super) fn count(&mut self, fingerprint: u64) {
         let mut added = false;
         for (word, shift) in Self::counters(fingerprint, self.words.len()) {
@@ -75,7 +75,7 @@ impl Sketch {
         }
     }
 
-    /// About how often `fingerprint` was counted lately; never too low.
+    /// Returns about how often `fingerprint` was counted lately; never too low.
     pub(super) fn frequency(&self, fingerprint: u64) -> u8 {
         let counters = Self::counters(fingerprint, self.words.len());
         let counts = counters.map(|(word, shift)| (self.words[word] >> shift) & 0xf);
@@ -83,7 +83,7 @@ impl Sketch {
         u8::try_from(least).expect("four bits")
     }
 
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     pub(super) fn memory_bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }
@@ -100,7 +100,8 @@ impl Sketch {
         self.counted = self.counted.saturating_sub(odd >> 2) >> 1;
     }
 
-    /// The four counters of a fingerprint: word and shift, each in two words of its own of a block.
+    /// Returns the four counters of a fingerprint: word and shift, each in two words of its own of
+    /// a block.
     fn counters(fingerprint: u64, words: usize) -> [(usize, u32); 4] {
         let block_hash = mix(fingerprint);
         let counter_hash = mix(block_hash);
@@ -115,13 +116,13 @@ impl Sketch {
     }
 }
 
-/// The higher of each two counters of a word.
+/// Returns the higher of each two counters of a word.
 fn higher(one: u64, other: u64) -> u64 {
     let counter = |shift: u32| ((one >> shift) & 0xf).max((other >> shift) & 0xf) << shift;
     (0..u64::BITS).step_by(4).map(counter).sum()
 }
 
-/// The finalizer of MurmurHash3: fingerprints may be small numbers.
+/// Returns the finalizer of MurmurHash3: fingerprints may be small numbers.
 fn mix(mut value: u64) -> u64 {
     value ^= value >> 33;
     value = value.wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -5,7 +5,7 @@ use crate::Slot;
 use crate::free::FreeList;
 use crate::prefetch::{prefetch, prefetch_to_write};
 
-/// Records by slot.
+/// A table of records in numbered slots, whose free slots are reused.
 #[derive(Debug)]
 pub struct Slab<T> {
     records: Vec<Option<T>>,
@@ -20,7 +20,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Prefetches a slot that is about to be read.
+    /// Prefetches the memory of a slot that is about to be read.
     #[inline]
     pub fn prefetch_slot(&self, slot: Slot) {
         if let Some(place) = self.records.get(slot as usize) {
@@ -28,7 +28,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Prefetches a slot whose record is about to be removed.
+    /// Prefetches the memory of a slot whose record is about to be removed.
     #[inline]
     pub fn prefetch_slot_to_write(&self, slot: Slot) {
         if let Some(place) = self.records.get(slot as usize) {
@@ -90,7 +90,7 @@ impl<T> Slab<T> {
         self.records[slot as usize].as_ref().expect("callers pass occupied slots")
     }
 
-    /// Whether one more record makes it grow.
+    /// Whether the slab has to grow for one more record.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.records.len() == self.records.capacity()
@@ -115,7 +115,7 @@ impl<T> Slab<T> {
         self.taken == 0
     }
 
-    /// Whether enough slots are free for dropping some to be worthwhile.
+    /// Whether there are enough free slots to make dropping some worthwhile.
     #[inline]
     pub fn is_sparse(&self) -> bool {
         self.records.len() > self.taken + self.taken / 8 + 64
@@ -164,7 +164,7 @@ impl<T> Slab<T> {
             .find_map(|(record, slot)| record.is_some().then_some(slot))
     }
 
-    /// Returns the occupied slots.
+    /// Returns the numbers of the occupied slots.
     #[inline]
     pub fn taken(&self) -> impl Iterator<Item = Slot> {
         self.records.iter().zip(0..).filter_map(|(record, slot)| record.is_some().then_some(slot))

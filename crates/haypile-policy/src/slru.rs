@@ -52,20 +52,20 @@ const AGING_PERIOD: u64 = 10;
 /// The sizes of the segments, in per cent of the capacity. Probation has the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Of new entries.
+    /// The size of the eden segment, which holds new entries.
     pub eden: f64,
-    /// Of entries that were hit on probation.
+    /// The size of the protected segment, which holds entries that were hit on probation.
     pub protected: f64,
 }
 
 impl Config {
-    /// The configuration that `spec` asks for.
+    /// Returns the configuration that `spec` asks for.
     pub fn of(spec: &PolicySpec) -> Self {
         Self { eden: spec.value("eden"), protected: spec.value("protected") }
     }
 }
 
-/// RelStorage's segmented LRU.
+/// RelStorage's segmented LRU policy.
 ///
 /// A newcomer enters eden. Eden's oldest goes on: straight to protected until that is full, later
 /// to probation. When the cache is full it competes there with probation's oldest: the one hit

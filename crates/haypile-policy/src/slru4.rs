@@ -28,7 +28,7 @@ const LARGE: usize = SEGMENTS;
 const QUEUES: usize = SEGMENTS + 1;
 const NAMES: [&str; QUEUES] = ["segment 0", "segment 1", "segment 2", "segment 3", "large"];
 
-/// Four segments of a quarter of the capacity each.
+/// The segmented LRU policy with four segments of a quarter of the capacity each.
 ///
 /// A newcomer enters the lowest segment that has room; what overflows a segment falls one down. The
 /// lowest segment is the first to give entries up when the cache is full. With `fall=1` an entry leaves
@@ -61,7 +61,7 @@ impl<W: Weights> Slru4<W> {
         weight > self.segment_capacity
     }
 
-    /// The queue that a newcomer enters.
+    /// Returns the queue that a newcomer enters.
     fn entrance(&self, weight: u64) -> usize {
         if self.is_large(weight) {
             return LARGE;

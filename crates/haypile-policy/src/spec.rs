@@ -15,18 +15,18 @@ use super::{Policy, arc, clock, fifo, lirs, lru, s3fifo, segment, sieve, slru, s
 pub struct PolicyKind {
     /// The name in URLs and on the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// A description of the policy in one line, for people.
     pub summary: &'static str,
-    /// Where it was published.
+    /// The publication that describes the policy.
     pub paper: &'static str,
-    /// Its parameters, in the order in which they are printed.
+    /// The parameters of the policy, in the order in which they are printed.
     pub params: &'static [Param],
 }
 
 /// A parameter of a policy.
 #[derive(Debug)]
 pub struct Param {
-    /// Its name.
+    /// The name of the parameter.
     pub name: &'static str,
     /// The value it has unless told otherwise.
     pub default: f64,
@@ -82,7 +82,7 @@ pub trait PolicyVisitor {
 }
 
 impl PolicySpec {
-    /// All policies.
+    /// Returns the kinds of all policies.
     pub fn kinds() -> &'static [&'static PolicyKind] {
         &KINDS
     }
@@ -109,7 +109,7 @@ impl PolicySpec {
         texts
     }
 
-    /// The properties of this policy.
+    /// Returns the properties of this policy.
     pub fn kind(&self) -> &'static PolicyKind {
         self.kind
     }
@@ -129,12 +129,12 @@ impl PolicySpec {
         self.build::<BySlot, _>(false, Ask).unwrap_or(false)
     }
 
-    /// Whether this names what the file store does, which the `memory` store refuses.
+    /// Whether this is the policy of the file store, which the `memory` store refuses.
     pub fn is_of_file_store(&self) -> bool {
         self.kind.name == segment::KIND.name
     }
 
-    /// The value of a parameter of this policy.
+    /// Returns the value of a parameter of this policy.
     ///
     /// # Panics
     ///
@@ -144,8 +144,8 @@ impl PolicySpec {
         self.values[position.expect("a parameter that the policy declares")]
     }
 
-    /// Hands what makes the policy to `visitor`; `None` for the file store's, which is not a
-    /// [`Policy`].
+    /// Passes a function that makes the policy to `visitor`; returns `None` for the file store's
+    /// policy, which is not a [`Policy`].
     ///
     /// `weighted` says whether entries differ in weight (bytes) or all weigh 1 (objects); `M` how
     /// the driver's slots relate to keys, which decides how ghosts are kept.
@@ -245,7 +245,7 @@ pub enum PolicyError {
         /// Whether only whole numbers are allowed.
         whole: bool,
     },
-    /// One parameter twice.
+    /// The same parameter is given twice.
     #[error("policy '{policy}': parameter '{param}' is given twice")]
     Twice {
         /// The policy.
@@ -266,7 +266,7 @@ pub enum PolicyError {
 /// Policies that are not here, and the one that decides by the same: how often a key is asked for.
 const RELATED: [(&[&str], &str); 1] = [(&["lfu", "tinylfu", "w-tinylfu", "lfuda"], "wtinylfu")];
 
-/// The policy that a wrong name is nearly, as a question; or one of the same kind.
+/// Returns the policy that a wrong name is nearly, as a question; or one of the same kind.
 fn meant(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     if let Some((_, nearest)) = RELATED.iter().find(|(names, _)| names.contains(&name.as_str())) {

@@ -33,7 +33,7 @@ pub fn spread(fingerprint: u64) -> u64 {
 struct Chunk {
     /// A byte of each number's hash; 0 for an empty cell.
     tags: [u8; CELLS],
-    /// Numbers that went past this chunk because it was full.
+    /// The count of numbers that were placed in later chunks because this one was full.
     passed: u32,
     numbers: [u32; CELLS],
 }

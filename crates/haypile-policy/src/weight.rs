@@ -3,25 +3,25 @@
 use super::Slot;
 use super::column::SlotColumn;
 
-/// Weights by slot. A cache that counts objects pays nothing for them.
+/// The weights of the entries in slots. A cache that counts objects pays nothing for them.
 pub trait Weights: Default + Send + Sync + 'static {
     /// Makes room for slots below `slots`.
     fn reserve(&mut self, slots: usize);
-    /// The weight of the entry in `slot`.
+    /// Returns the weight of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;
     /// Prefetches the weight of the entry in `slot`.
     fn prefetch(&self, slot: Slot);
     /// Records the weight of the entry in `slot`, and returns what was recorded before.
     fn replace(&mut self, slot: Slot, weight: u64) -> u64;
-    /// The entry in slot `from` is in slot `to` from now on.
+    /// Records that the entry in slot `from` has moved to slot `to`.
     fn relocate(&mut self, from: Slot, to: Slot);
-    /// There are no slots from `slots` on any more.
+    /// Drops the slots from number `slots` on.
     fn drop_slots(&mut self, slots: usize);
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
 
-/// Every entry weighs 1.
+/// [`Weights`] that are all 1, for caches that count objects.
 #[derive(Debug, Default)]
 pub struct Unit;
 
@@ -49,7 +49,7 @@ impl Weights for Unit {
     }
 }
 
-/// Every entry has a weight of its own.
+/// [`Weights`] that differ, with one number for each slot.
 #[derive(Debug, Default)]
 pub struct PerSlot(SlotColumn<u64>);
 

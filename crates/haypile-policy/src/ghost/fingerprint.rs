@@ -1,4 +1,4 @@
-//! Which key is in which slot, as far as ghosts have to know.
+//! The fingerprints of the entries in slots, by which ghosts recognize a key.
 
 use super::super::Slot;
 use super::super::column::SlotColumn;
@@ -10,19 +10,19 @@ pub trait Fingerprints: Default + Send + Sync + 'static {
     fn reserve(&mut self, slots: usize);
     /// Records the fingerprint of the entry in `slot`.
     fn set(&mut self, slot: Slot, fingerprint: u64);
-    /// The fingerprint of the entry in `slot`.
+    /// Returns the fingerprint of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;
     /// Prefetches the fingerprint of the entry in `slot`.
     fn prefetch(&self, slot: Slot);
-    /// The entry in slot `from` is in slot `to` from now on.
+    /// Records that the entry in slot `from` has moved to slot `to`.
     fn relocate(&mut self, from: Slot, to: Slot);
-    /// There are no slots from `slots` on any more.
+    /// Drops the slots from number `slots` on.
     fn drop_slots(&mut self, slots: usize);
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Fingerprints`] where slots belong to keys.
+/// [`Fingerprints`] for slots that belong to one key permanently: the slot is the fingerprint.
 #[derive(Debug, Default)]
 pub struct SlotIsFingerprint;
 
@@ -51,7 +51,7 @@ impl Fingerprints for SlotIsFingerprint {
     }
 }
 
-/// [`Fingerprints`] where slots are reused.
+/// [`Fingerprints`] for slots that are reused: an array with one fingerprint for each slot.
 #[derive(Debug, Default)]
 pub struct FingerprintPerSlot(SlotColumn<u64>);
 

@@ -1,4 +1,4 @@
-//! Ghosts by fingerprint, in little memory: a store pays for each of them.
+//! Queues of ghosts by fingerprint, which take little memory: a store pays for each ghost.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,13 +19,13 @@ const REMOVED: u32 = u32::MAX;
 /// As the weight of a ghost: it is this heavy at least, and has its weight elsewhere.
 const HEAVY: u32 = u32::MAX - 1;
 
-/// [`GhostList`] over fingerprints. Two keys with the same fingerprint share a ghost.
+/// A [`GhostList`] of fingerprints. Two keys with the same fingerprint share a ghost.
 ///
 /// A ghost takes 12 bytes in the order of age and 8 to 11 in the table that finds it, and a little
 /// more while others behind it were removed. All operations take constant time on average.
 #[derive(Debug, Default)]
 pub struct FingerprintGhosts {
-    /// From the oldest to the youngest, some that were removed among them.
+    /// Ghosts from the oldest to the youngest, including some that were removed.
     order: VecDeque<Ghost>,
     /// The turn of the oldest. The next has the next turn, modulo 2^32.
     first_turn: u32,

@@ -1,4 +1,4 @@
-//! Queues of ghosts.
+//! Queues of ghosts: keys that a policy remembers after it has evicted their entries.
 
 use super::super::Slot;
 use super::super::column::SlotColumn;
@@ -10,25 +10,25 @@ use super::slot_of;
 pub trait GhostList: Default + Send + Sync + 'static {
     /// Makes room for slots below `slots`.
     fn reserve(&mut self, slots: usize);
-    /// Remembers a key as the youngest. A key that is remembered already stays where it is.
+    /// Remembers a key as the youngest ghost. A key that is remembered already stays where it is.
     fn push(&mut self, fingerprint: u64, weight: u64);
-    /// Forgets a key; gives its weight, or `None` where it was not remembered.
+    /// Forgets a key, and returns its weight; `None` if the key was not remembered.
     fn remove(&mut self, fingerprint: u64) -> Option<u64>;
-    /// Fetches what the other operations change for this key into the processor's cache.
+    /// Prefetches the memory that the other operations change for this key.
     fn prefetch_to_write(&self, fingerprint: u64) {
         let _ = fingerprint;
     }
-    /// Forgets the oldest.
+    /// Forgets the oldest ghost, and returns its weight; `None` if there is none.
     fn pop(&mut self) -> Option<u64>;
-    /// The sum of the weights.
+    /// Returns the sum of the weights.
     fn weight(&self) -> u64;
-    /// Fingerprints from the oldest to the youngest.
+    /// Returns the fingerprints from the oldest ghost to the youngest.
     fn dump(&self) -> Vec<u64>;
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`GhostList`] over slots that belong to keys.
+/// A [`GhostList`] of slots that belong to one key permanently.
 #[derive(Debug)]
 pub struct SlotGhosts<W> {
     links: Links<1>,

@@ -18,19 +18,19 @@ pub use node::{FingerprintNodes, Nodes, SlotNodes};
 use super::Slot;
 use super::weight::Weights;
 
-/// The way to find ghosts.
+/// The way in which a policy finds the ghost of a key.
 pub trait Memory: Send + Sync + 'static {
     /// Whether slots are reused for other keys, so that entries can be moved among them.
     const REUSES_SLOTS: bool;
-    /// The fingerprints of the entries in slots.
+    /// The type that keeps the fingerprints of the entries in slots.
     type Fingerprints: Fingerprints;
-    /// Lists of ghosts, of weights kept as the policy keeps those of its entries.
+    /// The type of ghost lists, with weights kept as the policy keeps those of its entries.
     type List<W: Weights>: GhostList;
-    /// Numbers for entries that outlive their slots.
+    /// The type that numbers entries which outlive their slots.
     type Nodes: Nodes;
 }
 
-/// A slot belongs to one key permanently and a fingerprint is the slot: the simulator.
+/// [`Memory`] of the simulator: a slot belongs to one key permanently, and is its fingerprint.
 #[derive(Debug)]
 pub struct BySlot;
 
@@ -41,7 +41,7 @@ impl Memory for BySlot {
     type Nodes = SlotNodes;
 }
 
-/// Slots are reused and a fingerprint is a hash of the key: stores.
+/// [`Memory`] of stores: slots are reused, and a fingerprint is a hash of the key.
 #[derive(Debug)]
 pub struct ByFingerprint;
 

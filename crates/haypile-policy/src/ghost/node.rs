@@ -15,42 +15,43 @@ use crate::table::spread;
 pub trait Nodes: Default + Send + Sync + 'static {
     /// Makes room for slots below `slots`.
     fn reserve(&mut self, slots: usize);
-    /// The node under which a ghost of this key may be remembered. Whether it is one, the policy's
-    /// own state says.
+    /// Returns the node under which a ghost of this key may be remembered; the policy's own state
+    /// decides whether it is a ghost.
     fn find(&self, fingerprint: u64) -> Option<u32>;
-    /// Gives the key in `slot` a node: that of its ghost, or a new one.
+    /// Assigns a node to the key in `slot`, and returns it: that of its ghost, or a new one.
     fn attach(&mut self, slot: Slot, fingerprint: u64) -> u32;
-    /// The node of the entry in `slot`.
+    /// Returns the node of the entry in `slot`.
     fn node(&self, slot: Slot) -> u32;
-    /// The slot of the entry of `node`, which is not a ghost.
+    /// Returns the slot of the entry of `node`, which is not a ghost.
     fn slot(&self, node: u32) -> Slot;
-    /// The entry of `node` leaves its slot, which is returned, and stays as a ghost.
+    /// Removes the entry of `node` from its slot, keeps it as a ghost, and returns the slot.
     fn detach(&mut self, node: u32) -> Slot;
-    /// Forgets a ghost.
+    /// Forgets the ghost of `node`.
     fn forget(&mut self, node: u32);
-    /// The entry of `node` leaves its slot, which is returned, and nothing stays.
+    /// Removes the entry of `node` from its slot, keeps no ghost, and returns the slot.
     fn release(&mut self, node: u32) -> Slot {
         let slot = self.detach(node);
         self.forget(node);
         slot
     }
-    /// The entry in slot `from` is in slot `to` from now on, which was free.
+    /// Records that the entry in slot `from` has moved to slot `to`, which was free.
     fn relocate(&mut self, from: Slot, to: Slot);
-    /// There are no slots from `slots` on any more.
+    /// Drops the slots from number `slots` on.
     fn drop_slots(&mut self, slots: usize);
     /// Whether enough nodes are free to make it worth the work to have fewer.
     fn is_sparse(&self) -> bool;
     /// Drops the last node, where nodes are sparse. If it is not free, what it stands for gets
     /// another number first; both are returned.
     fn drop_last(&mut self) -> Option<(u32, u32)>;
-    /// The number of nodes that there can be now: the size of arrays over them. Less after nodes
-    /// were dropped.
+    /// Returns the number of nodes that there can be at the moment: the size of arrays over them.
+    /// Less after nodes were dropped.
     fn bound(&self) -> usize;
-    /// Bytes of memory used.
+    /// Returns the bytes of memory used.
     fn memory_bytes(&self) -> usize;
 }
 
-/// [`Nodes`] where slots belong to keys: slot, node and fingerprint are one number.
+/// [`Nodes`] for slots that belong to one key permanently: slot, node and fingerprint are one
+/// number.
 #[derive(Debug, Default)]
 pub struct SlotNodes {
     bound: usize,
@@ -128,7 +129,7 @@ struct Node {
     slot: Slot,
 }
 
-/// [`Nodes`] where slots are reused.
+/// [`Nodes`] for slots that are reused.
 #[derive(Debug, Default)]
 pub struct FingerprintNodes {
     by_slot: SlotColumn<u32>,

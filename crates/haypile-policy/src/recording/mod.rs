@@ -188,16 +188,16 @@ pub enum End {
 /// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// Records.
+    /// Records of operations.
     Records {
         /// Bytes of the payload.
         payload_bytes: u32,
-        /// Records in it.
+        /// The number of records in the block.
         records: u32,
         /// The buffer that the records come from.
         stripe: u32,
     },
-    /// The last block.
+    /// The last block, with the reason why the recording ended.
     End(End),
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{HAS_SIZE, HAS_TTL, HASH_BYTES, KIND_BITS, KNOWN_KEY, Kind, NO_EFFECT, varint};
 
-/// Bytes that no recorder writes.
+/// The error for a block with bytes that no recorder writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block is damaged")]
 pub struct Damaged;
@@ -14,9 +14,9 @@ pub struct Damaged;
 pub struct Record {
     /// The kind of operation.
     pub kind: Kind,
-    /// Whether it changed something; true for reads.
+    /// Whether the operation changed something; true for reads.
     pub effect: bool,
-    /// Its time, in nanoseconds since the file's origin.
+    /// The time of the operation, in nanoseconds since the file's origin.
     pub time_ns: u64,
     /// Bytes of the value that was read or written.
     pub size_bytes: Option<u64>,

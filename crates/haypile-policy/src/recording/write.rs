@@ -21,7 +21,7 @@ const MAX_HEAD_BYTES: usize = 1 + 4 * varint::MAX_BYTES + HASH_BYTES;
 pub struct RecordedEntry<'a> {
     /// The kind of operation.
     pub kind: Kind,
-    /// Whether it changed something; true for reads.
+    /// Whether the operation changed something; true for reads.
     pub effect: bool,
     /// The key, of at most 65,535 bytes; empty for [`Kind::Clear`].
     pub key: &'a [u8],
@@ -67,7 +67,7 @@ impl Payload {
         }
     }
 
-    /// Returns the number of records.
+    /// Returns the number of records in the payload.
     pub fn records(&self) -> u32 {
         self.records
     }
@@ -131,8 +131,8 @@ impl Payload {
         self.records += 1;
     }
 
-    /// Takes the block, including its header; `spare` becomes the buffer of the next one. Times in
-    /// the file count from `origin_ns`.
+    /// Takes the filled block, including its header; `spare` becomes the buffer of the next one.
+    /// Times in the file count from `origin_ns`.
     pub fn take(&mut self, spare: &mut Vec<u8>, stripe: u32, origin_ns: u64) -> BlockHeader {
         std::mem::swap(&mut self.bytes, spare);
         let payload_bytes = spare.len() - BLOCK_HEADER_BYTES;
@@ -144,7 +144,7 @@ impl Payload {
         BlockHeader { block, first_ns: self.first_ns.saturating_sub(origin_ns), floor_ns: 0 }
     }
 
-    /// Discards the records.
+    /// Discards the records that were added.
     pub fn discard(&mut self) {
         self.records = 0;
     }

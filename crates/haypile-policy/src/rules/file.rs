@@ -9,21 +9,21 @@ pub const MAX_FREQUENCY: u8 = 3;
 /// Free segments that are not for writes: what is kept of a segment that is recycled goes there.
 pub const RESERVED_SEGMENTS: u32 = 2;
 
-/// Segments that one write recycles at most. Of the last of them nothing is kept, so that one is
-/// free in the end.
+/// The highest number of segments that one write recycles. Of the last of them nothing is kept, so
+/// that one is free in the end.
 pub const MAX_RECYCLED: u32 = 4;
 
 /// The queue of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// New entries: a filter for those that are used once.
+    /// The small queue, which holds new entries: a filter for those that are used once.
     Small,
-    /// Entries that were used.
+    /// The main queue, which holds entries that were used.
     Main,
 }
 
-/// The queue that a record is written to. `replaces` is where the record is that it replaces;
-/// without one, `is_ghost` says whether the key left the small queue not long ago.
+/// Returns the queue that a record is written to. `replaces` is where the record is that it
+/// replaces; without one, `is_ghost` says whether the key left the small queue not long ago.
 #[inline]
 pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) -> Queue {
     match replaces {
@@ -36,28 +36,28 @@ pub fn queue_of_write(replaces: Option<Queue>, is_ghost: impl FnOnce() -> bool) 
 /// The bounds that recycling works by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Segments up to which the small queue is spared.
+    /// The number of segments up to which the small queue is spared.
     pub small_segments: u32,
     /// The frequency that earns a record of the small queue a place in the main queue.
     pub threshold: u8,
-    /// Bytes of a segment that are kept at most; no more than a segment has.
+    /// The most bytes of a recycled segment that are kept; no more than a segment has.
     pub kept_bytes: u64,
 }
 
 /// A sealed segment, or a run of them that holds one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Its queue.
+    /// The queue of the segment.
     pub queue: Queue,
-    /// A number that is higher the later it was opened.
+    /// The position in the order of opening: a segment that was opened later has a higher number.
     pub opened: u64,
-    /// Whether it has no live record, or only expired ones.
+    /// Whether the segment has no live record, or only expired ones.
     pub is_dead: bool,
 }
 
 impl Rules {
-    /// Which of the sealed segments is recycled, by the number it is given with; `None` if there
-    /// are none. `small_segments` are those of the small queue, open ones included.
+    /// Chooses the sealed segment to recycle, by the number it is given with; returns `None` if
+    /// there are none. `small_segments` are those of the small queue, open ones included.
     ///
     /// A dead one, if there is any; else the small queue's oldest while that queue has more than
     /// its share, and its youngest sealed segment is not all it has; else the main queue's oldest.
@@ -85,14 +85,15 @@ impl Rules {
         dead.or(preferred).or(other).map(|(_, number)| number)
     }
 
-    /// Bytes that are kept of a segment at most, when the same write has recycled `recycled`
-    /// segments before it.
+    /// Returns the most bytes that are kept of a segment when the same write has recycled
+    /// `recycled` segments before it.
     #[inline]
     pub fn allowed_bytes(&self, recycled: u32) -> u64 {
         if recycled + 1 < MAX_RECYCLED { self.kept_bytes } else { 0 }
     }
 
-    /// The frequency that a record of `queue` is kept with, in the main queue, if it is kept.
+    /// Returns the frequency that a record of `queue` is kept with, in the main queue, if it is
+    /// kept.
     #[inline]
     pub fn kept_frequency(&self, queue: Queue, frequency: u8) -> Option<u8> {
         match queue {
@@ -105,8 +106,8 @@ impl Rules {
 /// Live bytes by the frequency of their records.
 pub type BytesByFrequency = [u64; MAX_FREQUENCY as usize + 1];
 
-/// Says of each record of a segment that is recycled whether it is kept: those of the highest
-/// frequency first, and of one frequency the youngest.
+/// Decides for each record of a recycled segment whether it is kept: the highest frequency first,
+/// and of one frequency the youngest.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     rules: Rules,
@@ -119,8 +120,8 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// For a segment of `queue` with this number of live bytes, of which `allowed_bytes` may be
-    /// kept.
+    /// Returns the decisions for a segment of `queue` with this number of live bytes, of which
+    /// `allowed_bytes` may be kept.
     pub fn new(rules: Rules, queue: Queue, bytes: &BytesByFrequency, allowed_bytes: u64) -> Self {
         let mut keeping =
             Self { rules, queue, allowed_bytes, lowest: MAX_FREQUENCY + 1, excess_bytes: 0 };
@@ -136,8 +137,8 @@ impl Keeping {
         keeping
     }
 
-    /// The frequency that a live record is kept with; `None` if it is evicted. To be asked once of
-    /// each, from the oldest to the youngest.
+    /// Returns the frequency that a live record is kept with; `None` if it is evicted. To be asked
+    /// once of each, from the oldest to the youngest.
     ///
     /// Frequencies that have changed since they were added up do no harm: no more bytes are kept
     /// than are allowed.

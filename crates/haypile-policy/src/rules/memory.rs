@@ -91,7 +91,7 @@ pub fn claimed(free_bytes: i64, needed_bytes: u64, wanted_bytes: u64) -> Option<
     (free >= needed_bytes && claimed > 0).then_some(claimed)
 }
 
-/// The bytes of one shard.
+/// The bytes of one shard, in use and claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardBytes {
     /// The sum of the entries' charges.
@@ -100,7 +100,7 @@ pub struct ShardBytes {
     pub budget: u64,
     /// The shard's part of the store's size.
     pub fair_share: u64,
-    /// Whether there is one shard only.
+    /// Whether the store has this shard only.
     pub is_alone: bool,
 }
 
