@@ -1,4 +1,4 @@
-//! Errors.
+//! Errors of icon files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ pub enum IconError {
     /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The reason.
+        /// The reason for the failure.
         source: io::Error,
     },
     /// The file is larger than [`crate::MAX_FILE_BYTES`].
     #[error("{path}: it is larger than {} bytes, the most for an icon", crate::MAX_FILE_BYTES, path = path.display())]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The contents are not a picture.
     #[error("{path}: {wrong}", path = path.display())]
     Broken {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The reason.
+        /// The reason for the failure.
         wrong: String,
     },
     /// The size is 0, or larger than [`crate::MAX_SIDE_PX`] pixels.

@@ -24,14 +24,16 @@ pub struct Pixmap {
 /// The bytes of a picture.
 #[derive(Clone)]
 enum PixmapBytes {
-    /// In memory of this process.
+    /// The bytes in memory of this process.
     Own(Arc<Vec<u8>>),
-    /// In the cache's file, which other processes have in memory as well; the pixels begin here.
+    /// The bytes in the cache's file, which other processes have in memory as well, and the place
+    /// where the pixels begin.
     Cached(Arc<OwnedPinned>, usize),
 }
 
 impl Pixmap {
-    /// A picture of these pixels; `None` if their number is not width times height, or is 0.
+    /// Returns a picture of these pixels; `None` if their number is not width times height, or is
+    /// 0.
     pub fn new(width: u32, height: u32, rgba: Vec<u8>) -> Option<Self> {
         let bytes = bytes_of(width, height)?;
         (rgba.len() == bytes).then(|| Self {
@@ -41,17 +43,17 @@ impl Pixmap {
         })
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// All pixels.
+    /// Returns the bytes of all pixels.
     pub fn pixels(&self) -> &[u8] {
         match &self.bytes {
             PixmapBytes::Own(bytes) => bytes,
@@ -59,7 +61,7 @@ impl Pixmap {
         }
     }
 
-    /// The picture as a PNG file, whose colours are not multiplied by alpha.
+    /// Returns the picture as a PNG file, whose colours are not multiplied by alpha.
     ///
     /// # Errors
     ///
@@ -83,7 +85,7 @@ impl Pixmap {
         Ok(file)
     }
 
-    /// The picture of a PNG file's bytes.
+    /// Returns the picture of a PNG file's bytes.
     ///
     /// # Errors
     ///
@@ -92,8 +94,8 @@ impl Pixmap {
         crate::render::of_png_bytes(bytes)
     }
 
-    /// Encodes it for a cache, with the path that it was made of, how that was, and the day of the note under which it is
-    /// gathered; 0 if it is not.
+    /// Encodes the picture for a cache, with the path that it was made of, the stamp of that file, and the day of the
+    /// note under which the picture is gathered; 0 if it is not.
     pub(crate) fn encode(&self, path: &[u8], stamp: Stamp, day: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + path.len() + self.pixels().len());
         bytes.extend(MAGIC);
@@ -107,7 +109,8 @@ impl Pixmap {
         bytes
     }
 
-    /// Takes a stored value, if it is a pixmap that was made of this path; `None` otherwise.
+    /// Decodes a stored value, if it is a pixmap that was made of this path; returns `None`
+    /// otherwise.
     pub(crate) fn decode(value: OwnedPinned, path: &[u8]) -> Option<StoredPixmap> {
         let Head { width, height, path_bytes, stamp, day } = Head::of(&value)?;
         let from = HEAD_BYTES.checked_add(path_bytes)?;
@@ -120,7 +123,7 @@ impl Pixmap {
         Some(StoredPixmap { pixmap, stamp, day, bytes, version, is_out_of_pins })
     }
 
-    /// A picture whose pixels begin at a place of a stored value, and end with it.
+    /// Returns a picture whose pixels begin at a place of a stored value, and end with it.
     pub(crate) fn in_place(
         width: u32,
         height: u32,
@@ -136,14 +139,14 @@ impl Pixmap {
 #[derive(Clone, Debug)]
 pub(crate) struct StoredPixmap {
     pub(crate) pixmap: Pixmap,
-    /// Of the file that it was made of.
+    /// The stamp of the file that the picture was made of.
     pub(crate) stamp: Stamp,
     /// The day of the note under which it was gathered; 0 if it was not.
     pub(crate) day: u32,
     /// The length of the value.
     pub(crate) bytes: usize,
     pub(crate) version: Option<Version>,
-    /// Whether it was copied, see [`OwnedPinned::is_out_of_pins`].
+    /// Whether the value was copied, see [`OwnedPinned::is_out_of_pins`].
     pub(crate) is_out_of_pins: bool,
 }
 

@@ -27,9 +27,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenedCache {
-    /// The cache.
+    /// The open cache.
     pub cache: Cache,
-    /// Its URL.
+    /// The URL of the cache.
     pub url: CacheUrl,
     /// The reason why the file that was there could not be used, if this process has replaced it by an empty one.
     pub replaced: Option<String>,
@@ -39,7 +39,7 @@ pub struct OpenedCache {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// No folder can have the file.
+    /// No folder can hold the cache's file.
     #[error("there is no folder for their cache: {0}")]
     Folder(#[from] io::Error),
     /// The file cannot be opened, made or replaced.
@@ -119,8 +119,8 @@ impl OpenedCache {
     }
 }
 
-/// The URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or `~/.cache`; where that
-/// is on a network file system or is missing, in a folder of the user's own in `/var/tmp`.
+/// Returns the URL of this user's cache of icons: `icons.haypile` in `$XDG_CACHE_HOME` or `~/.cache`; where that is on
+/// a network file system or is missing, in a folder of the user's own in `/var/tmp`.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ pub fn cache_url() -> io::Result<CacheUrl> {
     cache_url_at(&folder()?.join("icons.haypile"))
 }
 
-/// The URL of a cache of icons in this file, made for entries of their size.
+/// Returns the URL of a cache of icons in this file, made for entries of their size.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Pictures of files: PNG and SVG. Others, XPM among them, are not rendered.
+//! Rendering of PNG and SVG files. Others, XPM among them, are not rendered.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -40,7 +40,7 @@ pub fn render_file(path: &Path, (width, height): (u32, u32)) -> Result<Pixmap, I
     pixmap.ok_or_else(|| IconError::broken(path, &"it has no pixels"))
 }
 
-/// The picture of a PNG, in its own size.
+/// Returns the picture of a PNG, in its own size.
 pub(crate) fn of_png_bytes(bytes: &[u8]) -> Result<Pixmap, IconError> {
     let path = Path::new("PNG");
     let picture = decode_png(path, bytes)?;

@@ -23,7 +23,7 @@ const OTHER_STEP: Duration = Duration::from_secs(3);
 pub(crate) struct Stamp {
     device: u64,
     inode: u64,
-    /// Of a file; 0 for a folder, whose size says nothing.
+    /// The length of a file; 0 for a folder, whose size means nothing.
     bytes: u64,
     modified_ns: i64,
     changed_ns: i64,
@@ -38,12 +38,13 @@ pub(crate) enum PathKind {
 }
 
 impl Stamp {
-    /// The stamp of a path, whose links are followed; `None` if nothing is there that we may see.
+    /// Returns the stamp of a path, whose links are followed; `None` if nothing is there that we
+    /// may see.
     pub(crate) fn of(path: &Path) -> Option<(Self, PathKind)> {
         stat(path).ok().map(|stat| Self::of_stat(&stat))
     }
 
-    /// The same of a path that ends with a zero, without copying it.
+    /// Returns the stamp of a path that ends with a zero byte, without copying the path.
     pub(crate) fn of_c_path(path: &CStr) -> Option<Self> {
         stat(path).ok().map(|stat| Self::of_stat(&stat).0)
     }
@@ -83,7 +84,7 @@ impl Stamp {
         (stamp, kind)
     }
 
-    /// Whether it is too young at a moment to be trusted later: changed within a step of it, or after it.
+    /// Whether the stamp is too young to be trusted later: the file was changed within a step of `now_ns`, or after it.
     pub(crate) fn is_racy(&self, now_ns: i64, step: Duration) -> bool {
         let step = i64::try_from(step.as_nanos()).unwrap_or(i64::MAX);
         self.modified_ns.max(self.changed_ns).saturating_add(step) >= now_ns
@@ -120,13 +121,13 @@ impl Stamp {
     }
 }
 
-/// The time now, as file systems keep it.
+/// Returns the time now, as file systems keep it.
 pub(crate) fn now_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The step of times in the file system of a path.
+/// Returns the step of times in the file system of a path.
 pub(crate) fn step(path: &Path) -> Duration {
     // ext2/3/4, XFS, btrfs, tmpfs, overlayfs, ZFS, f2fs, squashfs, bcachefs: statfs(2).
     const LOCAL: [u32; 9] = [

@@ -1,4 +1,4 @@
-//! The check of one process as others find it.
+//! The check of one process as other processes find it.
 //!
 //! ```text
 //! magic | moment | index | number of pictures | pictures (sorted) | checksum
@@ -35,21 +35,21 @@ impl SeenPicture {
 /// A check of a theme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trust {
-    /// When it began, by the clock of [`Viewer`](crate::view::Viewer).
+    /// The moment at which the check began, by the clock of [`Viewer`](crate::view::Viewer).
     pub(crate) moment_ns: u64,
-    /// The index whose folders were as they had been when they were scanned.
+    /// The number of the index whose folders were unchanged since they were scanned.
     pub(crate) index: u64,
-    /// Sorted.
+    /// The pictures that were found unchanged, sorted.
     pictures: Vec<SeenPicture>,
 }
 
 impl Trust {
-    /// A check that has found an index current, and no pictures yet.
+    /// Returns a check that has found an index current, and no pictures yet.
     pub(crate) fn new(moment_ns: u64, index: u64) -> Self {
         Self { moment_ns, index, pictures: Vec::new() }
     }
 
-    /// The key of the check of a theme in its base folders, as one view has it.
+    /// Returns the key of the check of a theme in its base folders, as one view has it.
     pub(crate) fn key(view: u128, scan_hash: u64) -> Vec<u8> {
         [&b"t"[..], &view.to_le_bytes(), &scan_hash.to_le_bytes()].concat()
     }
@@ -59,7 +59,7 @@ impl Trust {
         self.pictures.binary_search(&picture).is_ok()
     }
 
-    /// The number of its pictures.
+    /// Returns the number of pictures in the check.
     pub(crate) fn pictures(&self) -> usize {
         self.pictures.len()
     }
@@ -77,7 +77,7 @@ impl Trust {
         self.add(other.pictures.iter().copied());
     }
 
-    /// Encodes it for a key.
+    /// Encodes the check for a key.
     pub(crate) fn encode(&self, key: &[u8]) -> Vec<u8> {
         let pictures = self.pictures.len();
         let mut bytes = Vec::with_capacity(HEAD_BYTES + 8 * pictures + CHECKSUM_BYTES);

@@ -7,10 +7,10 @@ use haypile::{Cache, OwnedPinned, Result};
 
 /// The outcome of reading a value.
 pub(crate) enum Verified {
-    /// It is what was stored.
+    /// The value, whose bytes are those that were stored.
     Whole(OwnedPinned),
     Missing,
-    /// Its bytes are not those that were stored.
+    /// A value whose bytes are not those that were stored.
     Damaged,
 }
 

@@ -12,7 +12,7 @@ pub(crate) trait Viewer: fmt::Debug + Send + Sync {
     fn view(&self) -> Option<u128>;
 }
 
-/// The system's.
+/// The [`Viewer`] of the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemViewer;
 

@@ -30,7 +30,8 @@ pub(super) struct State {
 /// An epoch, and what was checked in it.
 #[derive(Debug)]
 pub(super) struct Epoch {
-    /// When its first check began, by the clock of the viewer: that of this process or of another one.
+    /// The moment at which the first check of the epoch began, by the clock of the viewer: a check of this process or
+    /// of another one.
     pub(super) since_ns: u64,
     /// Files of pictures that this process has asked for.
     pub(super) checked: HashMap<PathHash, Option<Stamp>>,
@@ -38,12 +39,12 @@ pub(super) struct Epoch {
     pub(super) key: Option<Vec<u8>>,
     /// The check as it is shared. Without an index there is none.
     pub(super) trust: Option<Trust>,
-    /// Pictures that were found as they were when they were rendered, and are not in the shared check yet.
+    /// Pictures that were found unchanged since they were rendered, and are not in the shared check yet.
     pub(super) unshared: Vec<SeenPicture>,
 }
 
 impl Epoch {
-    /// An epoch in which nothing is checked yet.
+    /// Returns an epoch in which nothing is checked yet.
     pub(super) fn new(since_ns: u64, key: Option<Vec<u8>>) -> Self {
         Self { since_ns, checked: HashMap::new(), key, trust: None, unshared: Vec::new() }
     }
@@ -88,7 +89,7 @@ impl State {
         epoch.unshared.extend(stamp.filter(|_| is_kept).map(|it| SeenPicture::new(hash, it)));
     }
 
-    /// Takes the check of another process for one of this one: the epoch began with it.
+    /// Adopts the check of another process for this one: the epoch began with it.
     pub(super) fn take_over(&mut self, trust: Trust) {
         let Some(epoch) = &mut self.epoch else { return };
         epoch.since_ns = trust.moment_ns;

@@ -1,4 +1,4 @@
-//! Pictures that are stored again, so that those which programs show lie together.
+//! Storing pictures again, so that the pictures which programs show lie together.
 //!
 //! A process may read values in place in an eighth of the segments of the cache's file, and copies the others. In a file
 //! that has been full for long, the icons of a program can lie in more segments than that, and each process would have
@@ -36,16 +36,17 @@ pub(super) struct Gathering {
     is_begun: bool,
     /// The day of the note that this process found.
     day: Option<u32>,
-    /// Bytes of the pictures that it got since.
+    /// The bytes of the pictures that this process got since then.
     got_bytes: u64,
-    /// The number of those up to which it gathers, once it has found one to gather.
+    /// The number of bytes of pictures up to which this process gathers, once it has found one to
+    /// gather.
     most_bytes: Option<u64>,
-    /// Whether this process has looked for a note since its pictures are copied.
+    /// Whether this process has looked for a note since its pictures have been copied.
     is_noted: bool,
 }
 
 impl Gathering {
-    /// Returns the day under which a picture is to be stored again.
+    /// Returns the day under which a picture is to be stored again; `None` if it stays where it is.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ fn noted_day(cache: &Cache) -> Result<Option<u32>> {
     Ok(cache.get(KEY)?.and_then(|note| decode(&note)))
 }
 
-/// The day, in days since 1970, and its checksum.
+/// Returns the day, in days since 1970, and its checksum.
 fn encode(day: u32) -> Vec<u8> {
     let day = day.to_le_bytes();
     [&day[..], &xxh3_64(&day).to_le_bytes()].concat()

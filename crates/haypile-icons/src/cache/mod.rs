@@ -25,7 +25,7 @@ use crate::view::{SystemViewer, Viewer};
 use epoch::{Epoch, State};
 pub use request::{Icon, IconCacheOptions, IconCounts, IconRequest};
 
-/// Icons of one theme, with a cache that other processes share.
+/// The icons of one theme, with a cache that other processes share.
 #[derive(Debug)]
 pub struct IconCache {
     theme: String,
@@ -65,12 +65,12 @@ impl IconCache {
         Self { theme: theme.to_owned(), hash, cache, options, viewer, state: Mutex::default() }
     }
 
-    /// Whether there is a cache.
+    /// Whether the icons have a cache.
     pub fn is_cached(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// The theme.
+    /// Returns the name of the theme.
     pub fn theme(&self) -> &str {
         &self.theme
     }
@@ -80,7 +80,7 @@ impl IconCache {
         self.state.lock().counts
     }
 
-    /// The index as it is now: what was changed a second ago is in it.
+    /// Returns the current index, which has every change that is at least a second old.
     pub fn index(&self) -> ThemeIndex {
         self.current(&mut self.state.lock())
     }
@@ -117,7 +117,7 @@ impl IconCache {
         Ok(Some(Icon { path, pixmap }))
     }
 
-    /// The picture of a file, from the cache if the file is still as it was.
+    /// Returns the picture of a file, from the cache if the file is unchanged.
     pub(crate) fn pixmap(
         &self,
         path: &Path,
@@ -153,7 +153,7 @@ impl IconCache {
         Ok(pixmap)
     }
 
-    /// The stored picture of a file, if the file is as it was when the picture was made.
+    /// Returns the stored picture of a file, if the file is as it was when the picture was made.
     fn stored_pixmap(&self, key: &[u8], path: &Path, hash: PathHash) -> Option<Pixmap> {
         let cache = self.cache.as_ref()?;
         let mut stored = self.read_pixmap(cache, key, path)?;
@@ -217,7 +217,7 @@ impl IconCache {
         render::render_file(path, (width, height))
     }
 
-    /// The index: this process's own, the stored one, or a new one. It begins an epoch if the last one is over.
+    /// Returns the index: this process's own, the stored one, or a new one. It begins an epoch if the last one is over.
     fn current(&self, state: &mut State) -> ThemeIndex {
         let now_ns = self.viewer.now_ns();
         let is_over = |epoch: &Epoch| !is_within(epoch.since_ns, now_ns, self.epoch_ns());
@@ -254,8 +254,8 @@ impl IconCache {
         u64::try_from(self.options.epoch.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The key under which processes with the view of this one share their checks. A relative folder is another one
-    /// for each of them.
+    /// Returns the key under which processes with the view of this one share their checks. A relative folder is another
+    /// one for each of them.
     fn trust_key(&self) -> Option<Vec<u8>> {
         let is_shared = self.cache.is_some() && self.options.has_index;
         let is_absolute = || self.options.base.iter().all(|folder| folder.is_absolute());
@@ -263,7 +263,7 @@ impl IconCache {
         Some(Trust::key(view, self.hash))
     }
 
-    /// The check of another process, if it began less than an epoch ago.
+    /// Returns the check of another process, if it began less than an epoch ago.
     fn trust(&self, state: &mut State, now_ns: u64, key: Option<&[u8]>) -> Option<Trust> {
         let (Some(cache), Some(key), true) = (&self.cache, key, self.options.shares_checks) else {
             return None;
@@ -272,7 +272,7 @@ impl IconCache {
         is_within(trust.moment_ns, now_ns, self.epoch_ns()).then_some(trust)
     }
 
-    /// A new index, which is stored if it may be.
+    /// Returns a new index, which is stored if it may be.
     fn scan_again(&self, state: &mut State) -> ThemeIndex {
         state.counts.scans += 1;
         let (index, counts) = scan(&self.theme, &self.options.base);
@@ -287,7 +287,7 @@ impl IconCache {
         index
     }
 
-    /// The stored index, which may not be true any more.
+    /// Returns the stored index, which may not be true any more.
     fn stored(&self, state: &mut State) -> Option<ThemeIndex> {
         let cache = self.cache.as_ref().filter(|_| self.options.has_index)?;
         let value = whole(verified::read(cache, &index_key(self.hash)), || &mut *state)?;

@@ -12,7 +12,7 @@ const EPOCH: Duration = Duration::from_millis(900);
 /// An icon to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IconRequest<'a> {
-    /// Its name, without folder and extension.
+    /// The name of the icon, without folder and extension.
     pub name: &'a str,
     /// The size, in pixels at scale 1.
     pub size: u32,
@@ -23,7 +23,7 @@ pub struct IconRequest<'a> {
 }
 
 impl<'a> IconRequest<'a> {
-    /// An icon at scale 1, for which a less specific one may serve.
+    /// Returns a request for an icon at scale 1, for which a less specific one may serve.
     pub fn new(name: &'a str, size: u32) -> Self {
         Self { name, size, scale: 1, is_generic: true }
     }
@@ -37,17 +37,17 @@ pub struct Icon {
 }
 
 impl Icon {
-    /// The file that it was made of.
+    /// Returns the path of the file that the icon was made of.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn width(&self) -> u32 {
         self.pixmap.width()
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub fn height(&self) -> u32 {
         self.pixmap.height()
     }
@@ -57,7 +57,7 @@ impl Icon {
         self.pixmap.pixels()
     }
 
-    /// The picture.
+    /// Returns the picture of the icon.
     pub fn pixmap(&self) -> &Pixmap {
         &self.pixmap
     }
@@ -94,11 +94,11 @@ impl Default for IconCacheOptions {
     }
 }
 
-/// Counts of this process.
+/// Counts of this process's use of an icon cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IconCounts {
-    /// Lookups.
+    /// Lookups of icons.
     pub lookups: u64,
     /// Lookups that found no icon.
     pub negative: u64,

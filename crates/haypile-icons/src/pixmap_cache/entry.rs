@@ -12,10 +12,10 @@ const MAGIC: [u8; 8] = *b"hpentr01";
 /// Magic, when it was stored, whether it has a source, the source's stamp, the length of the key.
 const HEAD_BYTES: usize = 8 + 8 + 4 + STAMP_BYTES + 4;
 
-/// A pixmap with what is known of it.
+/// A stored pixmap, with the stamp of the file that it was made of.
 pub(super) struct Entry {
     pub(super) pixmap: Pixmap,
-    /// The file that it was made of, as that was.
+    /// The stamp that the source file had when the pixmap was made of it.
     pub(super) source: Option<Stamp>,
 }
 
@@ -46,7 +46,7 @@ impl Entry {
         bytes
     }
 
-    /// Takes a stored value, if it is an entry of this key.
+    /// Decodes a stored value, if it is an entry of this key.
     pub(super) fn decode(value: OwnedPinned, key: &[u8]) -> Option<Self> {
         let rest = value.strip_prefix(&MAGIC)?;
         let has_source = number(rest, 8)? != 0;
@@ -61,7 +61,8 @@ impl Entry {
         Some(Self { pixmap, source: has_source.then_some(stamp) })
     }
 
-    /// When a stored value was stored; `None` if it is not an entry.
+    /// Returns the time at which a value was stored, in nanoseconds since 1970; `None` if the value
+    /// is not an entry.
     pub(super) fn stored_ns(value: &[u8]) -> Option<i64> {
         let rest = value.strip_prefix(&MAGIC)?;
         Some(i64::from_le_bytes(rest.get(..8)?.try_into().ok()?))

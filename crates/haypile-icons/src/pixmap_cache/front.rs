@@ -1,4 +1,4 @@
-//! Pixmaps that this process has found, in its own hands.
+//! Pixmaps that this process has found, in its own memory.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -130,7 +130,7 @@ impl PixmapCache {
         self.cache.set(name, now.encode())
     }
 
-    /// Stores a pixmap under a name, in the place of one that is there.
+    /// Stores a pixmap under a name, replacing the current one.
     ///
     /// # Errors
     ///
@@ -188,12 +188,12 @@ impl PixmapCache {
         Ok(pixmap)
     }
 
-    /// The number of pictures that [`load`](Self::load) has drawn in this process.
+    /// Returns the number of pictures that [`load`](Self::load) has drawn in this process.
     pub fn drawn(&self) -> u64 {
         self.drawn.load(Ordering::Relaxed)
     }
 
-    /// The number of values that this process found damaged, and took for missing ones.
+    /// Returns the number of values that this process found damaged, and took for missing ones.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
@@ -233,7 +233,7 @@ impl PixmapCache {
         Ok(removed)
     }
 
-    /// The bytes of all pixmaps. It reads every one's size.
+    /// Returns the bytes of all pixmaps. It reads every one's size.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl PixmapCache {
         Ok(remove::entries(&self.cache)?.iter().map(|entry| entry.bytes).sum())
     }
 
-    /// The limit in bytes; 0 for none but the cache's own.
+    /// Returns the limit in bytes; 0 for none but the cache's own.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
@@ -252,8 +252,8 @@ impl PixmapCache {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    /// A moment that a program has kept with the pixmaps, in seconds since 1970, to compare it with that
-    /// of a theme; `None` if there is none.
+    /// Returns a moment that a program has kept with the pixmaps, in seconds since 1970, to compare it with that of a
+    /// theme; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -272,7 +272,7 @@ impl PixmapCache {
         self.cache.set(TIMESTAMP, seconds.to_le_bytes())
     }
 
-    /// Bytes that a program has kept with the pixmaps.
+    /// Returns the bytes that a program has kept with the pixmaps.
     ///
     /// # Errors
     ///

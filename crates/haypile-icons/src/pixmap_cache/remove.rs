@@ -1,4 +1,4 @@
-//! Entries to remove.
+//! Choosing the entries to remove.
 
 use haypile::{Cache, Result};
 
@@ -8,11 +8,11 @@ use super::{ENTRY, USE};
 /// The choice of entries to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoveStrategy {
-    /// Those that were stored first.
+    /// The entries that were stored first.
     Oldest,
-    /// Those that were found the fewest times.
+    /// The entries that were found the fewest times.
     LeastOftenUsed,
-    /// Those that were found the longest ago.
+    /// The entries that were found the longest ago.
     #[default]
     LeastRecentlyUsed,
 }
@@ -25,7 +25,7 @@ pub(super) struct Listed {
     used: Use,
 }
 
-/// All entries.
+/// Returns all entries of a cache.
 pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     let mut entries = Vec::new();
     for name in cache.keys() {
@@ -45,7 +45,7 @@ pub(super) fn entries(cache: &Cache) -> Result<Vec<Listed>> {
     Ok(entries)
 }
 
-/// The keys to remove, so that the others have at most this many bytes.
+/// Returns the keys to remove, so that the others have at most this many bytes.
 pub(super) fn victims(
     cache: &Cache,
     strategy: RemoveStrategy,

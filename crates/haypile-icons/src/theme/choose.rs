@@ -10,7 +10,7 @@ pub const MAX_NAME_BYTES: usize = 200;
 pub struct IconName<'a>(&'a str);
 
 impl<'a> IconName<'a> {
-    /// A name; `None` for one that no file can have.
+    /// Returns an icon name; `None` for text that no file name can be.
     pub fn new(name: &'a str) -> Option<Self> {
         let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
             && !name.contains(['/', '\0'])
@@ -19,12 +19,12 @@ impl<'a> IconName<'a> {
         is_name.then_some(Self(name))
     }
 
-    /// The name as it was asked for.
+    /// Returns the name as it was requested.
     pub fn as_str(self) -> &'a str {
         self.0
     }
 
-    /// The name, then less specific ones, which end before a dash.
+    /// Returns the name, then less specific ones, each of which ends before a dash.
     pub fn from_specific(self) -> impl Iterator<Item = &'a str> {
         let shorter = |name: &&'a str| {
             let (before, _) = name.rsplit_once('-')?;
@@ -34,7 +34,7 @@ impl<'a> IconName<'a> {
     }
 }
 
-/// The distance of a folder from a wanted size and scale: 0 where it serves them (the specification's
+/// Returns the distance of a folder from a wanted size and scale: 0 where it serves them (the specification's
 /// `DirectoryMatchesSize`), else how far it is (`DirectorySizeDistance`), in pixels.
 pub fn distance(
     (size, scale): (u32, u32),

@@ -1,4 +1,4 @@
-//! `index.theme`: the description of a theme.
+//! The file `index.theme`: the description of a theme.
 
 /// The most folders of a theme that are read.
 const MAX_FOLDERS: usize = 4_000;
@@ -10,14 +10,14 @@ const MAX_PARENTS: usize = 32;
 pub struct ThemeFile {
     /// Names of the themes that it inherits.
     pub inherits: Vec<String>,
-    /// Its folders, in their order.
+    /// The folders of the theme, in their order.
     pub folders: Vec<ThemeFolder>,
 }
 
 /// A folder of a theme, for icons of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeFolder {
-    /// Its path below the theme.
+    /// The path of the folder below the theme.
     pub path: String,
     /// The nominal size of its icons.
     pub size: u32,
@@ -30,16 +30,16 @@ pub struct ThemeFolder {
 /// The sizes that a folder serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderKind {
-    /// Its own.
+    /// The nominal size of the folder alone.
     Fixed,
-    /// From a smallest to a largest one.
+    /// All sizes from a smallest to a largest one.
     Scalable {
-        /// The smallest.
+        /// The smallest size.
         min: u32,
-        /// The largest.
+        /// The largest size.
         max: u32,
     },
-    /// Those that differ by no more than this.
+    /// The sizes that differ from the nominal size by no more than this.
     Threshold(u32),
 }
 

@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 16;
 /// The folder, the extension.
 const FILE_BYTES: usize = 8;
 
-/// Extensions that are icons.
+/// The file extensions of icons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Extension {
     Png,
@@ -50,7 +50,7 @@ impl Extension {
         }
     }
 
-    /// The name and the extension of a file; `None` if it is not an icon's.
+    /// Returns the name and the extension of a file; `None` if it is not an icon's.
     pub(super) fn split(file: &str) -> Option<(&str, Self)> {
         let (name, extension) = file.rsplit_once('.')?;
         let extension = match extension {
@@ -62,7 +62,7 @@ impl Extension {
     }
 }
 
-/// Where each icon of a theme is, and what has to be as it was for that to be true.
+/// The place of each icon of a theme, and the paths and stamps that show whether it is current.
 #[derive(Clone)]
 pub struct ThemeIndex(Bytes);
 
@@ -72,7 +72,7 @@ enum Bytes {
     Cached(Arc<OwnedPinned>),
 }
 
-/// Collects an index.
+/// A builder that collects an index.
 pub(super) struct Builder {
     scanned_ns: i64,
     base_hash: u64,
@@ -196,7 +196,7 @@ impl Builder {
 }
 
 impl ThemeIndex {
-    /// Takes a stored value, if it is an index of this version for these base folders.
+    /// Decodes a stored value, if it is an index of this version for these base folders.
     pub(crate) fn from_stored(value: OwnedPinned, hash: u64) -> Option<Self> {
         let index = Self(Bytes::Cached(Arc::new(value)));
         index.view().is_some_and(|view| view.base_hash() == Some(hash)).then_some(index)
@@ -208,7 +208,7 @@ impl ThemeIndex {
         index.view().is_some().then_some(index)
     }
 
-    /// All bytes, as they are stored.
+    /// Returns all bytes of the index, as they are stored.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Bytes::Own(bytes) => bytes,
@@ -216,22 +216,23 @@ impl ThemeIndex {
         }
     }
 
-    /// The number of names of icons.
+    /// Returns the number of names of icons.
     pub fn len(&self) -> usize {
         self.view().map_or(0, |view| view.names)
     }
 
-    /// Whether there are no icons.
+    /// Whether the theme has no icons.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of paths that are checked.
+    /// Returns the number of paths that are checked.
     pub fn watched(&self) -> usize {
         self.view().map_or(0, |view| view.watched)
     }
 
-    /// A number that an index with other icons, other folders or other stamps does not have.
+    /// Returns a number that an index with other icons, other folders or other stamps does not
+    /// have.
     pub(crate) fn id(&self) -> u64 {
         let id = self.as_bytes().get(ID_AT..HEAD_BYTES).and_then(|id| id.try_into().ok());
         id.map_or(0, u64::from_le_bytes)
@@ -281,7 +282,7 @@ impl ThemeIndex {
         Some(PathBuf::from(OsString::from_vec(file)))
     }
 
-    /// Returns all names, in the order of their bytes.
+    /// Returns the names of all icons, in the order of their bytes.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let view = self.view();
         let count = view.as_ref().map_or(0, |view| view.names);
@@ -348,7 +349,7 @@ impl<'a> View<'a> {
         Some(u64::from_le_bytes(self.bytes.get(16..24)?.try_into().ok()?))
     }
 
-    /// A path, and the stamp that it had if it was there.
+    /// Returns a path, and the stamp that it had if it was there.
     fn watched(&self, at: usize) -> Option<(&'a CStr, Option<Stamp>)> {
         let record = self.record(HEAD_BYTES, WATCHED_BYTES, at)?;
         let path = self.text(number(record, 0)?, number(record, 4)?.checked_add(1)?)?;
@@ -357,7 +358,7 @@ impl<'a> View<'a> {
         Some((CStr::from_bytes_with_nul(path).ok()?, is_there.then_some(stamp)))
     }
 
-    /// The files of a name.
+    /// Returns the files of a name.
     fn files(&self, name: &str) -> impl Iterator<Item = (usize, Extension)> {
         let (mut low, mut high) = (0, self.names);
         let mut range = 0..0;
@@ -381,7 +382,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// A name, its first file, and the number of its files.
+    /// Returns a name, its first file, and the number of its files.
     fn name(&self, at: usize) -> Option<(&'a [u8], usize, usize)> {
         let record = self.record(self.names_at, NAME_BYTES, at)?;
         let text = self.text(number(record, 0)?, number(record, 4)?)?;

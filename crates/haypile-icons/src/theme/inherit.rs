@@ -24,7 +24,8 @@ impl Inheritance {
         Self { left: vec![theme.to_owned()], seen: BTreeSet::new(), is_over: false }
     }
 
-    /// The next theme. What it inherits is told by [`Self::inherit`], before the next call.
+    /// Returns the next theme; the caller then reports its parents by [`Self::inherit`], before the
+    /// next call.
     pub fn next_theme(&mut self) -> Option<String> {
         while let Some(name) = self.left.pop() {
             let is_new = name != LAST_THEME && is_name(&name) && self.seen.len() < MAX_THEMES;
@@ -35,7 +36,7 @@ impl Inheritance {
         (!std::mem::replace(&mut self.is_over, true)).then(|| LAST_THEME.to_owned())
     }
 
-    /// Tells which themes the last one inherits. `hicolor` is not asked: it comes after all.
+    /// Adds the themes that the last theme inherits. `hicolor` is not asked: it comes after all.
     pub fn inherit(&mut self, parents: Vec<String>) {
         if !self.is_over {
             self.left.extend(parents.into_iter().rev());

@@ -12,9 +12,9 @@ use crate::stamp::{PathKind, Stamp};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProbeCounts {
-    /// Paths that were asked for.
+    /// The number of paths whose status was asked for.
     pub stats: u64,
-    /// Paths that were not there.
+    /// The number of paths that did not exist.
     pub negative: u64,
 }
 

@@ -1,4 +1,4 @@
-//! All icons of a theme and of those that it inherits.
+//! Scanning the icons of a theme and of the themes that it inherits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,7 +22,7 @@ const MAX_FILES: usize = 1_000_000;
 pub struct ScanCounts {
     /// Files and folders whose status was read.
     pub stats: u64,
-    /// Folders that were listed.
+    /// The number of folders that were listed.
     pub listed: u64,
 }
 
@@ -137,7 +137,7 @@ impl Scan {
         kind
     }
 
-    /// The kind of a path, asked for once.
+    /// Returns the kind of a path, asked for once.
     fn status(&mut self, path: &Path) -> Option<PathKind> {
         if let Some((_, kind, _)) = self.seen.get(path) {
             return *kind;
