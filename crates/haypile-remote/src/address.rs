@@ -1,4 +1,4 @@
-//! Server addresses.
+//! Addresses of servers.
 
 use std::fmt;
 use std::io;
@@ -77,8 +77,8 @@ pub(crate) enum Resolved {
 }
 
 impl Resolved {
-    /// Connects. A Unix socket is returned as a `TcpStream` too: reading, writing and timeouts are
-    /// the same calls on both, and the memcached client accepts no other type.
+    /// Connects to the address. A Unix socket is returned as a `TcpStream` too: reading, writing
+    /// and timeouts are the same calls on both, and the memcached client accepts no other type.
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<TcpStream, Lost> {
         match self {
             Self::Tcp(addresses) => {

@@ -2,7 +2,8 @@
 
 use haypile::{Event, EventCounters, Stats, WriteMode, Written};
 
-/// Counts of this process. The server's own counts would cover all its clients since it started.
+/// Counts of the operations of this process on a remote store. The server's own counts would cover
+/// all its clients since it started.
 #[derive(Debug, Default)]
 pub(crate) struct ServerCounts(EventCounters);
 

@@ -14,14 +14,14 @@ const KEY_OVERHEAD_BYTES: usize = 48;
 pub(crate) struct Invalidations {
     /// Keys to delete at the next opportunity.
     due: HashMap<Box<[u8]>, PendingKey>,
-    /// Keys that only another server can delete, which did not answer.
+    /// Keys that only another server can delete, which did not answer; they are due again later.
     set_apart: HashMap<Box<[u8]>, PendingKey>,
     /// The time at which the keys set apart are due again.
     due_again_at_ns: u64,
-    /// Bytes of both.
+    /// The bytes of the keys in `due` and `set_apart`.
     bytes: usize,
     drains: u64,
-    /// Keys for which there was no room.
+    /// The number of keys for which there was no room.
     pub(crate) left_out: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Drain {
 }
 
 impl Invalidations {
-    /// Enqueues a key.
+    /// Enqueues a key for deletion.
     pub(crate) fn add(&mut self, key: &[u8]) {
         let state = PendingKey { drains: self.drains, is_passed_on: false };
         if let Some(known) = self.due.get_mut(key).or_else(|| self.set_apart.get_mut(key)) {
@@ -88,7 +88,7 @@ impl Invalidations {
         self.due_again_at_ns = due_again_at_ns;
     }
 
-    /// Whether the key is pending.
+    /// Whether a key is pending.
     pub(crate) fn has(&self, key: &[u8]) -> bool {
         self.due.contains_key(key) || self.set_apart.contains_key(key)
     }

@@ -1,4 +1,4 @@
-//! Numbers that tell one lease from another.
+//! Random numbers that distinguish one lease from another.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

@@ -27,7 +27,7 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// A connection that is ready for use.
     type Connection: Send;
 
-    /// Connects.
+    /// Opens a connection to the server.
     fn connect(&self, deadline: Deadline) -> Result<Self::Connection, Lost>;
 
     /// Checks that the server answers, without changing anything.
@@ -50,9 +50,9 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
 /// Whether an operation can be done twice without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It can, like a read or an unconditional write.
+    /// The operation can be repeated without harm, like a read or an unconditional write.
     Harmless,
-    /// It cannot, like counting or a write under a condition.
+    /// The operation cannot be repeated, like counting or a write under a condition.
     Never,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Server<C: Connect> {
     name: Arc<str>,
     timeout: Duration,
     clock: Arc<dyn Clock>,
-    /// Those of the store.
+    /// The fences of the store.
     fences: Arc<Fences>,
     state: Mutex<ServerState<C::Connection>>,
     /// Held briefly, and never during a request.
@@ -285,7 +285,8 @@ impl<C: Connect> Server<C> {
         }
     }
 
-    /// Changes these keys. They are deleted later if the change is not known to be done.
+    /// Changes these keys by a request. They are deleted later if the change is not known to be
+    /// done.
     pub(crate) fn change<T>(
         &self,
         repeat: Repeat,
@@ -417,7 +418,8 @@ impl<C: Connect> Server<C> {
         self.unreachable(lost.to_string())
     }
 
-    /// Enqueues these keys: the server deletes them before any other request about entries.
+    /// Enqueues these keys for deletion: the server deletes them before any other request about
+    /// entries.
     pub(crate) fn enqueue<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         let mut pending = self.pending.lock();
         keys.into_iter().for_each(|key| pending.add(key));
@@ -429,8 +431,8 @@ impl<C: Connect> Server<C> {
         self.pending.lock().pass_on(is_passed_on)
     }
 
-    /// Returns which of these keys are still pending; an empty vector if none is. After a drain,
-    /// these are the keys that another server did not delete.
+    /// Returns the keys among these that are still pending; an empty vector if none is. After a
+    /// drain, these are the keys that another server did not delete.
     pub(crate) fn still_pending<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<bool> {
         if !self.has_pending.load(Ordering::Acquire) {
             return Vec::new();

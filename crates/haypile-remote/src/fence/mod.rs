@@ -40,7 +40,7 @@ const READS_AT_ONCE: usize = 16;
 pub(crate) struct Fences {
     clock: Arc<dyn Clock>,
     state: Mutex<FencesState>,
-    /// Whether keys are set apart.
+    /// Whether any keys are set apart.
     has_any: AtomicBool,
 }
 
@@ -48,17 +48,17 @@ struct FencesState {
     /// The process that lost the connections. A forked child inherits them.
     process: u32,
     fences: Vec<Fence>,
-    /// The keys set apart, each with the numbers of the fences that it waits for.
+    /// The keys that are set apart, each with the numbers of the fences that it waits for.
     keys: HashMap<Box<[u8]>, Vec<u64>>,
     key_bytes: usize,
     /// Whether a fence has ended since the keys were last examined.
     has_ended: bool,
     last_number: u64,
-    /// Fences that ended before the server's end of the connection was read.
+    /// The number of fences that ended before the server's end of the connection was read.
     unfenced: u64,
-    /// The server of the last of these.
+    /// The server of the last fence that ended this way.
     last_unfenced: Option<Arc<str>>,
-    /// Keys for which there was no room.
+    /// The number of keys for which there was no room.
     left_out: u64,
 }
 
@@ -76,11 +76,11 @@ struct Fence {
 /// State of a lost connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Polled {
-    /// The server has not read it to its end yet.
+    /// The server has not yet read the connection to its end.
     Open,
-    /// The server has ended it.
+    /// The server has ended the connection.
     Ended,
-    /// It broke on the way to the server.
+    /// The connection broke on the way to the server.
     Cut,
 }
 
@@ -218,7 +218,7 @@ impl Fences {
         self.has_any.store(!state.keys.is_empty(), Ordering::Release);
     }
 
-    /// Returns which of these keys are set apart; `None` if none is.
+    /// Returns for each of these keys whether it is set apart; `None` if none is.
     pub(crate) fn apart<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<Vec<bool>> {
         if !self.has_any.load(Ordering::Acquire) {
             return None;

@@ -19,11 +19,12 @@ const HELLO: &str = "haypile:hello";
 /// A connection to a memcached.
 pub(super) struct Connection {
     meta: MetaConnection,
-    /// The same socket: `meta` would discard all answers to a batch if one of them is an error.
+    /// The socket under `meta`, which would discard all answers to a batch if one of them is an
+    /// error.
     socket: TcpStream,
     /// The number of the next request, which its answer repeats.
     next: u32,
-    /// Connections are numbered in the order in which they are opened.
+    /// The number of the connection, in the order in which connections are opened.
     pub(super) number: u64,
 }
 
@@ -128,7 +129,7 @@ impl Memcached {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Checks that the server understands the meta protocol, so far that a miss repeats the
+    /// Checks that the server understands the meta protocol, to the extent that a miss repeats the
     /// request's number.
     pub(super) fn check(&self, deadline: Deadline) -> Result<(), Lost> {
         let old = |why: &dyn std::fmt::Display| {

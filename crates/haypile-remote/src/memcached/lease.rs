@@ -16,13 +16,14 @@ use super::store::{MemcachedStore, ServerKey};
 use super::wire::{delete_command, wire_ttl};
 use crate::server::Repeat;
 
-/// When a server started.
+/// The start of a server: its time and its process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     second: u64,
-    /// The number of its process.
+    /// The number of the server's process.
     process: u64,
-    /// The last connection to it that had been opened when it was asked.
+    /// The last connection to the server that had been opened when the server was asked for its
+    /// start.
     last_connection: u64,
 }
 
@@ -39,11 +40,11 @@ pub(super) fn cas_of(lease: Lease) -> u64 {
     lease.words()[0]
 }
 
-/// No server gives this number to an item.
+/// A CAS number that no server assigns to an item.
 pub(super) const NO_CAS: u64 = u64::MAX;
 
-/// Whether this is the answer about an item without a value, of a key that somebody has a lease on. It has to ask for the value
-/// or its size.
+/// Whether an answer is about a placeholder: an item without a value, of a key that somebody has a lease on. It has to
+/// ask for the value or its size.
 pub(super) fn is_placeholder(result: &MetaCommandResult) -> bool {
     let bytes = result.size.or(result.value.as_ref().map(|value| value.len() as u64));
     (result.won || result.busy) && !result.stale && bytes == Some(0)
@@ -59,7 +60,7 @@ fn look_options() -> GetOptions {
     options
 }
 
-/// Returns the command of such a look.
+/// Returns the command that reads an item's size and CAS number without changing anything.
 pub(super) fn look_command(key: &[u8]) -> MetaCommand {
     build_get(key, &look_options()).expect("the options are in range")
 }
@@ -67,22 +68,22 @@ pub(super) fn look_command(key: &[u8]) -> MetaCommand {
 /// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// There is none, or the server does not answer.
+    /// The key has no entry, or the server does not answer.
     Absent,
-    /// Somebody has a lease.
+    /// The key has a placeholder, because somebody has a lease; with its CAS number.
     Placeholder(u64),
-    /// There is an entry, with a CAS number if the server has them.
+    /// The key has an entry, with a CAS number if the server has them.
     Entry(Option<u64>),
 }
 
 impl MemcachedStore {
-    /// Returns what there is of a key.
+    /// Reads the state of a key.
     pub(super) fn look(&self, operation: &'static str, key: &ServerKey) -> Result<Item> {
         let Some(reply) = self.read(key, &look_options()) else { return Ok(Item::Absent) };
         self.item(&self.accepted(operation, reply)?)
     }
 
-    /// Converts the reply to a look.
+    /// Converts the reply to [`look_command`] into the state of a key.
     pub(super) fn item(&self, result: &MetaCommandResult) -> Result<Item> {
         let cas = result.cas.filter(|cas| *cas > 0);
         Ok(match (result.rc, cas) {
@@ -137,7 +138,7 @@ impl MemcachedStore {
         Ok(is_same && start.granted(lease))
     }
 
-    /// Writes where the key has not changed since the lease was granted.
+    /// Writes a value if the key has not changed since the lease was granted.
     pub(super) fn set_leased(
         &self,
         key: &ServerKey,

@@ -60,7 +60,7 @@ impl MemcachedStore {
         replies
     }
 
-    /// Does many independent operations, each by some commands. Those that `prepare` refuses are not sent.
+    /// Performs many independent operations, each by some commands; operations that `prepare` refuses are not sent.
     pub(super) fn change_many<T, R, const COMMANDS: usize>(
         &self,
         items: &[T],

@@ -42,18 +42,18 @@ const ITEM_OVERHEAD_BYTES: u64 = 64;
 /// its deletion.
 const COMPARE_ATTEMPTS: u32 = 10_000;
 
-/// One or several memcached servers; see the [module documentation](super).
+/// A store on one or several memcached servers; see the [module documentation](super).
 ///
 /// [`Stats`] count the operations of this process. `entries`, `bytes` and `capacity_bytes` come from the
 /// servers; with a namespace, or if a server does not answer, they are zero and `None`.
 #[derive(Debug)]
 pub struct MemcachedStore {
     pub(super) servers: Vec<Server<Memcached>>,
-    /// Lost connections to all of them.
+    /// The lost connections to all servers.
     fences: Arc<Fences>,
     rendezvous: Rendezvous,
     pub(super) common: Common,
-    /// When each server started, for leases.
+    /// The start of each server, for leases.
     pub(super) starts: Vec<Mutex<Option<Start>>>,
     /// Whether a server was seen to have no CAS numbers (`-C`).
     pub(super) lacks_versions: AtomicBool,
@@ -152,8 +152,8 @@ impl MemcachedStore {
         reply.map_err(|why| self.backend(operation, format!("the server refused: {why}")))
     }
 
-    /// Polls the lost connections, and returns which of these keys are set apart; `None` if none
-    /// is. No server is asked about those.
+    /// Polls the lost connections, and returns for each of these keys whether it is set apart;
+    /// `None` if none is. No server is asked about those.
     pub(super) fn apart(&self, keys: &[&ServerKey]) -> Option<Vec<bool>> {
         self.settle();
         let apart = self.fences.apart(keys.iter().map(|key| key.bytes.as_slice()))?;

@@ -1,4 +1,4 @@
-//! Connections: the client crate's requests and replies on a socket of ours.
+//! Connections to Redis: the client crate's requests and replies on a socket of this crate.
 //!
 //! The crate's own connection does not give its socket away, which [fences](crate::fence) need.
 
@@ -20,7 +20,7 @@ pub(super) type Reply<T> = Result<T, RedisError>;
 /// A connection to a Redis server.
 pub(super) struct Connection {
     socket: TimedSocket,
-    /// Holds what has been read of the next reply.
+    /// The parser, which holds what has been read of the next reply.
     parser: Parser,
 }
 

@@ -1,4 +1,4 @@
-//! Leases: a placeholder that nobody else has written, or what the value was.
+//! Leases on Redis: a placeholder that nobody else has written, or the previous value of the key.
 //!
 //! Redis has no numbers of changes. Under a key without an entry, a lease writes a placeholder: a prefix that no value has
 //! by chance, and a number of its own. A lease on an entry is the SHA-1 of its value. Whoever deletes or writes the key

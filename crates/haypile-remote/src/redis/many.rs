@@ -42,7 +42,7 @@ struct UnknownNode;
 struct Unsettled;
 
 impl RedisStore {
-    /// Does many independent changes together, each by some commands. Those that `prepare` refuses are not sent.
+    /// Performs many independent changes together, each by some commands; changes that `prepare` refuses are not sent.
     pub(super) fn change_many<T, A, R, const COMMANDS: usize>(
         &self,
         items: &[T],
@@ -95,7 +95,7 @@ impl RedisStore {
         Ok((next, keys))
     }
 
-    /// Returns those of these keys, as the server knows them, that are not known to have a placeholder alone.
+    /// Returns the keys among these, as the server knows them, that are not known to have a placeholder alone.
     pub(super) fn of_entries(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let mut batch = Batch::new();
         for key in &keys {
@@ -160,8 +160,8 @@ impl RedisStore {
         self.nodes.visit_all(visit, |source| self.backend(operation, source))
     }
 
-    /// Deletes these entries, named as the server knows them. Those that are set apart are deleted
-    /// later anyway.
+    /// Deletes the entries of these keys, named as the server knows them. Those that are set apart
+    /// are deleted later anyway.
     pub(super) fn delete_all(&self, operation: &'static str, keys: Vec<Vec<u8>>) -> Result<()> {
         let mut batch = Batch::new();
         let apart = self.nodes.fences().apart(keys.iter().map(Vec::as_slice));

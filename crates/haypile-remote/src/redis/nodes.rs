@@ -37,7 +37,7 @@ impl Batch {
         self.keys.push(key);
     }
 
-    /// Returns a batch of one command about one key.
+    /// Returns a batch with one command about one key.
     pub(super) fn of(key: Vec<u8>, command: Cmd) -> Self {
         let mut batch = Self::new();
         batch.push(key, [command]);
@@ -76,9 +76,9 @@ impl Batch {
 /// The purpose of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// It changes nothing, or nothing that would be wrong if it is done late or not at all.
+    /// The batch changes nothing, or nothing that would be wrong if it is done late or not at all.
     Read,
-    /// It changes the entries of its keys.
+    /// The batch changes the entries of its keys.
     Change(Repeat),
 }
 
@@ -92,12 +92,12 @@ impl Purpose {
     }
 }
 
-/// All servers of a store at a moment.
+/// The servers of a store at a moment.
 #[derive(Debug)]
 pub(super) struct All {
-    /// Each with the number by which a cursor names it, in the order of the numbers.
+    /// The servers, each with the number by which a cursor names it, in the order of the numbers.
     pub(super) nodes: Vec<(u64, Arc<Node>)>,
-    /// Changes whenever keys may have moved between servers.
+    /// A number that changes whenever keys may have moved between servers.
     pub(super) generation: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Parts of commands.
+//! Parts of Redis commands.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Redis Cluster: which node has a key, and how that is kept up to date.
+//! The Redis Cluster protocol: which node has a key, and how that is kept up to date.
 //!
 //! Each node is a [server](crate::server) of its own, with its connections, its pauses and its
 //! pending invalidations. Of the client crate we use the connections, the slots of keys and the
@@ -38,7 +38,7 @@ use crate::server::{Connect, Server, Unreachable};
 /// Nodes that are tried when a store is opened. The others are tried when they are needed.
 const MAX_TRIED: usize = 16;
 
-/// A Redis Cluster.
+/// A Redis Cluster: its nodes, and which slots they have.
 pub(super) struct Cluster {
     login: Login,
     timeout: Duration,

@@ -22,7 +22,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Asking {
     due_at_ns: u64,
-    /// Rotates the nodes: one that left the cluster would return an outdated answer each time.
+    /// The count of attempts, which rotates the nodes: one that left the cluster would return an
+    /// outdated answer each time.
     times: usize,
 }
 

@@ -85,11 +85,11 @@ pub(super) struct Member {
 pub(super) struct Topology {
     /// The number of topologies before this one.
     pub(super) generation: u64,
-    /// In the order of their numbers.
+    /// The nodes, in the order of their numbers.
     pub(super) members: Vec<Member>,
     /// The ranges that the topology was built from.
     ranges: Vec<Range>,
-    /// Each slot's node, as an index into `members`.
+    /// The node of each slot, as an index into `members`.
     slots: HashMap<Slot, u16>,
 }
 

@@ -18,7 +18,7 @@ use crate::server::{Repeat, Unreachable};
 /// Visits to all nodes, per node, until a cluster counts as one that never settles.
 const MAX_VISITS: usize = 8;
 
-/// Slots that moved during each visit to their node.
+/// The error of a visit to all nodes during which slots moved each time that it was tried.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "slots moved between nodes during each of {visits} visits, so that entries may be missing; \
