@@ -1,4 +1,4 @@
-//! Servers that run in the background: where they run, and how they end.
+//! Servers that run in the background: their threads or tasks, and how they end.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
@@ -55,7 +55,7 @@ impl Running {
         Ok((Self(Some(RunsIn::Thread { end, thread })), addresses))
     }
 
-    /// Ends the server, and waits until it has ended.
+    /// Stops the server, and waits until it has ended.
     pub(crate) async fn stop(mut self) {
         if let Some(RunsIn::Task { end, task }) = self.0.take() {
             // A failure to send or to join: it has ended already.

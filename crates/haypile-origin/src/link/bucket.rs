@@ -13,8 +13,7 @@ const LEAD: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Bucket {
     bits_per_second: Option<u64>,
-    /// Its queue of waiting connections is first in, first out, and each has one turn in it: that
-    /// is what makes them share the link evenly.
+    /// The schedule of turns, which all connections share.
     schedule: Mutex<Schedule>,
 }
 
@@ -29,9 +28,9 @@ struct Schedule {
 /// The turn of some bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// When it was to be taken. That it is taken later does not delay the next one.
+    /// The moment at which the turn was to be taken; taking it later does not delay the next turn.
     pub(super) at: Instant,
-    /// When the last bit has left.
+    /// The moment at which the last bit has left the link.
     pub(super) end: Instant,
 }
 

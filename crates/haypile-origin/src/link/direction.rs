@@ -1,4 +1,4 @@
-//! One direction of one connection.
+//! One direction of one connection over a link.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -25,13 +25,13 @@ const MOST_CATCH_UP: Duration = Duration::from_millis(100);
 pub(super) struct Direction<'a> {
     pub(super) bucket: &'a Bucket,
     pub(super) chance: Chance,
-    /// The bytes of all connections that have left the link in this direction.
+    /// The count of bytes of all connections that have left the link in this direction.
     pub(super) passed: &'a AtomicU64,
     /// The most bytes in one turn.
     pub(super) quantum: usize,
     /// The memory for bytes under way.
     pub(super) queue_bytes: usize,
-    /// When the connection takes its first bytes.
+    /// The moment at which the connection takes its first bytes.
     pub(super) opens: Instant,
 }
 

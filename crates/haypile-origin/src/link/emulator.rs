@@ -71,8 +71,8 @@ impl LinkEmulator {
         Ok(Self { addresses, link, running })
     }
 
-    /// Ends the emulator, and waits until its connections are closed and its tasks are gone. Dropping
-    /// it ends the tasks as well, without waiting for them.
+    /// Stops the emulator, and waits until its connections are closed and its tasks have ended. Dropping it ends the
+    /// tasks as well, without waiting for them.
     pub async fn stop(self) {
         self.running.stop().await;
     }
@@ -108,7 +108,7 @@ impl LinkEmulator {
         self.link.connections()
     }
 
-    /// Returns the number of those that have not ended yet.
+    /// Returns the number of connections that have not ended yet.
     pub fn open_connections(&self) -> u64 {
         self.link.open_connections()
     }

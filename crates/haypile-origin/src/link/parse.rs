@@ -1,4 +1,4 @@
-//! Links as texts.
+//! The text form of links.
 
 use std::fmt;
 use std::str::FromStr;

@@ -9,7 +9,7 @@ use super::parse::LinkProfileError;
 pub(super) const MOST_ROUND_TRIP: Duration = Duration::from_mins(1);
 /// The highest rate, in bits per second.
 pub(super) const MOST_BITS_PER_SECOND: u64 = 1_000_000_000_000;
-/// The highest loss.
+/// The highest probability of a lost packet.
 pub(super) const MOST_LOSS: f64 = 0.5;
 
 /// The memory of an entry of a queue, besides its bytes.

@@ -11,11 +11,11 @@ use http::{HeaderMap, StatusCode};
 /// The part of a body that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All of it: the request asks for no part, or for one that need not be heeded.
+    /// The whole body: the request asks for no part, or for one that need not be heeded.
     Whole,
-    /// These bytes.
+    /// The bytes in this range.
     Bytes(Range<u64>),
-    /// Bytes that it does not have.
+    /// A range of bytes that the body does not have.
     NotSatisfiable,
 }
 
@@ -42,7 +42,8 @@ pub(super) fn is_not_modified(
     }
 }
 
-/// Reads which part of a body of this length a request asks for. Several at once are not heeded.
+/// Reads which part of a body of this length a request asks for; a request for several parts gets
+/// the whole body.
 pub(super) fn part(
     request: &HeaderMap,
     status: StatusCode,
@@ -82,7 +83,7 @@ fn number(digits: &str) -> Option<u64> {
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// The value of a field that is there once.
+/// Returns the value of a field that is there once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut lines = headers.get_all(name).iter();
     let line = lines.next()?.to_str().ok()?;
@@ -93,7 +94,7 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<std::time::SystemTime>
     httpdate::parse_http_date(only(headers, name)?).ok()
 }
 
-/// The tags of a list, for the weak comparison.
+/// Returns the tags of a list, for the weak comparison.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -109,7 +110,7 @@ fn tags(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A tag without the mark of a weak one.
+/// Returns a tag without the mark of a weak one.
 fn opaque(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }

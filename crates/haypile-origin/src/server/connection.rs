@@ -1,4 +1,4 @@
-//! One connection of a client.
+//! One connection of a client to the server.
 
 use std::io;
 use std::ops::Range;

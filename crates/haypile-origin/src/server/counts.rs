@@ -1,4 +1,4 @@
-//! Counts that callers compare.
+//! Counts of a server's requests and replies, which callers compare.
 
 use std::ops::Sub;
 
@@ -6,21 +6,21 @@ use std::ops::Sub;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OriginCounts {
-    /// Accepted connections.
+    /// The number of accepted connections.
     pub connections: u64,
-    /// Requests whose heads have come.
+    /// The number of requests whose heads have come.
     pub requests: u64,
-    /// Connections that ended because what came over them was not a request.
+    /// The number of connections that ended because their bytes were not a request.
     pub unreadable: u64,
-    /// Bytes of bodies that went out, without the marks between chunks.
+    /// The number of bytes of bodies that were sent, without the marks between chunks.
     pub body_bytes: u64,
-    /// Replies with the status 200. A reply counts when its head is about to go out.
+    /// The number of replies with the status 200. A reply counts when its head is about to go out.
     pub replies_200: u64,
-    /// Replies with the status 206.
+    /// The number of replies with the status 206.
     pub replies_206: u64,
-    /// Replies with the status 304.
+    /// The number of replies with the status 304.
     pub replies_304: u64,
-    /// Replies with any other status, and those whose bytes are not a response that the server made.
+    /// The number of replies with any other status, and of those whose bytes are not a response that the server made.
     pub replies_other: u64,
 }
 
@@ -28,9 +28,9 @@ pub struct OriginCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathCounts {
-    /// Requests whose heads have come.
+    /// The number of requests whose heads have come.
     pub requests: u64,
-    /// Bytes of bodies that went out, without the marks between chunks.
+    /// The number of bytes of bodies that were sent, without the marks between chunks.
     pub body_bytes: u64,
 }
 

@@ -105,8 +105,8 @@ impl ScriptedOrigin {
         Ok(Self { url: format!("http://{address}"), address, records, running })
     }
 
-    /// Ends the server, and waits until its connections are closed and its tasks are gone. Dropping
-    /// it ends the tasks as well, without waiting for them.
+    /// Stops the server, and waits until its connections are closed and its tasks have ended.
+    /// Dropping it ends the tasks as well, without waiting for them.
     pub async fn stop(self) {
         self.running.stop().await;
     }

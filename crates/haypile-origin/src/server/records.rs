@@ -1,4 +1,4 @@
-//! The requests that have come, and what went out.
+//! Records of the requests that have come, and of the bytes that went out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,8 @@ use super::script::{Kept, ListId, Script};
 /// A request as it came over its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedRequest {
-    /// The head, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
+    /// The bytes of the head, with the empty line at its end; of HTTP/2, as they would have come
+    /// over HTTP/1.1.
     pub head: Bytes,
     /// The content of the body as far as it has come, without the marks of chunks.
     pub body: Vec<u8>,
@@ -29,9 +30,10 @@ pub(super) struct Records {
     requests: AtomicU64,
     paths: HashMap<String, ListId>,
     hosts: HashMap<String, HashMap<String, ListId>>,
-    /// For the lists of the script, which need no lock. The first one is that of the others.
+    /// The counts of the script's lists, which need no lock; the first list is for requests that
+    /// have no list of their own.
     lists: Vec<ListCounts>,
-    /// By paths that are not in the script.
+    /// The number of requests for each path that is not in the script.
     others: Mutex<HashMap<String, u64>>,
     received: Mutex<Vec<ReceivedRequest>>,
     unreadable: AtomicU64,
@@ -50,14 +52,15 @@ struct ListCounts {
     body_bytes: AtomicU64,
 }
 
-/// A request that is noted.
+/// A recorded request: its list, and its position in that list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
-    /// The number of requests before it that took from the same list.
+    /// The number of earlier requests that took a reply from the same list.
     pub(super) before: u64,
-    /// The list; `None` if it is that of the others.
+    /// The list of replies for the request; `None` for the list of requests without one of their
+    /// own.
     pub(super) list: Option<ListId>,
-    /// Its place among those that are kept.
+    /// The index of the request among those that are kept.
     place: Option<usize>,
 }
 
@@ -68,7 +71,7 @@ impl Records {
         Self { kept: script.kept, paths, hosts, lists, ..Self::default() }
     }
 
-    /// Notes a request whose head has come, and that takes from this list.
+    /// Records a request whose head has come, and which takes a reply from this list.
     pub(super) fn note(&self, list: Option<ListId>, path: &str, head: &Bytes) -> Noted {
         if list.is_none() {
             let mut others = self.others.lock();
@@ -110,7 +113,7 @@ impl Records {
         self.unreadable.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes a reply whose head goes out next.
+    /// Counts a reply whose head goes out next.
     pub(super) fn note_reply(&self, status: Option<StatusCode>) {
         let count = match status {
             Some(StatusCode::OK) => &self.replies_200,
@@ -121,7 +124,7 @@ impl Records {
         count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Notes a part of a body that goes out next: a client that has all of it sees it counted.
+    /// Counts a part of a body that goes out next: a client that has all of it sees it counted.
     pub(super) fn sending(&self, list: Option<ListId>, body_bytes: usize) -> Sending<'_> {
         let of_list = &self.list(list).body_bytes;
         for count in [&self.body_bytes_sent, of_list] {
@@ -238,7 +241,7 @@ pub(super) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Notes that the client's system has taken these bytes.
+    /// Records that the client's system has taken these bytes.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.left -= bytes;
     }

@@ -29,7 +29,7 @@ pub struct Reply {
 
 #[derive(Clone, Debug)]
 enum ReplyHead {
-    /// That of the response; here its bytes, once the reply is part of a script.
+    /// The head of a response; its field has the encoded bytes, once the reply is part of a script.
     Response(Bytes),
     Raw(Bytes),
     Endless,
@@ -38,7 +38,7 @@ enum ReplyHead {
 /// The mark of a body's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// `Content-Length`.
+    /// The `Content-Length` of the body.
     #[default]
     Length,
     /// A `Content-Length` of this value, whatever the body's length is. Unless the connection
@@ -54,15 +54,15 @@ pub enum Framing {
 /// The fate of a connection after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// It waits for the next request, unless the client does not want that.
+    /// The connection waits for the next request, unless the client does not want that.
     #[default]
     KeepAlive,
-    /// It ends, without an announcement in the head.
+    /// The connection ends, without an announcement in the head.
     Close,
-    /// It ends with a TCP reset. What went out before still comes as far as the client had room for
-    /// it.
+    /// The connection ends with a TCP reset. What went out before still comes as far as the client
+    /// had room for it.
     Reset,
-    /// It stays open, and nothing more goes out, until the client closes it.
+    /// The connection stays open, and nothing more goes out, until the client closes it.
     Hang,
 }
 
@@ -128,20 +128,22 @@ impl Reply {
         Self { ending, ..self }
     }
 
-    /// Makes it send only the first bytes of the body and not the mark of its end, and then do this
-    /// to the connection.
+    /// Sends only the first `body_bytes` of the body and no mark of its end, and then treats the
+    /// connection as `ending` says.
     #[must_use]
     pub fn cut_after(self, body_bytes: u64, ending: Ending) -> Self {
         Self { cut_after: Some(body_bytes), ending, ..self }
     }
 
-    /// Makes it a 304 where `If-None-Match` or `If-Modified-Since` of the request permits that.
+    /// Lets the reply be a 304 where `If-None-Match` or `If-Modified-Since` of the request permits
+    /// that.
     #[must_use]
     pub fn answering_conditions(self) -> Self {
         Self { answers_conditions: true, ..self }
     }
 
-    /// Makes it a 206 or 416 where the request asks for one range, of a body with its length.
+    /// Lets the reply be a 206 or 416, of a body with its length, where the request asks for one
+    /// range.
     #[must_use]
     pub fn answering_ranges(self) -> Self {
         Self { answers_ranges: true, ..self }
@@ -162,7 +164,7 @@ impl Reply {
         self
     }
 
-    /// Returns what the reply sends to a request.
+    /// Returns the bytes that the reply sends to a request.
     pub(super) fn to(&self, request: &RequestHead) -> Transmission {
         let sent = |status, head, body| Transmission {
             status,
@@ -243,15 +245,15 @@ impl Reply {
 /// The bytes that go out for one request.
 #[derive(Debug)]
 pub(super) struct Transmission {
-    /// That of the head, if it is one.
+    /// The status of the head; `None` if the reply is raw bytes.
     pub(super) status: Option<StatusCode>,
     pub(super) head: Bytes,
-    /// The part of the body.
+    /// The range of the body's bytes that goes out.
     pub(super) body: Range<u64>,
     pub(super) is_chunked: bool,
-    /// Whether the end of the body is not marked.
+    /// Whether the body ends without a mark of its end.
     pub(super) is_cut: bool,
-    /// Whether the head goes on.
+    /// Whether the head never ends.
     pub(super) is_endless: bool,
     pub(super) ending: Ending,
 }

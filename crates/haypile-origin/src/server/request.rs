@@ -14,17 +14,18 @@ const MOST_FIELDS: usize = 256;
 /// The head of a request.
 #[derive(Debug)]
 pub struct RequestHead {
-    /// As it came, with the empty line at its end; of HTTP/2, as it would have come over HTTP/1.1.
+    /// The bytes of the head, with the empty line at its end; of HTTP/2, as they would have come
+    /// over HTTP/1.1.
     pub bytes: Bytes,
     /// Whether the method is HEAD.
     pub is_head: bool,
     /// Whether the method is GET.
     pub is_get: bool,
-    /// Path and query.
+    /// The path and the query.
     pub path: String,
     /// The host, in lower case and without a port.
     pub host: Option<String>,
-    /// Where the body ends.
+    /// The mark by which the body's end is recognized.
     pub body: BodyLength,
     /// Whether the client may send another request after this one.
     pub is_kept_alive: bool,
@@ -33,18 +34,18 @@ pub struct RequestHead {
 /// The mark of a body's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// After this number of bytes.
+    /// The body ends after this number of bytes.
     Bytes(u64),
-    /// After the last chunk.
+    /// The body ends after its last chunk.
     Chunked,
 }
 
-/// The bytes that came are not a request, are too long, or have more than one meaning.
+/// The error for bytes that are not a request, are too long, or have more than one meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
 impl RequestHead {
-    /// Takes a head from the bytes that have come; `None` if its end has not.
+    /// Takes a head from the bytes that have come; returns `None` if its end has not.
     pub fn take(buffer: &mut BytesMut) -> Result<Option<Self>, Unreadable> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -93,7 +94,7 @@ impl RequestHead {
         }
     }
 
-    /// Returns the fields, for the few replies that depend on them.
+    /// Returns the fields of the head, for the few replies that depend on them.
     pub fn fields(&self) -> HeaderMap {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -176,34 +177,34 @@ fn says(fields: &[Header<'_>], token: &str) -> bool {
     members.any(|member| member.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// A body whose end has not come.
+/// The reader of a body: the state of a body whose end has not come.
 #[derive(Debug)]
 pub enum BodyReader {
-    /// This many bytes are missing.
+    /// This number of bytes of the body is missing.
     Bytes(u64),
-    /// The next line says how long the next chunk is.
+    /// The line with the length of the next chunk is missing.
     ChunkLine,
-    /// This many bytes of a chunk are missing, and the line end after it.
+    /// This number of bytes of a chunk is missing, and the line end after it.
     Chunk(u64),
-    /// The fields after the last chunk.
+    /// The fields after the last chunk are missing.
     Trailers,
-    /// All has come.
+    /// The whole body has come.
     End,
 }
 
 /// The next part of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyPart {
-    /// Bytes of it.
+    /// Bytes of the body's content.
     Content(BytesMut),
-    /// More bytes have to come first.
+    /// No part yet: more bytes have to come first.
     Missing,
-    /// It is whole.
+    /// The end: the body is complete.
     End,
 }
 
 impl BodyReader {
-    /// Creates the reader of a body that ends there.
+    /// Creates the reader of a body that ends at this mark.
     pub fn new(length: BodyLength) -> Self {
         match length {
             BodyLength::Bytes(bytes) => Self::Bytes(bytes),

@@ -1,4 +1,4 @@
-//! The replies to all paths.
+//! Scripts: lists of replies to requests for each path.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,28 +12,29 @@ use super::request::host_of;
 /// requests for it. The last one repeats.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// All lists. The first one is for requests that no other is for.
+    /// The lists of replies; the first one is for requests that have no list of their own.
     lists: Vec<Arc<[Reply]>>,
-    /// The places of lists.
+    /// The list for each path.
     pub(super) paths: HashMap<String, ListId>,
     pub(super) hosts: HashMap<String, HashMap<String, ListId>>,
     pub(super) kept: Kept,
     pub(super) is_http2: bool,
 }
 
-/// The place of a list of replies.
+/// The index of a list of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(pub(super) usize);
 
 /// The part of the requests that a server keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
-    /// Only their numbers: its memory does not grow with the requests, but for a counter per path.
+    /// Only the numbers of requests: the server's memory does not grow with the requests, but for a
+    /// counter per path.
     #[default]
     Counts,
-    /// Their heads.
+    /// The heads of requests.
     Heads,
-    /// Their heads and bodies.
+    /// The heads and bodies of requests.
     Bodies,
 }
 
@@ -96,7 +97,7 @@ impl Script {
         Self { is_http2: true, ..self }
     }
 
-    /// Returns the list for a request; `None` if it is that of the others.
+    /// Returns the list for a request; `None` if the request has no list of its own.
     pub(super) fn find(&self, host: Option<&str>, path: &str) -> Option<ListId> {
         let paths = host.and_then(|host| self.hosts.get(host));
         let found = paths.and_then(|paths| paths.get(path));
@@ -108,7 +109,7 @@ impl Script {
         self.lists.len()
     }
 
-    /// Returns the reply to a request before which this many took from the same list.
+    /// Returns the reply to a request that comes after this number of requests for the same list.
     pub(super) fn reply(&self, list: Option<ListId>, before: u64) -> &Reply {
         let replies = &self.lists[list.map_or(0, |list| list.0)];
         let place = usize::try_from(before).unwrap_or(usize::MAX);
