@@ -34,7 +34,7 @@ impl<'a> Census<'a> {
         Self { group, most, processes: 0, tasks, next_look, next_count }
     }
 
-    /// The moment of the next look.
+    /// Returns the moment at which the census is next due.
     pub(super) fn next(&self) -> Instant {
         self.next_look
     }
@@ -48,12 +48,12 @@ impl<'a> Census<'a> {
         now >= self.next_count || has_filled_room(self, tasks(self.group))
     }
 
-    /// Whether there were too many at the last count.
+    /// Whether the last count found too many processes.
     pub(super) fn is_overgrown(&self) -> bool {
         self.processes > self.most
     }
 
-    /// Takes note of a count. An error says that there are too many.
+    /// Records a count of processes; returns an error if there are too many.
     pub(super) fn note(&mut self, now: Instant, processes: usize) -> Result<(), String> {
         self.processes = processes;
         self.tasks = tasks(self.group);
@@ -88,7 +88,7 @@ pub(super) fn limit_tasks(group: Option<&ControlGroup>, most: u64) {
     let _ = setrlimit(Resource::Nproc, Rlimit { current: Some(most), maximum: known.maximum });
 }
 
-/// The number of tasks in a control group, or else in the system.
+/// Returns the number of tasks in a control group, or else in the system.
 fn tasks(group: Option<&ControlGroup>) -> u64 {
     let of_system = || in_loadavg(&fs::read_to_string("/proc/loadavg").ok()?);
     group.and_then(ControlGroup::tasks).or_else(of_system).unwrap_or(0)

@@ -24,7 +24,7 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupKind {
-    /// Version 2, `cpu.stat`.
+    /// Version 2 of control groups, with `cpu.stat`.
     V2,
     /// Version 1, the hierarchy `cpuacct`.
     V1,
@@ -33,7 +33,7 @@ pub enum GroupKind {
 /// A control group of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
-    /// The version.
+    /// The version of control groups.
     pub kind: GroupKind,
     cpu: PathBuf,
     /// The folder of the hierarchy that counts memory, where there is one.
@@ -81,8 +81,8 @@ impl ControlGroup {
         [self.cpu.as_path()].into_iter().chain(others.filter(|folder| *folder != self.cpu))
     }
 
-    /// Lets it have this number of processes and threads at most, where the system lets us. More cannot be
-    /// started in it.
+    /// Limits the group to this number of processes and threads, where the system allows that. More cannot be started
+    /// in it.
     pub(super) fn limit_tasks(&self, most: u64) {
         if let Some(folder) = &self.tasks {
             // Without a limit, they are counted all the same.
@@ -90,7 +90,7 @@ impl ControlGroup {
         }
     }
 
-    /// The processes and threads that it has now.
+    /// Returns the number of processes and threads that the group has now.
     pub(super) fn tasks(&self) -> Option<u64> {
         number(&self.tasks.as_ref()?.join("pids.current"))
     }
@@ -105,7 +105,7 @@ impl ControlGroup {
             .try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
     }
 
-    /// The processor time of all that was in the group so far, in nanoseconds.
+    /// Returns the processor time of all processes that were in the group so far, in nanoseconds.
     pub(super) fn cpu_ns(&self) -> Option<u64> {
         match self.kind {
             GroupKind::V2 => {
@@ -117,8 +117,8 @@ impl ControlGroup {
         }
     }
 
-    /// The memory that the group has now, and the most that it had, in bytes. Both count pages of
-    /// files that its processes were the first to read.
+    /// Returns the memory that the group has now, and the most that it had, in bytes. Both count
+    /// pages of files that its processes were the first to read.
     pub(super) fn memory_bytes(&self) -> Option<(u64, u64)> {
         let memory = self.memory.as_ref()?;
         let both =
@@ -127,7 +127,7 @@ impl ControlGroup {
             .or_else(|| both("memory.usage_in_bytes", "memory.max_usage_in_bytes"))
     }
 
-    /// Ends all processes in the group, and removes it. Returns whether it is gone.
+    /// Kills all processes in the group, and removes the group. Returns whether it is gone.
     pub fn remove(&self) -> bool {
         let deadline = Instant::now() + END_PATIENCE;
         loop {
@@ -180,7 +180,7 @@ fn is_counting(folder: &Path, kind: GroupKind) -> bool {
     is_counting
 }
 
-/// The folder of the group that this process is in, of a hierarchy.
+/// Returns the folder of the group that this process is in, of a hierarchy.
 fn own_folder(hierarchy: Hierarchy, mounts: &str, own: &str) -> Option<PathBuf> {
     // proc_pid_mountinfo(5): 36 35 98:0 /root /mount/point options fields - type source super-options
     let mount = mounts.lines().find_map(|line| {

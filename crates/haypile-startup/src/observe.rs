@@ -107,7 +107,7 @@ impl Observation {
         }
     }
 
-    /// Writes what was seen.
+    /// Writes the observations into the report.
     pub(super) fn write(mut self, report: &mut StartReport) {
         let mut bars: Vec<ProcessBar> = self.bars.into_values().collect();
         bars.sort_by_key(|bar| (bar.first_ns, bar.pid));

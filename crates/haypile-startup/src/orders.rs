@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::ready::Ready;
 
-/// One start of a command.
+/// The orders for one start of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartOrders {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// All variables of its environment.
+    /// All variables of the command's environment.
     pub environment: BTreeMap<String, String>,
-    /// Its working directory.
+    /// The command's working directory.
     pub directory: PathBuf,
     /// The file that it reads from its standard input, from the beginning; `None` for nothing to read.
     pub input: Option<PathBuf>,
@@ -48,19 +48,20 @@ const TASKS_PER_PROCESS: u64 = 4;
 const MORE_TASKS: u64 = 512;
 
 impl StartOrders {
-    /// Its time-out in words.
+    /// Returns the time-out in words.
     pub(super) fn timeout(&self) -> String {
         in_seconds(self.timeout_ms)
     }
 
-    /// The number of processes and threads of the tree beyond which the system starts no more.
+    /// Returns the number of processes and threads of the tree beyond which the system starts no
+    /// more.
     pub(super) fn most_tasks(&self) -> u64 {
         let most = self.max_processes as u64;
         most.saturating_mul(TASKS_PER_PROCESS).saturating_add(MORE_TASKS)
     }
 }
 
-/// A time in words, whether it is long or below a second.
+/// Returns a time in words, whether it is long or below a second.
 pub(super) fn in_seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000).trim_end_matches('0').trim_end_matches('.').to_owned()
         + " s"
@@ -70,12 +71,12 @@ pub(super) fn in_seconds(ms: u64) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accepted {
-    /// 0 alone.
+    /// The exit status 0 alone.
     #[default]
     Success,
-    /// 0, and these.
+    /// The exit status 0, and these.
     Codes(Vec<i32>),
-    /// All.
+    /// Any exit status.
     Any,
 }
 
@@ -99,7 +100,7 @@ pub enum CpuSource {
     /// The kernel's sum over all processes that were waited for: exact.
     #[default]
     Waited,
-    /// The control group's: exact, also of processes that nobody waited for.
+    /// The control group's time: exact, even for processes that nobody waited for.
     Group,
     /// Clocks of the living processes, and their ended children in ticks of about 10 ms.
     Clocks,
@@ -109,7 +110,7 @@ pub enum CpuSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemorySource {
-    /// The control group's: of all processes together.
+    /// The control group's memory: of all processes together.
     Group,
     /// The resident memory of the largest process.
     #[default]
@@ -122,53 +123,54 @@ pub enum MemorySource {
 pub struct StartReport {
     /// Nanoseconds from before the start until the command was ready.
     pub ready_ns: u64,
-    /// Nanoseconds before that within which it may have been ready, where a command that is run again and again tells:
-    /// since the last run that failed began.
+    /// Nanoseconds before `ready_ns` within which the command may have been ready, if a command asks for readiness
+    /// again and again: the time since the last run that failed began.
     pub ready_within_ns: Option<u64>,
-    /// Processor time of the commands that asked whether it is ready, which is in none of the other figures.
+    /// Processor time in nanoseconds of the commands that asked for readiness, which is in none of the other figures.
     pub probes_ns: u64,
-    /// Its exit status, where it is ready when it exits.
+    /// The exit status of the command, where it is ready when it exits.
     pub exit_code: Option<i32>,
     /// Nanoseconds until the tree was quiet, if that was asked for and came.
     pub settled_ns: Option<u64>,
-    /// Processor time of the tree until it was ready; for a command that is ready when it exits, until
+    /// Processor time of the tree in nanoseconds until it was ready; for a command that is ready when it exits, until
     /// all of its processes had ended.
     pub cpu_ns: u64,
-    /// The origin of that.
+    /// The origin of `cpu_ns`.
     pub cpu_source: CpuSource,
-    /// The same by the control group, where there is one.
+    /// Processor time of the tree in nanoseconds by the control group, where there is one.
     pub group_cpu_ns: Option<u64>,
     /// Whether processor time is missing: a process ignored the end of its children, and no control
     /// group counted them.
     pub is_cpu_incomplete: bool,
     /// A process that ignored the end of its children (SIGCHLD), which loses their usage.
     pub ignores_children: Option<String>,
-    /// The highest memory use.
+    /// The highest memory use in bytes.
     pub memory_bytes: u64,
-    /// The origin of that.
+    /// The origin of `memory_bytes`.
     pub memory_source: MemorySource,
-    /// For how long the main thread of one process waited for a processor: of several the longest, of those that the
-    /// supervisor reaped and of living ones; `None` where the system does not tell. (A control group's pressure counts
-    /// processes of the group that wait for each other.)
+    /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of the
+    /// processes that the supervisor reaped and of living ones; `None` where the system does not report it. (A control
+    /// group's pressure counts processes of the group that wait for each other.)
     pub waited_ns: Option<u64>,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
     /// Page faults that read from a disk.
     pub major_faults: u64,
-    /// Bytes that the tree read from files, pipes and sockets, from memory or not.
+    /// The number of bytes that the tree read from files, pipes and sockets, from memory or not.
     pub read_bytes: u64,
-    /// Bytes that were read from a disk.
+    /// The number of bytes that the tree read from a disk.
     pub disk_read_bytes: u64,
-    /// Processes that ended and were waited for by the supervisor: the command itself, and those that
+    /// The number of processes that ended and were waited for by the supervisor: the command itself, and those that
     /// left their parents.
     pub reaped: u64,
-    /// Processes that still ran when the measurement was over, and were ended.
+    /// The number of processes that still ran when the measurement was over, and were killed.
     pub left_running: u64,
     /// Nanoseconds from the first to the last operation on the cache of `span`.
     pub span_ns: Option<u64>,
     /// Operations on that cache.
     pub span_operations: Option<u64>,
-    /// Processes that began in the meantime outside of the tree: started by systemd or D-Bus.
+    /// Names of processes that began outside of the tree during the start: started by systemd or
+    /// D-Bus.
     pub outside: Vec<String>,
     /// Regular files that were seen open or mapped, in an observed start.
     pub files: Vec<PathBuf>,

@@ -34,7 +34,7 @@ impl Orphanage {
         Some(Self { own, known: known.collect() })
     }
 
-    /// Kills all that it has adopted. Returns whether they are gone.
+    /// Kills all processes that it has adopted, and returns whether they are gone.
     pub(super) fn close(self) -> bool {
         let deadline = Instant::now() + KILL_PATIENCE;
         while has_children() {

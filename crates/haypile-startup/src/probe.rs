@@ -1,4 +1,4 @@
-//! A command of the shell that tells whether a start is ready.
+//! A command of the shell that tests whether a start is ready.
 //!
 //! It runs on the machine that is measured, and is none of the start: its processor time is counted apart, and it rests
 //! longer than it runs, so that it takes at most a quarter of a processor.
@@ -30,7 +30,7 @@ pub(super) struct Probe {
     /// The process of a run under way, and when it began.
     running: Option<(i32, Instant)>,
     next: Instant,
-    /// When the last run began that failed, or the start if none has.
+    /// The moment at which the last failed run began; the start if no run has failed.
     failed_at: Instant,
     success: Option<Success>,
 }
@@ -38,9 +38,9 @@ pub(super) struct Probe {
 /// The first run that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Success {
-    /// When that was known.
+    /// The moment at which the success was known.
     pub(super) at: Instant,
-    /// Time before that within which the start may have been ready: since the last run that failed began.
+    /// The time before that moment within which the start may have been ready: since the last run that failed began.
     pub(super) within: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Probe {
         Self { running: None, next: start, failed_at: start, success: None }
     }
 
-    /// The process of a run under way, which is not part of the tree.
+    /// Returns the process of a run under way, which is not part of the tree.
     pub(super) fn pid(&self) -> Option<i32> {
         self.running.map(|(pid, _)| pid)
     }
@@ -59,7 +59,7 @@ impl Probe {
         self.success
     }
 
-    /// When there is something to do, other than waiting for a run to end.
+    /// Returns the moment of the next run; `None` while a run is under way.
     pub(super) fn next(&self) -> Option<Instant> {
         self.running.is_none().then_some(self.next)
     }
@@ -83,7 +83,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes note of a process that has ended. Returns whether it was a run.
+    /// Records that a process has ended, and returns whether it was a run. Returns whether it was a
+    /// run.
     pub(super) fn ended(&mut self, pid: i32, is_success: bool, now: Instant) -> bool {
         let Some((_, begun)) = self.running.filter(|(own, _)| *own == pid) else { return false };
         self.running = None;
@@ -105,8 +106,7 @@ fn not_started(command: &str, error: &io::Error) -> String {
     format!("'{command}' cannot be started: {error}")
 }
 
-/// Whether the command that tells of readiness succeeds before anything is started. It is given as much
-/// time as a start.
+/// Whether the command that tests readiness succeeds before anything is started. It is given as much time as a start.
 pub(super) fn succeeds_already(
     orders: &StartOrders,
     command: &str,

@@ -1,4 +1,4 @@
-//! The supervisor's process: the laboratory's side, and its own.
+//! The supervisor's process: the laboratory's side of it, and its own.
 
 use std::fs;
 use std::io::{BufRead, Write};

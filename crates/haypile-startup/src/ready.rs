@@ -19,21 +19,21 @@ const PROBE_PATIENCE: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ready {
-    /// It exits, with status 0.
+    /// The command exits with status 0.
     #[default]
     Exit,
     /// A TCP port accepts connections.
     Port {
         /// The host's name or address.
         host: String,
-        /// The port.
+        /// The port number.
         port: u16,
     },
     /// A GET of this URL is answered with a status from 200 to 399.
     Http(Url),
-    /// A file is there.
+    /// A file exists at this path.
     File(PathBuf),
-    /// A line of its output, of either stream, matches this regular expression.
+    /// A line of the command's output, of either stream, matches this regular expression.
     Line(String),
     /// A command of the shell succeeds.
     Command(String),
@@ -42,7 +42,7 @@ pub enum Ready {
     Window(String),
 }
 
-/// A signal that is none of them.
+/// The error for a text that is not a known signal of readiness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown signal '{text}'{reason} (known: exit, port:8080, port:HOST:8080, http://HOST/PATH, \

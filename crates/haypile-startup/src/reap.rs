@@ -15,10 +15,10 @@ pub(super) struct Usage {
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
     pub(super) disk_read_bytes: u64,
-    /// Of the largest process.
+    /// The peak memory of the largest process, in bytes.
     pub(super) peak_bytes: u64,
-    /// For how long the main thread of one process waited for a processor: of several the longest; `None` where
-    /// the system does not tell. A process that its own parent waits for is not among them.
+    /// The time in nanoseconds for which the main thread of one process waited for a processor: the longest of several;
+    /// `None` where the system does not report it. A process that its own parent waits for is not among them.
     pub(super) waited_ns: Option<u64>,
 }
 
@@ -36,9 +36,9 @@ impl Usage {
 /// The outcome of asking for a child that ended.
 #[derive(Debug)]
 pub(super) enum Reaped {
-    /// This one has.
+    /// This child has ended, with its usage.
     Ended(i32, ExitStatus, Usage),
-    /// All children still run.
+    /// No child has ended: all still run.
     NotYet,
     /// There are no children.
     NoChildren,

@@ -1,4 +1,4 @@
-//! From the first to the last operation on a cache, over all processes that use it.
+//! The time from the first to the last operation on a cache, over all processes that use it.
 //!
 //! The KDE icon cache's own measure of a start: until the last icon was found or inserted. Operations
 //! read no clock for it; the cache's counters are polled instead.
@@ -31,7 +31,7 @@ impl Span {
         Self { path, before, seen: before, first: None, last: None, next: Instant::now() }
     }
 
-    /// The moment of the next look.
+    /// Returns the moment of the next poll.
     pub(super) fn next(&self) -> Instant {
         self.next
     }

@@ -1,4 +1,4 @@
-//! The supervisor's loop: starts a command, waits until it is ready, and ends it.
+//! The supervisor's loop: it starts a command, waits until the command is ready, and ends it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -451,7 +451,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// An error with the end of the output.
+    /// Returns an error with the end of the output.
     fn explain(&self, text: &str) -> String {
         let output = String::from_utf8_lossy(&self.output);
         let lines: Vec<&str> = output.trim().lines().rev().take(3).collect();

@@ -8,7 +8,7 @@ use super::orders::{CpuSource, MemorySource, StartReport};
 use super::reap::Usage;
 use super::tree::{self, Process};
 
-/// Adds up what a tree used since it was made.
+/// The sum of what a tree used since the tally was made.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
     group: Option<&'a ControlGroup>,
@@ -17,17 +17,18 @@ pub(super) struct Tally<'a> {
     own_ns: u64,
     /// The group's memory at the beginning: this process's.
     memory_bytes: u64,
-    /// Bytes that this process's ended children had read at the beginning.
+    /// The bytes that this process's ended children had read at the beginning.
     read_bytes: u64,
-    /// Children that ended.
+    /// The usage of children that ended.
     pub(super) ended: Usage,
-    /// Those of them that asked whether the command is ready, and are not part of the tree.
+    /// Processor time in nanoseconds of the children that asked whether the command is ready, which
+    /// are not part of the tree.
     pub(super) probes_ns: u64,
     /// The number of ended children.
     pub(super) reaped: u64,
 }
 
-/// The usage up to a moment.
+/// The usage of the tree up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) cpu_ns: u64,
@@ -40,7 +41,7 @@ pub(super) struct Moment {
     pub(super) disk_read_bytes: u64,
     pub(super) memory_bytes: u64,
     pub(super) memory_source: MemorySource,
-    /// For how long the main thread of one process waited for a processor.
+    /// The time in nanoseconds for which the main thread of one process waited for a processor.
     pub(super) waited_ns: Option<u64>,
 }
 
@@ -58,14 +59,14 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// The processor time of the tree by the control group.
+    /// Returns the processor time of the tree by the control group.
     fn group_cpu_ns(&self) -> Option<u64> {
         let group = self.group?.cpu_ns()?.saturating_sub(self.group_ns);
         let own = SystemMeter.cpu_ns().saturating_sub(self.own_ns);
         Some(group.saturating_sub(own).saturating_sub(self.probes_ns))
     }
 
-    /// The processor time of the tree so far, with these processes alive.
+    /// Returns the processor time of the tree so far, with these processes alive.
     pub(super) fn cpu_ns(&self, living: &[&Process]) -> (u64, CpuSource) {
         if living.is_empty() {
             return (self.ended.cpu_ns, CpuSource::Waited);
@@ -80,7 +81,7 @@ impl<'a> Tally<'a> {
         (self.ended.cpu_ns + living.iter().map(of).sum::<u64>(), CpuSource::Clocks)
     }
 
-    /// Everything that the tree used so far, with these processes alive.
+    /// Returns everything that the tree has used so far, with these processes alive.
     pub(super) fn moment(&self, living: &[&Process]) -> Moment {
         let (cpu_ns, cpu_source) = self.cpu_ns(living);
         let mut moment = Moment {

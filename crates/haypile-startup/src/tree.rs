@@ -19,23 +19,23 @@ pub(super) struct Process {
     pub(super) is_stopped: bool,
     pub(super) minor_faults: u64,
     pub(super) major_faults: u64,
-    /// Processor time of its ended children that it waited for, in ticks.
+    /// Processor time of the ended children that the process waited for, in ticks.
     pub(super) children_ticks: u64,
-    /// When it began, in ticks since the system started.
+    /// The moment at which the process began, in ticks since the system started.
     pub(super) began_ticks: u64,
 }
 
-/// Bytes that a process and its ended children read.
+/// The numbers of bytes that a process and its ended children read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reads {
-    /// By read(2) and its like, from memory or not.
+    /// Bytes read by read(2) and its like, from memory or not.
     pub(super) read_bytes: u64,
-    /// From a disk.
+    /// Bytes read from a disk.
     pub(super) disk_read_bytes: u64,
 }
 
 impl Process {
-    /// The process of this number.
+    /// Returns the process with this id.
     pub(super) fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -63,14 +63,14 @@ impl Process {
     }
 }
 
-/// All processes that this one may see.
+/// Returns all processes that this process may see.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pid = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
     entries.filter_map(pid).filter_map(Process::of).collect()
 }
 
-/// The descendants of a process among these, in no particular order.
+/// Returns the descendants of a process among these, in no particular order.
 pub(super) fn descendants(root: i32, processes: &[Process]) -> Vec<&Process> {
     let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
     for process in processes {
@@ -116,7 +116,7 @@ pub(super) fn send(pid: i32, signal: Signal) {
     }
 }
 
-/// The processes of the tree below the supervisor, without one that asks whether the command is ready.
+/// Returns the processes of the tree below the supervisor, without one that asks whether the command is ready.
 pub(super) fn living(own: i32, probe: Option<i32>, processes: &[Process]) -> Vec<&Process> {
     let mut living = descendants(own, processes);
     if let Some(probe) = probe {
@@ -126,7 +126,7 @@ pub(super) fn living(own: i32, probe: Option<i32>, processes: &[Process]) -> Vec
     living
 }
 
-/// Whether a process ignores the end of its children. The kernel then drops what they used.
+/// Whether a process ignores the end of its children, so that the kernel drops their usage.
 pub(super) fn ignores_children(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     is_ignored(&status).unwrap_or(false)
@@ -138,7 +138,8 @@ fn is_ignored(status: &str) -> Option<bool> {
     Some(mask >> (libc::SIGCHLD - 1) & 1 == 1)
 }
 
-/// The bytes that a process and its ended children read; nothing where the kernel does not tell.
+/// Returns the bytes that a process and its ended children read; nothing where the kernel does not
+/// tell.
 pub(super) fn reads(io: &str) -> Reads {
     let text = fs::read_to_string(io).unwrap_or_default();
     let field = |name: &str| {
@@ -148,7 +149,7 @@ pub(super) fn reads(io: &str) -> Reads {
     Reads { read_bytes: field("rchar:"), disk_read_bytes: field("read_bytes:") }
 }
 
-/// The most memory that a process had resident, in bytes; 0 where the kernel does not tell.
+/// Returns the most memory that a process had resident, in bytes; 0 where the kernel does not tell.
 pub(super) fn peak_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -156,7 +157,7 @@ pub(super) fn peak_bytes(pid: i32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// The regular files that a process has mapped or open.
+/// Returns the regular files that a process has mapped or open.
 pub(super) fn files(pid: i32) -> Vec<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mapped = maps.lines().filter_map(|line| Some(PathBuf::from(&line[line.find('/')?..])));

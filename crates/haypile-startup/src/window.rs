@@ -23,7 +23,7 @@ pub(super) struct Windows {
     title: Regex,
     /// The atom of titles in UTF-8.
     utf8_title: u32,
-    /// Windows that were made since the start.
+    /// Windows that were created since the start.
     new: Vec<Window>,
     is_seen: bool,
 }
@@ -61,12 +61,12 @@ impl Windows {
         Ok(Self { server, title, utf8_title, new: Vec::new(), is_seen: false })
     }
 
-    /// Whether a window has appeared.
+    /// Whether a matching window has appeared.
     pub(super) fn is_seen(&self) -> bool {
         self.is_seen
     }
 
-    /// Takes note of what has happened, without waiting.
+    /// Reads the X server's pending events, without waiting.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Windows {
     }
 }
 
-/// The number of a display: of `host:number.screen`.
+/// Returns the number of a display: of `host:number.screen`.
 fn number(display: &str) -> Option<u64> {
     display.rsplit_once(':')?.1.split('.').next()?.parse().ok()
 }

@@ -1,39 +1,40 @@
-//! Calls of the system that ask for files and folders.
+//! System calls that ask for files and folders.
 
 /// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Opens a file or folder.
+    /// Opening a file or folder.
     Open,
-    /// Asks for the status of a path, or whether it may be used.
+    /// Asking for the status of a path, or whether it may be used.
     Stat,
-    /// Reads names of a folder.
+    /// Reading names of a folder.
     List,
-    /// Reads from a file.
+    /// Reading from a file.
     Read,
 }
 
-/// Where the arguments of a call say what it is about.
+/// The argument of a call that names its file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// A path, by the place of its argument.
+    /// A path, in the argument at this index.
     Path(usize),
-    /// A path below the folder of a descriptor, by the place of the descriptor's argument; the path is the next one.
+    /// A path below the folder of a descriptor: the descriptor is the argument at this index, the path the next one.
     At(usize),
-    /// A descriptor, by its place.
+    /// A descriptor, in the argument at this index.
     Descriptor(usize),
 }
 
-/// A call that is counted.
+/// A system call that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) kind: Kind,
     pub(super) subject: Subject,
-    /// The place of the flags of `open`.
+    /// The index of the argument with the flags of `open`.
     pub(super) flags: Option<usize>,
 }
 
-/// Returns what the call of a number does; `None` if it is not counted.
+/// Returns the purpose and subject of a system call by its number; `None` if the call is not
+/// counted.
 pub(super) fn known(number: i64) -> Option<Known> {
     use Kind::{List, Open, Read, Stat};
     use Subject::{At, Descriptor, Path};

@@ -13,27 +13,27 @@ use std::time::Duration;
 /// The exit or the stop of a traced process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// It exited, with this status.
+    /// The process exited with this status.
     Exited(i32),
-    /// This signal ended it.
+    /// This signal ended the process.
     Killed(i32),
-    /// It enters or leaves a call of the system.
+    /// The process enters or leaves a system call.
     Call,
-    /// It has begun another program.
+    /// The process has begun another program.
     Exec,
     /// Another event of tracing, such as a new child.
     Other,
-    /// It is about to get this signal.
+    /// The process is about to get this signal.
     Signal(i32),
 }
 
-/// A call of the system at a stop.
+/// A system call at a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Its number and arguments, before it is carried out. `is_native` is false where a program of another width, such
-    /// as one of 32 bits, has other numbers.
+    /// The number and arguments of a call that is about to be carried out. `is_native` is false where a program of
+    /// another width, such as one of 32 bits, has other numbers.
     Enter { number: i64, arguments: [u64; 6], is_native: bool },
-    /// Its result; `None` if it failed.
+    /// The result of a call that has been carried out; `None` if it failed.
     Leave(Option<u64>),
 }
 
@@ -44,7 +44,7 @@ const NATIVE_ARCH: u32 = 0xC000_00B7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const NATIVE_ARCH: u32 = 0;
 
-/// Makes a command's process traced by this one from its first instruction on. It blocks the signals that were blocked
+/// Makes this process trace a command's process from its first instruction on. It blocks the signals that were blocked
 /// before `signals` were, which it would inherit.
 pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
     let before = signals.before;
@@ -60,7 +60,8 @@ pub(super) fn trace_from_the_start(command: &mut Command, signals: &Signals) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Traces the children of a stopped process too, tells calls from signals, and kills all when the tracer ends.
+/// Makes the tracer trace the children of a stopped process too, distinguish calls from signals, and kill all when it
+/// ends.
 pub(super) fn set_options(pid: i32) {
     let options = libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEFORK
@@ -72,7 +73,7 @@ pub(super) fn set_options(pid: i32) {
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, i64::from(options)) };
 }
 
-/// Lets a stopped process go on, with a signal or without one (0): to its next call, or past all calls.
+/// Resumes a stopped process, with a signal or without one (0): to its next call, or past all calls.
 pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
     let request = if stops_at_calls { libc::PTRACE_SYSCALL } else { libc::PTRACE_CONT };
     // SAFETY: the request takes a number. A process that was killed in the meantime does not go on.
@@ -82,11 +83,11 @@ pub(super) fn go_on(pid: i32, signal: i32, stops_at_calls: bool) {
 /// The outcome of asking for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// One of this process.
+    /// An event of the process with this id.
     Of(i32, Event),
-    /// None now.
+    /// No event yet.
     NotYet,
-    /// All processes have ended.
+    /// No more events: all processes have ended.
     NoChildren,
 }
 
@@ -118,7 +119,7 @@ fn event(status: i32) -> Event {
     }
 }
 
-/// Returns the call at which a process stands; `None` where the kernel (before Linux 5.3) does not tell.
+/// Returns the call at which a process stands; `None` where the kernel (before Linux 5.3) does not report it.
 pub(super) fn call(pid: i32) -> Option<Call> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let bytes = size_of::<libc::ptrace_syscall_info>();
@@ -164,7 +165,8 @@ pub(super) fn terminate(pid: i32) {
     unsafe { libc::kill(pid, libc::SIGTERM) };
 }
 
-/// Signals for which a tracer waits instead of being interrupted by them: of a child, or to end.
+/// The signals for which a tracer waits instead of being interrupted by them: SIGCHLD, and those
+/// that ask it to end.
 #[derive(Debug)]
 pub(super) struct Signals {
     set: libc::sigset_t,
@@ -173,7 +175,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Blocks them. None is lost between two looks at the children.
+    /// Blocks the signals, so that none is lost between two polls of the children.
     pub(super) fn block() -> Self {
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -188,7 +190,7 @@ impl Signals {
         }
     }
 
-    /// Waits for one of them, for at most a time.
+    /// Waits for one of the signals, for at most `limit`.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Woken {
         // A longer wait than the type has is one without an end.
         let limit = limit.unwrap_or(Duration::MAX);

@@ -25,37 +25,38 @@ const APART: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// One file that a traced start opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileUse {
-    /// Whether it was ever opened to be written.
+    /// Whether the file was ever opened for writing.
     pub is_written: bool,
-    /// Its size when it was first opened.
+    /// The size of the file when it was first opened, in bytes.
     pub bytes: u64,
-    /// When it was last changed before it was first opened, in nanoseconds since 1970.
+    /// The time of the last change before the file was first opened, in nanoseconds since 1970.
     pub changed_ns: i64,
 }
 
 /// The files and folders of a traced start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTrace {
-    /// All calls.
+    /// Counts of all calls.
     pub calls: CallCounts,
-    /// Bytes that were read from files.
+    /// The number of bytes that were read from files.
     pub read_bytes: u64,
-    /// The same by folder: that of the file, or the folder itself where it was opened or listed.
+    /// Counts of calls by folder: the folder of the file, or the folder itself where it was opened
+    /// or listed.
     pub folders: BTreeMap<PathBuf, CallCounts>,
-    /// Regular files that were opened or run.
+    /// The regular files that were opened or run.
     pub files: BTreeMap<PathBuf, FileUse>,
-    /// Programs that were started, and how often.
+    /// The programs that were started, and how often.
     pub programs: BTreeMap<PathBuf, u64>,
     /// Whether there were more files or folders than are remembered.
     pub is_cut: bool,
 }
 
-/// Takes note of the calls of all processes of a start.
+/// The recorder of the calls of all processes of a start.
 #[derive(Debug)]
 pub(super) struct Recorder {
     file: PathBuf,
     trace: CallTrace,
-    /// Calls that were entered and not left, by process.
+    /// The calls that were entered and not left, by process.
     pending: HashMap<i32, Pending>,
     known: HashSet<i32>,
 }
@@ -83,12 +84,12 @@ impl Recorder {
         !self.trace.programs.is_empty() || !self.known.is_empty()
     }
 
-    /// Whether a process is seen for the first time.
+    /// Records a process as seen, and returns whether it was new.
     pub(super) fn is_new(&mut self, pid: i32) -> bool {
         self.known.insert(pid)
     }
 
-    /// The processes and threads that were seen and have not ended.
+    /// Returns the processes and threads that were seen and have not ended.
     pub(super) fn living(&self) -> impl Iterator<Item = i32> {
         self.known.iter().copied()
     }
@@ -99,13 +100,14 @@ impl Recorder {
         self.known.remove(&pid);
     }
 
-    /// Writes what was seen.
+    /// Writes the recorded calls and files.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let text = serde_json::to_vec(&self.trace)?;
         fs::write(&self.file, text).with_context(|| self.file.display().to_string())
     }
 
-    /// A process has begun another program: it and its loader are files in use.
+    /// Records that a process has begun another program: the program and its loader are files in
+    /// use.
     pub(super) fn at_exec(&mut self, pid: i32) {
         self.known.insert(pid);
         self.pending.remove(&pid);
@@ -122,7 +124,7 @@ impl Recorder {
         }
     }
 
-    /// A process enters or leaves a call.
+    /// Records that a process enters or leaves a call.
     pub(super) fn at_call(&mut self, pid: i32) {
         match ptrace::call(pid) {
             Some(Call::Enter { number, arguments, is_native: true }) => {
