@@ -9,7 +9,7 @@ use haypile::memory::MemoryBuilder;
 use haypile::url::{ResolvedLevel, Scheme};
 use haypile::{Clock, OpenError, Opener, Registry, Store};
 
-/// Opens memory stores of one hash seed.
+/// An opener of memory stores that all use one hash seed.
 #[derive(Debug)]
 pub(crate) struct SeededMemory {
     scheme: &'static Scheme,

@@ -1,4 +1,4 @@
-//! Panics as results: where the last one was, without a line for each.
+//! Panics as results: the place of the last panic, without a line of output for each.
 
 use std::cell::RefCell;
 use std::panic;
@@ -7,7 +7,7 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Has panics note their place and print nothing. A run catches them, and repeats them often.
+/// Makes panics record their place and print nothing. A run catches them, and repeats them often.
 pub(crate) fn keep_silent() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
@@ -15,7 +15,7 @@ pub(crate) fn keep_silent() {
     }));
 }
 
-/// Returns the place of this thread's last panic, with a word before it.
+/// Returns the place of this thread's last panic, as text that begins with " at ".
 pub(crate) fn last_place() -> Option<String> {
     PLACE.take()
 }

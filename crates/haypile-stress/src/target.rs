@@ -61,7 +61,7 @@ impl Target {
         &self.kinds
     }
 
-    /// Returns the kind of the last level, which is the truth.
+    /// Returns the kind of the last level, which has the authoritative entries.
     pub(crate) fn last_kind(&self) -> Kind {
         *self.kinds.last().expect("a URL has a level")
     }
@@ -71,7 +71,7 @@ impl Target {
         matches!(self.last_kind(), Kind::File | Kind::Redis | Kind::Memcached)
     }
 
-    /// Whether the entries are there after all users have closed the cache.
+    /// Whether the entries survive after all users have closed the cache.
     pub(crate) fn outlives_its_users(&self) -> bool {
         self.is_shared() || self.last_level().option("persist").is_some()
     }
@@ -81,13 +81,13 @@ impl Target {
         self.last_level().option("persist_load") == Some("background")
     }
 
-    /// Whether some level defers writes.
+    /// Whether any level defers writes.
     pub(crate) fn is_write_back(&self) -> bool {
         self.url.levels().iter().any(|level| level.option("write") == Some("back"))
     }
 
-    /// Returns the longest time that the upper levels may serve what another process has changed
-    /// below; zero for one level.
+    /// Returns the longest time for which the upper levels may serve a value that another process
+    /// has changed below; zero for one level.
     pub(crate) fn stale(&self) -> Duration {
         let upper = &self.url.levels()[..self.kinds.len() - 1];
         upper

@@ -18,7 +18,7 @@ pub(crate) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Shows how far a test is.
+/// A display of a test's progress.
 #[derive(Debug)]
 pub(crate) struct Watch {
     is_terminal: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Returns a watch, and has Ctrl-C end the test in order.
+    /// Creates a display of progress, and makes Ctrl-C end the test in order.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Steps that compute a value that is not there, or is due.
+//! Steps that compute a value which is absent or due for a refresh.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;

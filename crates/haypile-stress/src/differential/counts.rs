@@ -18,11 +18,11 @@ const DECIDED: [Event; 10] = [
     Event::CountMiss,
 ];
 
-/// Bounds of the counts of one handle.
+/// Bounds on the counts that one handle has to report.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     least: [u64; Event::ALL.len()],
-    /// Counts that may have been added in addition.
+    /// Counts that the handle may report beyond the least.
     more: [u64; Event::ALL.len()],
 }
 
@@ -31,7 +31,7 @@ impl Counts {
         self.least[event as usize] += 1;
     }
 
-    /// Notes that a call may have counted an event up to this number of times.
+    /// Records that a call may have counted an event up to this number of times.
     pub(super) fn may_add(&mut self, event: Event, times: u64) {
         self.more[event as usize] += times;
     }
@@ -44,7 +44,7 @@ impl Counts {
         self.add(if is_deleted { Event::Delete } else { Event::DeleteMiss });
     }
 
-    /// Compares with what a store reports.
+    /// Compares the bounds with the counts that a store reports.
     pub(super) fn judge(&self, stats: &Stats) -> Checked {
         for event in DECIDED {
             let least = self.least[event as usize];

@@ -11,7 +11,7 @@ const REMEMBERED: usize = 16;
 /// The characters of a step that are shown: steps on many keys have long texts.
 const SHOWN: usize = 400;
 
-/// Steps by the keys that they are about.
+/// The latest steps of a run, by the keys that they are about.
 #[derive(Debug, Default)]
 pub(super) struct History {
     by_key: HashMap<Key, VecDeque<(u64, String)>>,
@@ -20,7 +20,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Notes a step with its outcome.
+    /// Records a step with its outcome.
     pub(super) fn note(&mut self, step: &Step, text: &str) {
         let text = short(text);
         let mut keys = step.operation.keys();

@@ -1,4 +1,4 @@
-//! Keys of all sorts, by number.
+//! Keys of all sorts, each made from its number.
 
 use std::fmt;
 

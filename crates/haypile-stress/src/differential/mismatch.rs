@@ -1,4 +1,4 @@
-//! An answer that no correct cache gives.
+//! Mismatches: answers that no correct cache returns.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::panics;
 /// The difference between the cache and the model, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// The key that it is about, if it is about one.
+    /// The key that the mismatch is about; `None` if it is about no single key.
     pub(super) key: Option<Key>,
     pub(super) text: String,
 }

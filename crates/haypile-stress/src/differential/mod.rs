@@ -1,4 +1,4 @@
-//! Every operation on one cache, compared with a plain model.
+//! Runs of every operation on one cache, compared with a plain model.
 //!
 //! A run performs random steps on a cache and on a model. The model is a map with expiry times; it
 //! knows what a correct cache may answer, and every other answer is a [`Failure`]:
@@ -71,7 +71,7 @@ pub(crate) struct Plan {
     pub(crate) namespaces: usize,
     /// Handles through which each tenant uses the cache, where several can.
     pub(crate) handles: usize,
-    /// Values that are kept in place at once.
+    /// The number of values that are kept in place at once.
     pub(crate) pins: usize,
     pub(crate) retention: Option<Retention>,
     pub(crate) allows: Allowed,

@@ -13,9 +13,9 @@ use super::value::describe;
 pub(super) struct Entry {
     pub(super) value: Rc<[u8]>,
     pub(super) expiry: Option<Expiry>,
-    /// Number of the write that made the entry what it is. Versions are opaque; this stands for them.
+    /// The number of the write that made the entry's current state; it stands for the version, which is opaque.
     pub(super) write: u64,
-    /// Whether the entry has to be there: nothing could have evicted it.
+    /// Whether the entry must be present: nothing could have evicted it.
     pub(super) is_certain: bool,
     /// Whether the entry is in a snapshot that may not be loaded yet.
     is_loading: bool,
@@ -25,9 +25,9 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Absent,
-    /// It has to be there.
+    /// The key must be present.
     Certain,
-    /// It may have been evicted, or may have just expired.
+    /// The key may have been evicted, or may have just expired.
     Possible,
 }
 
@@ -47,7 +47,7 @@ impl Presence {
 pub(super) struct Model {
     entries: BTreeMap<Key, Entry>,
     writes: u64,
-    /// Entries that expired and may still be counted, until something removes them.
+    /// The number of entries that expired and may still be counted, until something removes them.
     expired: u64,
     /// Whether upper levels may have copies of what was evicted from the last one: then a read of the
     /// last level alone can miss what another read finds.
@@ -68,7 +68,7 @@ impl Model {
         self.entries.iter().map(|(key, entry)| (*key, entry))
     }
 
-    /// Returns the most expired entries that a store may still count.
+    /// Returns the highest number of expired entries that a store may still count.
     pub(super) fn expired(&self) -> u64 {
         self.expired
     }
@@ -96,7 +96,7 @@ impl Model {
         }
     }
 
-    /// Judges what a read has found.
+    /// Judges the value that a read has found.
     pub(super) fn judge(&mut self, key: Key, found: Option<&[u8]>, now: Moment) -> Checked {
         let presence = self.presence(key, now);
         match (found, self.entries.get(&key)) {
@@ -141,7 +141,7 @@ impl Model {
         Ok(())
     }
 
-    /// Notes a write.
+    /// Records a write of a value.
     pub(super) fn put(&mut self, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.writes += 1;
         let write = self.writes;
@@ -149,7 +149,7 @@ impl Model {
         self.entries.insert(key, entry);
     }
 
-    /// Notes that an entry has another expiry from now on.
+    /// Records a new expiry of an entry.
     pub(super) fn touch(&mut self, key: Key, expiry: Option<Expiry>) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.expiry = expiry;
@@ -175,14 +175,14 @@ impl Model {
         self.expired = 0;
     }
 
-    /// Notes that any entry may have been evicted.
+    /// Records that any entry may have been evicted.
     pub(super) fn doubt_all(&mut self) {
         for entry in self.entries.values_mut() {
             entry.is_certain = false;
         }
     }
 
-    /// Notes that an entry was seen, at a time when nothing has to be evicted.
+    /// Records that an entry was seen, at a time when nothing has to be evicted.
     pub(super) fn trust(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = true;
@@ -190,21 +190,21 @@ impl Model {
         }
     }
 
-    /// Notes that the entries come from a snapshot, which is loaded from now on or has been.
+    /// Records that the entries come from a snapshot, which is loaded from now on or has been.
     pub(super) fn load(&mut self, is_done: bool) {
         for entry in self.entries.values_mut() {
             entry.is_loading = !is_done;
         }
     }
 
-    /// Notes that a write may not have been kept.
+    /// Records that a write may not have been kept.
     pub(super) fn doubt(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.is_certain = false;
         }
     }
 
-    /// Notes that all entries have other versions from now on, as after loading a snapshot.
+    /// Records that all entries have new versions from now on, as after loading a snapshot.
     pub(super) fn renumber(&mut self) {
         for entry in self.entries.values_mut() {
             self.writes += 1;

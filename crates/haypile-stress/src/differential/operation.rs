@@ -82,12 +82,12 @@ pub(super) enum Operation {
     Flush {
         durability: Durability,
     },
-    /// Reads through a handle that only knows the last level.
+    /// Reads through a handle that opens the last level alone.
     ReadBelow {
         key: Key,
     },
     Clear,
-    /// Gives the cache this part, in percent, of the size that it was opened with.
+    /// Resizes the cache to this part, in percent, of the size that it was opened with.
     Resize {
         percent: u64,
     },
@@ -115,15 +115,15 @@ pub(super) enum PinForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteForm {
     Set,
-    /// Reserves, fills and commits.
+    /// Reserves an entry, fills it and commits.
     Reserve,
-    /// Reserves and drops the reservation.
+    /// Reserves an entry and drops the reservation.
     Abandon,
-    /// Reserves; a later step commits or drops the reservation.
+    /// Reserves an entry; a later step commits or drops the reservation.
     Keep,
 }
 
-/// A write: key, value, condition and life.
+/// The arguments of a write: key, value, condition and life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) key: Key,
@@ -143,20 +143,20 @@ pub(super) enum Condition {
 /// A version that the run knows of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownVersion {
-    /// The one that was read last.
+    /// The version that was read last.
     Latest,
-    /// One that was read earlier.
+    /// A version that was read earlier.
     Earlier,
-    /// One that never existed.
+    /// A version that never existed.
     Invented,
 }
 
 /// The life of a computed value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ComputedLife {
-    /// For `get_or_compute`.
+    /// The life of a value of `get_or_compute`.
     Ttl(Ttl),
-    /// For `get_or_refresh`.
+    /// The freshness of a value of `get_or_refresh`.
     Fresh { fresh: Duration, stale: Duration, early: Duration },
 }
 
@@ -166,7 +166,7 @@ pub(super) enum Incident {
     None,
     /// Another value is written under the same key.
     Write(Value),
-    /// The same by `set_many`.
+    /// Another value is written under the same key by `set_many`.
     WriteMany(Value),
     Delete,
     DeleteMany,

@@ -1,4 +1,4 @@
-//! Values that are kept in place over later steps.
+//! Steps that keep values in place while later steps run.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::reads::kind_of;
 use super::run::{At, Run};
 use super::value::describe;
 
-/// A value that is kept, and what it was when it was read.
+/// A value that is kept in place, with its bytes at the time of the read.
 pub(super) struct Pin {
     pub(super) key: Key,
     pub(super) value: Rc<[u8]>,
@@ -58,7 +58,7 @@ impl Run {
         Ok(format!("{} released", pin.key))
     }
 
-    /// Compares one of the kept values with what it was.
+    /// Compares one of the kept values with the bytes that it had when it was read.
     pub(super) fn check_a_pin(&mut self, number: u64) -> Checked {
         if self.pins.is_empty() {
             return Ok(());
@@ -68,7 +68,7 @@ impl Run {
         self.pins[which].check()
     }
 
-    /// Compares all kept values with what they were.
+    /// Compares all kept values with the bytes that they had when they were read.
     pub(super) fn check_all_pins(&mut self) -> Checked {
         self.tally.pins_compared += self.pins.len() as u64;
         self.pins.iter().try_for_each(Pin::check)

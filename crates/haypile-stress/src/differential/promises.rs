@@ -24,22 +24,22 @@ const WRAP_BYTES: u64 = 5;
 pub(super) struct Promises {
     kinds: Vec<Kind>,
     pub(super) last: Kind,
-    /// The life of entries without one of their own.
+    /// The life of entries that are written without a life of their own.
     pub(super) ttl: Option<Duration>,
     pub(super) is_write_back: bool,
     pub(super) outlives_its_users: bool,
-    /// Whether the entries of an earlier opening come after the cache is open.
+    /// Whether the entries of an earlier opening are loaded after the cache is open.
     pub(super) loads_later: bool,
-    /// The rule that the user of this program has chosen in the place of that of the kind.
+    /// The rule that the user of this program has chosen in place of the kind's own.
     pub(super) retention: Option<Retention>,
 }
 
 /// A rule for the entries that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retention {
-    /// Nothing, whatever its size.
+    /// No entry may be missing, whatever its size.
     KeepsAll,
-    /// Anything.
+    /// Any entry may be missing.
     MayForget,
 }
 
@@ -123,7 +123,7 @@ impl Promises {
         Some(Expiry { latest_ns: expiry.latest_ns + rounded_ns, ..expiry })
     }
 
-    /// Returns at least the bytes that an entry takes, in the unit of the store's capacity.
+    /// Returns a lower bound on the bytes that an entry takes, in the unit of the store's capacity.
     pub(super) fn cost_bytes(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         let (key_bytes, value_bytes) = (key_bytes as u64, value_bytes as u64 + WRAP_BYTES);
         match self.last {
@@ -136,7 +136,7 @@ impl Promises {
         }
     }
 
-    /// Returns the bytes up to which nothing may be missing, of a store of this capacity.
+    /// Returns the number of bytes up to which a store of this capacity may not miss any entry.
     pub(super) fn kept_bytes(&self, capacity_bytes: Option<u64>, has_pins: bool) -> u64 {
         match self.retention {
             Some(Retention::KeepsAll) => return u64::MAX,

@@ -1,6 +1,6 @@
 //! Numbers of steps as text: `3,17-20`.
 
-/// Rising numbers.
+/// Step numbers in rising order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(pub(crate) Vec<u64>);
 
@@ -16,7 +16,7 @@ pub(crate) fn format(numbers: &[u64]) -> String {
     texts.join(",")
 }
 
-/// Returns the numbers of a text.
+/// Parses a text of numbers and ranges.
 ///
 /// # Errors
 ///

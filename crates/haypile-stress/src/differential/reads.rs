@@ -1,4 +1,4 @@
-//! Steps that read.
+//! Steps that read entries.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ impl Run {
         Ok(format!("refused: {}", kind_of(error)))
     }
 
-    /// Judges what a read has found.
+    /// Judges the value that a read has found.
     pub(super) fn judge_found(
         &mut self,
         at: At,

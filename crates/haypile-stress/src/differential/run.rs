@@ -33,12 +33,12 @@ pub(super) struct Run {
     pub(super) pins: VecDeque<Pin>,
     pub(super) most_pins: usize,
     pub(super) reservations: VecDeque<KeptReservation>,
-    /// Size of the cache as its URL states it.
+    /// The size in bytes of the cache as its URL states it.
     pub(super) opened_bytes: Option<u64>,
-    /// Whether something had to be evicted since the cache was opened.
+    /// Whether an entry had to be evicted since the cache was opened.
     pub(super) was_full: bool,
     pub(super) tally: Tally,
-    /// Dropped last, because it removes the directory.
+    /// The cache under test; dropped last, because that removes the directory.
     pub(super) target: Target,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Allowed {
     pub(crate) full: bool,
 }
 
-/// A user of the cache who sees no entries of others.
+/// A user of the cache that sees no entries of others.
 pub(super) struct Tenant {
     url: CacheUrl,
     pub(super) handles: Vec<Handle>,
@@ -59,7 +59,7 @@ pub(super) struct Tenant {
     pub(super) versions: Versions,
 }
 
-/// The cache, opened once.
+/// One opening of the cache.
 pub(super) struct Handle {
     pub(super) cache: Cache,
     pub(super) counts: Counts,
@@ -102,7 +102,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens all handles.
+    /// Opens all handles of the run.
     pub(super) fn open(&mut self) -> Fallible<()> {
         let (clock, seed) = (self.time.for_caches(), self.hash_seed);
         let open = |url: &CacheUrl| target::open(url, clock.clone(), seed).map(Cache::new);
@@ -157,7 +157,7 @@ impl Run {
         Ok(outcome)
     }
 
-    /// Checks, at the end of a run, what no step has checked since it was written.
+    /// Checks, at the end of a run, everything that no step has checked since it was written.
     pub(super) fn finish(&mut self) -> Checked {
         self.check_all_pins()?;
         for tenant in 0..self.tenants.len() {
@@ -192,7 +192,7 @@ impl Run {
         self.promises.expiry(now, ttl)
     }
 
-    /// Notes a value that was stored.
+    /// Records a value that was stored.
     pub(super) fn stored(&mut self, at: At, key: Key, value: Rc<[u8]>, expiry: Option<Expiry>) {
         self.model(at).put(key, value, expiry);
         if !self.fits() {
@@ -201,7 +201,7 @@ impl Run {
         }
     }
 
-    /// Notes that an entry was seen.
+    /// Records that an entry was seen.
     pub(super) fn seen(&mut self, at: At, key: Key) {
         // An upper level may have what is not in the last one any more.
         if self.promises.levels() == 1 && self.fits() {
@@ -223,7 +223,7 @@ impl Run {
         entries_bytes + pins_bytes <= kept_bytes
     }
 
-    /// Judges a refusal. `value_bytes` and `ttl` are those of a write.
+    /// Judges whether a refusal was allowed. `value_bytes` and `ttl` are those of a write.
     pub(super) fn judge_refusal(
         &mut self,
         at: At,
@@ -271,7 +271,7 @@ impl Run {
         }
     }
 
-    /// Judges that a call was accepted, whose arguments may be beyond a limit.
+    /// Judges whether a call with arguments that may be beyond a limit was rightly accepted.
     pub(super) fn judge_acceptance(
         &mut self,
         at: At,
@@ -311,7 +311,7 @@ impl Tenant {
     }
 }
 
-/// The handle that performs a step.
+/// The address of a handle that performs a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) tenant: usize,

@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-/// Operations of a run, by their outcomes.
+/// Counts of a run's operations, by their outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Tally {
-    /// Steps performed on the cache and on the model.
+    /// The number of steps performed on the cache and on the model.
     pub(crate) operations: u64,
-    /// Reads that found a value.
+    /// The number of reads that found a value.
     pub(crate) hits: u64,
-    /// Reads that found none.
+    /// The number of reads that found no value.
     pub(crate) misses: u64,
-    /// Values that were stored.
+    /// The number of values that were stored.
     pub(crate) stored: u64,
-    /// Calls that were refused because another process was in the way.
+    /// The number of calls that were refused because another process was in the way.
     pub(crate) busy: u64,
-    /// Calls that were refused because there was no room.
+    /// The number of calls that were refused because there was no room.
     pub(crate) full: u64,
-    /// Comparisons of values that were kept in place with what they were.
+    /// The number of comparisons of values that were kept in place with their earlier bytes.
     pub(crate) pins_compared: u64,
-    /// Runs of this number of steps, each on a cache of its own.
+    /// The number of runs, each on a cache of its own.
     pub(crate) runs: u64,
 }
 

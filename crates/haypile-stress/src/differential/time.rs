@@ -12,9 +12,9 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(3);
 /// The clock of a run.
 #[derive(Debug)]
 pub(super) enum Time {
-    /// Moves when the run says so: everything under test takes its time from it.
+    /// A clock that moves when the run moves it: everything under test takes its time from it.
     Manual(Arc<ManualClock>),
-    /// The system's, where a server has a clock of its own.
+    /// The system's clock, for servers that have a clock of their own.
     System(SystemClock),
 }
 
@@ -47,14 +47,14 @@ impl Time {
         Moment::at(self.now_ns())
     }
 
-    /// Does `work`, and returns the moment at which it happened.
+    /// Performs `work`, and returns its result with the moment at which it happened.
     pub(super) fn of<T>(&self, work: impl FnOnce() -> T) -> (T, Moment) {
         let earliest_ns = self.now_ns();
         let result = work();
         (result, Moment { earliest_ns, latest_ns: self.now_ns() })
     }
 
-    /// Lets time pass; a system's clock moves by a few milliseconds at most.
+    /// Advances the clock; the system's by a few milliseconds at most.
     pub(super) fn advance(&self, by: Duration) {
         match self {
             Self::Manual(clock) => clock.advance(by),
@@ -76,7 +76,8 @@ impl Moment {
     }
 }
 
-/// The bounds of the end of an entry: before the first it is there, from the second on it is not.
+/// Bounds on the end of an entry: the entry is present before the first, and absent from the second
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expiry {
     pub(super) earliest_ns: u64,
@@ -99,7 +100,7 @@ impl Expiry {
         now.latest_ns >= self.earliest_ns
     }
 
-    /// Returns the shortest and the longest life that can be left.
+    /// Returns the shortest and the longest life that an entry can have left.
     pub(super) fn left(self, now: Moment) -> (Duration, Duration) {
         let left = |end_ns: u64, now_ns| Duration::from_nanos(end_ns.saturating_sub(now_ns));
         (left(self.earliest_ns, now.latest_ns), left(self.latest_ns, now.earliest_ns))

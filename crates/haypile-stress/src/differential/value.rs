@@ -33,7 +33,7 @@ pub(super) const TAILS: [&[u8]; 3] = [
 /// The description of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Decimal digits.
+    /// A value of decimal digits.
     Number(u64),
     Bytes {
         /// Distinguishes the value from all others of the run.

@@ -15,7 +15,7 @@ pub(super) struct Versions {
     writes: HashMap<(Key, Version), u64>,
 }
 
-/// A version for a call, and the write that it belongs to; `None` if it belongs to none.
+/// A version for a call, with the write that it belongs to; `None` if it belongs to none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) version: Version,
@@ -23,7 +23,7 @@ pub(super) struct Chosen {
 }
 
 impl Versions {
-    /// Notes the version of a write.
+    /// Records the version of a write.
     pub(super) fn saw(&mut self, key: Key, version: Version, write: u64) -> Checked {
         let versions = self.by_key.entry(key).or_default();
         if let Some((last, last_write)) = versions.last()

@@ -1,4 +1,4 @@
-//! Steps about all entries.
+//! Steps that concern all entries.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,8 @@ const LONGEST_CHECKED_BYTES: u64 = 8 << 20;
 const KEY_ROOM_BYTES: usize = 64;
 
 impl Run {
-    /// Looks for every key, and compares with what the cache lists, counts and sums up.
+    /// Reads every key, and compares the entries with those that the cache lists, counts and sums
+    /// up.
     pub(super) fn census(&mut self, at: At, page: usize) -> Checked<String> {
         if self.promises.loads_later {
             // Nothing can be counted before all is loaded.

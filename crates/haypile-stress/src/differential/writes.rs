@@ -1,4 +1,4 @@
-//! Steps that write, delete and count.
+//! Steps that write, delete and count entries.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ pub(super) struct Prepared {
     bytes: Vec<u8>,
     value: Rc<[u8]>,
     options: SetOptions,
-    /// Of a compare-and-swap, the write whose version it names.
+    /// The write whose version a compare-and-swap names.
     expected_write: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Run {
         Ok(outcomes.join(", "))
     }
 
-    /// Commits or drops the oldest kept reservation.
+    /// Commits or drops the reservation that is kept longest.
     pub(super) fn commit(&mut self, is_dropped: bool) -> Checked<String> {
         let Some(kept) = self.reservations.pop_front() else {
             return Ok("none is kept".to_owned());
@@ -120,7 +120,7 @@ impl Run {
         Ok(format!("{} = {}: {outcome}", write.key, describe(&write.value)))
     }
 
-    /// Commits all kept reservations of a cache that was closed.
+    /// Commits all kept reservations after their cache was closed.
     pub(super) fn commit_to_closed(&mut self) -> Checked {
         for KeptReservation { write, reservation, .. } in self.reservations.drain(..) {
             match reservation.commit() {

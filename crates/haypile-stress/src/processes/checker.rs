@@ -1,4 +1,4 @@
-//! Judging what a read of an owned key has found.
+//! Judging the value that a read of an owned key has found.
 
 use std::io;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) struct Checker {
     keeps_all: bool,
     slack_us: u64,
     writing_threads: u64,
-    /// The writing threads of this process.
+    /// The numbers of the writing threads of this process.
     own: Range<u64>,
     /// The highest sequence number that this process has read, by key.
     seen: Vec<AtomicU64>,
@@ -47,9 +47,9 @@ pub(super) struct Before {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Right,
-    /// A value that may not be there.
+    /// A value was found that may not be there.
     Wrong(String),
-    /// A value that has to be there was not.
+    /// A value that must be present was missing.
     Lost(String),
 }
 
@@ -84,13 +84,13 @@ impl Checker {
         self.own.contains(&self.owner(key))
     }
 
-    /// Notes what is known of a key. Must be called before the cache is read.
+    /// Captures the present knowledge of a key. Must be called before the cache is read.
     pub(super) fn before(&self, ledger: &Ledger, key: u64) -> io::Result<Before> {
         let seen = self.seen[index(key)].load(Ordering::SeqCst);
         Ok(Before { entry: ledger.read(key)?, seen, us: now_us() })
     }
 
-    /// Judges what a read has found.
+    /// Judges the value that a read has found.
     pub(super) fn judge(
         &self,
         ledger: &Ledger,

@@ -47,14 +47,15 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) tally: Tally,
     pub(crate) sets_per_second: f64,
-    /// Found of the values that should be there; `None` where there was none.
+    /// The share of reads that found a value, among those that should have; `None` where there were
+    /// no such reads.
     pub(crate) hit_ratio: Option<f64>,
     /// Whether nothing was wrong.
     pub(crate) is_right: bool,
     pub(crate) findings: Vec<String>,
 }
 
-/// Runs a test.
+/// Runs a test with many processes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The writes that were attempted, and those that were acknowledged.
+//! The ledger: the writes that were attempted, and those that were acknowledged.
 //!
 //! The ledger is a file. What a process has written into it is there for all others at once, and
 //! survives its kill. Each part has a checksum, because a read may meet a write half done.
@@ -28,7 +28,7 @@ pub(super) const NEVER_US: u64 = u64::MAX;
 /// A state of an owned key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// Number of the write or deletion that led to it; 0 before the first.
+    /// The number of the write or deletion that led to the state; 0 before the first.
     pub(super) sequence: u64,
     pub(super) is_there: bool,
 }
@@ -39,28 +39,29 @@ pub(super) struct Entry {
     /// The state that the operation in progress leads to; the acknowledged one if there is none.
     pub(super) attempted: State,
     pub(super) acknowledged: State,
-    /// The bounds of the point in time from which it is gone, in microseconds of the time of day.
+    /// The bounds on the time at which the entry expires, in microseconds of the time of day.
     pub(super) expires_from_us: u64,
     pub(super) expires_until_us: u64,
-    /// The latest acknowledged writes: sequence number, and when they had been acknowledged.
+    /// The latest acknowledged writes: the sequence number of each, and the time by which it had
+    /// been acknowledged.
     pub(super) history: [(u64, u64); REMEMBERED],
 }
 
-/// A count of changes to a key of all, by one writer.
+/// The number of changes that one writer made to a key that all writers share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) attempted: u64,
     pub(super) acknowledged: u64,
 }
 
-/// Keys of all, whose changes are counted.
+/// A key that all writers share, and whose changes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Counter(u64),
     Swapped(u64),
 }
 
-/// The open file.
+/// The open file of the ledger.
 #[derive(Debug)]
 pub(super) struct Ledger {
     file: File,
@@ -81,7 +82,7 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Returns this entry after the acknowledgement of what it attempts.
+    /// Returns this entry with the attempted state acknowledged.
     pub(super) fn acknowledge(mut self) -> Self {
         if self.attempted.sequence != self.acknowledged.sequence {
             self.history.rotate_right(1);
@@ -95,8 +96,8 @@ impl Entry {
         self.attempted.sequence.max(self.acknowledged.sequence) + 1
     }
 
-    /// Returns when a value of this sequence number was certainly not the latest any more, as far
-    /// as the entry remembers.
+    /// Returns the time from which a value of this sequence number was certainly not the latest any
+    /// more, as far as the entry remembers.
     pub(super) fn superseded_us(&self, sequence: u64) -> Option<u64> {
         let later = self.history.iter().filter(|(other, _)| *other > sequence);
         later.map(|(_, acknowledged_us)| *acknowledged_us).min()
@@ -183,7 +184,7 @@ impl Ledger {
         self.write_words(self.count_at(writer, counted), &words)
     }
 
-    /// Returns the sums over all writers.
+    /// Returns the sums of a count over all writers.
     pub(super) fn sum(&self, counted: Counted) -> io::Result<Count> {
         let mut sum = Count::default();
         for writer in 0..self.writing_threads {

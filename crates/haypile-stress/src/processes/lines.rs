@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
 
-/// A line.
+/// A line that a process writes for the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
-    /// Counts since the process began; each line replaces the one before.
+    /// The counts since the process began; each line replaces the one before.
     Tally(Tally),
-    /// Something wrong, in words.
+    /// A wrong answer, in words.
     Finding(String),
 }
 

@@ -32,7 +32,7 @@ struct Attempt {
 }
 
 impl Thread<'_> {
-    /// Writes own keys, in one of several ways.
+    /// Writes keys that this thread owns, in one of several ways.
     pub(super) fn set(&mut self) -> io::Result<()> {
         match self.random.random_range(0..12) {
             0 => self.set_many(),
@@ -179,7 +179,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether an own entry that was just read may be gone.
+    /// Whether an owned entry that was just read may be gone.
     pub(super) fn may_be_gone(&self, entry: &Entry) -> bool {
         !self.shared.plan.keeps_all() || self.shared.checker.may_have_expired(entry)
     }
@@ -201,7 +201,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Deletes an own key.
+    /// Deletes a key that this thread owns.
     pub(super) fn delete(&mut self) -> io::Result<()> {
         let key = self.own_key();
         self.delete_key(key)
@@ -240,7 +240,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Gives an own key another life.
+    /// Sets a new life for a key that this thread owns.
     pub(super) fn touch(&mut self) -> io::Result<()> {
         let key = self.own_key();
         let before = self.shared.ledger.read(key)?;
@@ -302,7 +302,7 @@ impl Thread<'_> {
         Ok(true)
     }
 
-    /// Notes the length of an own entry, or that there is none.
+    /// Records the length of an owned entry, or that there is none.
     pub(super) fn note_live(&mut self, key: u64, bytes: Option<usize>) {
         let bytes = bytes.map(|bytes| bytes as u64 + METADATA_BYTES);
         let before = match bytes {

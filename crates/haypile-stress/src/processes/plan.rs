@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Counters that all writers increment, and keys that all compare and swap.
+/// The number of counters that all writers increment, and of keys that all compare and swap.
 pub(super) const SHARED_KEYS: u64 = 4;
-/// Keys that all writers add or compute.
+/// The number of keys that all writers add, and of keys that all compute.
 pub(super) const ELECTIONS: u64 = 16;
 
-/// The variable of the environment by which a process gets the plan, in JSON.
+/// The environment variable by which a process gets the plan, in JSON.
 pub(super) const PLAN_VARIABLE: &str = "HAYPILE_STRESS_PLAN";
 
 /// The settings of a test.
@@ -24,24 +24,25 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// The time after which the processes end.
     pub(crate) time: Duration,
-    /// Operations of the writing processes together after which all end; `None` for no bound.
+    /// The number of operations of the writing processes together after which all end; `None` for
+    /// no bound.
     pub(crate) steps: Option<u64>,
-    /// Processes that write, and read.
+    /// The number of processes that write and read.
     pub(crate) writers: u64,
-    /// Processes that only read.
+    /// The number of processes that only read.
     pub(crate) readers: u64,
-    /// Threads of each process.
+    /// The number of threads of each process.
     pub(crate) threads: u64,
-    /// Keys that each writing thread owns.
+    /// The number of keys that each writing thread owns.
     pub(crate) keys: u64,
     pub(crate) least_value_bytes: u64,
     pub(crate) most_value_bytes: u64,
-    /// Values that each thread keeps in place.
+    /// The number of values that each thread keeps in place.
     pub(crate) pins: usize,
-    /// The bound on all live entries, below which nothing may be missing; `None` if entries may be
-    /// evicted.
+    /// The bound on all live entries in bytes, below which no entry may be missing; `None` if
+    /// entries may be evicted.
     pub(crate) live_bytes: Option<u64>,
-    /// Processes to kill and to stop, at instants that are spread over the test.
+    /// The number of processes to kill, at instants that are spread over the test.
     pub(crate) kills: u64,
     pub(crate) stops: u64,
     pub(crate) longest_stop: Duration,
@@ -78,7 +79,7 @@ pub(crate) enum OperationKind {
 }
 
 impl Plan {
-    /// Returns the number of threads that write, of all processes.
+    /// Returns the number of writing threads in all processes.
     pub(super) fn writing_threads(&self) -> u64 {
         self.writers * self.threads
     }
@@ -92,7 +93,7 @@ impl Plan {
         self.writers + self.readers
     }
 
-    /// Whether nothing may be missing.
+    /// Whether no entry may be missing.
     pub(super) fn keeps_all(&self) -> bool {
         self.live_bytes.is_some()
     }
@@ -107,7 +108,7 @@ impl Plan {
         self.operations.is_empty() || self.operations.contains(&kind)
     }
 
-    /// Returns the bytes of live entries that one writing thread may have.
+    /// Returns the number of bytes of live entries that one writing thread may have.
     pub(super) fn budget_bytes(&self) -> Option<u64> {
         let shared_bytes = (2 * SHARED_KEYS + 2 * ELECTIONS) * LARGEST_SHARED_BYTES;
         let live_bytes = self.live_bytes?.saturating_sub(shared_bytes);

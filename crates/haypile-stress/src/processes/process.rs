@@ -1,4 +1,4 @@
-//! One process of a test.
+//! One process of a test, with its threads.
 
 use std::io::{self, Read};
 use std::sync::Mutex;
@@ -40,12 +40,12 @@ pub(super) struct Shared {
     findings: Mutex<Vec<String>>,
 }
 
-/// The outcome of an operation that was not refused.
+/// The possible effect of an operation that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// The documents say that nothing has changed.
+    /// Nothing has changed, as the documents say.
     NothingChanged,
-    /// It may have happened or not.
+    /// The operation may have happened or not.
     Unknown,
 }
 
@@ -120,7 +120,7 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Writes a finding out, once.
+    /// Writes out a finding, once.
     pub(super) fn finding(&self, text: &str) {
         let mut findings = self.findings.lock().expect("no thread panics with it");
         if lines::is_news(&findings, text, MOST_FINDINGS) {
@@ -139,7 +139,7 @@ impl Shared {
         self.finding(&format!("lost: {text}"));
     }
 
-    /// Counts the judgement of a read.
+    /// Counts and reports a read that was wrong or lost.
     pub(super) fn note(&self, judgement: &Judgement) {
         match judgement {
             Judgement::Right => {}

@@ -1,4 +1,4 @@
-//! Reading keys of all writers, keeping values in place, and taking a census.
+//! Operations that read the keys of all writers, keep values in place, and take a census.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,7 +11,7 @@ use super::record::{Name, Record};
 use super::tally::count;
 use super::thread::Thread;
 
-/// The most keys of one call.
+/// The highest number of keys in one call.
 pub(super) const MOST_KEYS: usize = 8;
 
 /// Of this number of chances, a thread that keeps all the values it may takes one to release a value.
@@ -24,7 +24,7 @@ pub(super) struct Pin {
 }
 
 impl Thread<'_> {
-    /// Reads one key or several, of any writer.
+    /// Reads one or several keys of any writer.
     pub(super) fn get(&mut self) -> io::Result<()> {
         let shared = self.shared;
         if self.one_in(10) {
@@ -107,7 +107,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Compares one of the kept values, now and then.
+    /// Compares one of the kept values with its expected bytes, at random.
     pub(super) fn check_a_pin(&mut self) {
         if !self.pins.is_empty() && self.one_in(4) {
             let which = self.random.random_range(0..self.pins.len());

@@ -1,8 +1,8 @@
-//! Keys, and values that say which they are.
+//! Keys, and values that contain the key they belong to.
 
 use crate::filler::{self, mix};
 
-/// Key, sequence number and length, of 8 bytes each.
+/// The length of a value's header: key, sequence number and length, of 8 bytes each.
 pub(super) const HEADER_BYTES: usize = 24;
 
 /// The longest value that keys of all writers have.
@@ -11,20 +11,20 @@ const SHARED_VALUE_BYTES: u64 = 200;
 /// A key of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// A key that one thread owns and alone writes.
+    /// A key that one thread owns and that no other thread writes.
     Owned(u64),
-    /// A counter of all.
+    /// A counter that all writers increment.
     Counter(u64),
-    /// A key that all compare and swap.
+    /// A key that all writers compare and swap.
     Swapped(u64),
-    /// A key that all want to add.
+    /// A key that all writers add.
     Added(u64),
-    /// A key that all want to compute.
+    /// A key that all writers compute.
     Computed(u64),
 }
 
 impl Name {
-    /// Returns the key.
+    /// Returns the bytes of the key.
     pub(super) fn key(self) -> Vec<u8> {
         match self {
             // Of many lengths.
@@ -52,7 +52,7 @@ impl Name {
     }
 }
 
-/// A value: its bytes follow from its key, its sequence number and its length.
+/// The content of a value: its bytes follow from its key, its sequence number and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) name: Name,
@@ -67,7 +67,7 @@ impl Record {
         Self::with(Name::Owned(key), sequence, least_bytes + bits % (most_bytes - least_bytes + 1))
     }
 
-    /// Makes the record of a short value, for a key that all writers share.
+    /// Creates the record of a short value, for a key that all writers share.
     pub(super) fn shared(name: Name, sequence: u64) -> Self {
         Self::with(name, sequence, mix(sequence) % (SHARED_VALUE_BYTES + 1))
     }
@@ -77,7 +77,7 @@ impl Record {
         Self { name, sequence, bytes }
     }
 
-    /// Writes the value.
+    /// Writes the bytes of the value.
     pub(super) fn write(self, value: &mut [u8]) {
         let (header, body) = value.split_at_mut(HEADER_BYTES);
         let numbers = [self.name.number(), self.sequence, self.bytes as u64];
@@ -87,7 +87,7 @@ impl Record {
         body.copy_from_slice(self.body());
     }
 
-    /// Returns the value.
+    /// Returns the bytes of the value.
     pub(super) fn to_vec(self) -> Vec<u8> {
         let mut value = vec![0; self.bytes];
         self.write(&mut value);

@@ -1,4 +1,4 @@
-//! Counts of a process, and of all.
+//! Counts of operations, of one process and of all processes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// Makes the counts and their sums of one list.
 macro_rules! counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Operations of processes, by their outcomes.
+        /// Counts of the operations of processes, by their outcomes.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub(crate) struct Tally {
             $($(#[doc = $doc])+ pub(crate) $name: u64,)+
-            /// The longest operation, in microseconds.
+            /// The time of the longest operation, in microseconds.
             pub(crate) longest_us: u64,
         }
 
@@ -42,27 +42,27 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Operations that ended.
+    /// The number of operations that ended.
     operations,
-    /// Values that were stored.
+    /// The number of values that were stored.
     sets,
-    /// Reads.
+    /// The number of reads.
     gets,
-    /// Reads of keys that should have a value.
+    /// The number of reads of keys that should have a value.
     expected_hits,
-    /// Those that found it.
+    /// The number of reads that found the expected value.
     hits,
-    /// Comparisons of values that were kept in place.
+    /// The number of comparisons of values that were kept in place.
     pins_compared,
-    /// Operations that were refused because another process was in the way.
+    /// The number of operations that were refused because another process was in the way.
     busy,
-    /// Operations that were refused because there was no room.
+    /// The number of operations that were refused because there was no room.
     full,
-    /// Operations that failed otherwise.
+    /// The number of operations that failed for another reason.
     failed,
-    /// Wrong answers.
+    /// The number of wrong answers.
     wrong,
-    /// Entries that were missing though all fit.
+    /// The number of entries that were missing although all entries fit.
     lost,
 }
 

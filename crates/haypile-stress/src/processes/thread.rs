@@ -1,4 +1,5 @@
-//! One thread of a process: it reads all keys, and writes those that it owns and those of all.
+//! One thread of a process: it reads all keys, and writes those that it owns and those that all
+//! writers share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -20,12 +21,12 @@ use super::tally::count;
 /// wait for 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A thread.
+/// One thread of a test's process.
 pub(super) struct Thread<'a> {
     pub(super) shared: &'a Shared,
     pub(super) number: u64,
     pub(super) random: ChaCha8Rng,
-    /// The bytes of this thread's live entries, by key, and their sum.
+    /// The bytes of this thread's live entries by key; `live_bytes` is their sum.
     pub(super) live: HashMap<u64, u64>,
     pub(super) live_bytes: u64,
     pub(super) pins: VecDeque<Pin>,
