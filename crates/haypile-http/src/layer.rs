@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use crate::cache::{Body, BoxError, HttpCache, Origin, ServiceOrigin};
 
-/// Puts an [`HttpCache`] around services that answer HTTP requests with absolute URIs: clients. Around
+/// A layer that puts an [`HttpCache`] around services that answer HTTP requests with absolute URIs: clients. Around
 /// those of a server, [`server`](Self::server) puts it.
 ///
 /// A service that decodes bodies or follows redirects belongs
@@ -44,7 +44,7 @@ impl CacheLayer {
     }
 }
 
-/// Puts an [`HttpCache`] around the services of a server.
+/// A layer that puts an [`HttpCache`] around the services of a server.
 ///
 /// Whatever a response depends on besides its URL, `Vary` has to name; a page for one user says
 /// `Cache-Control: private`. Middleware that decides who may see a page belongs outside of the cache.
@@ -55,7 +55,7 @@ pub struct ServerLayer {
 }
 
 impl ServerLayer {
-    /// Makes its URLs those of https, as clients ask for them and purges name them.
+    /// Makes the URLs of requests those of https, as clients ask for them and purges name them.
     #[must_use]
     pub fn https(self) -> Self {
         Self { scheme: Scheme::HTTPS, ..self }

@@ -1,4 +1,4 @@
-//! Memory for bodies that come faster than anybody reads them.
+//! The memory for parts of bodies that fills hold because no reader has read them yet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ const MOST_OF_ONE_BYTES: u64 = ALL_AHEAD_BYTES / 4;
 /// The bytes that a fill takes at a time.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// The memory that is left for the fills of a cache.
+/// The memory that is left for the fills of a cache to be ahead of their readers.
 #[derive(Debug)]
 pub(super) struct Ahead {
     left: AtomicU64,
@@ -22,7 +22,8 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Changes what a fill has taken to what it needs, or to less if less is left.
+    /// Changes the bytes that a fill has taken to the bytes that it needs, or to fewer if fewer are
+    /// left.
     pub(super) fn adjust(&self, taken: &mut u64, needed: u64) {
         let needed = needed.min(MOST_OF_ONE_BYTES).next_multiple_of(STEP_BYTES);
         if needed < *taken {

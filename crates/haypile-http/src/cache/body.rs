@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
-/// Any error.
+/// A boxed error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The reason why a body ends before its end. Several readers of one body get it.
+/// The reason why a body breaks off before its end. Several readers of one body get it.
 #[derive(Clone, Debug)]
 pub struct BodyError(Arc<str>);
 
@@ -68,12 +68,12 @@ impl Body {
         Self::full(Bytes::new())
     }
 
-    /// Returns a body of these bytes.
+    /// Returns a body with these bytes.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         Self(BodyKind::Full(bytes.into()))
     }
 
-    /// Wraps a body.
+    /// Wraps a body of another type.
     pub fn wrap<B>(body: B) -> Self
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
@@ -92,7 +92,7 @@ impl Body {
         }
     }
 
-    /// Returns a body of these frames, of this length if that is known.
+    /// Returns a body of these frames, with its length if that is known.
     pub(super) fn frames(
         frames: impl Stream<Item = Result<Frame<Bytes>, BodyError>> + Send + 'static,
         length: Option<u64>,

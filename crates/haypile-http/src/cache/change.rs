@@ -1,4 +1,4 @@
-//! Requests that may change what others would get, and what their responses invalidate.
+//! Requests that may change the responses to others, and the stored responses that they invalidate.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::storage::{Group, LONGEST_PREFIX, MOST_GROUPS, origin_of};
 const IN_ANY_GROUP: &str = "\0";
 
 impl HttpCache {
-    /// Sends a request that may change what others would get.
+    /// Sends a request that may change the responses to others, and invalidates the stored ones.
     pub(super) async fn send_and_invalidate(
         &self,
         origin: impl Origin,
@@ -86,7 +86,8 @@ impl HttpCache {
         Ok(response)
     }
 
-    /// Forgets all responses of an origin if its response to a request for this URI says so.
+    /// Invalidates all responses of an origin if its response to a request for this URI demands
+    /// that.
     pub(super) async fn heed_clearing(&self, uri: &Uri, response: &response::Parts) {
         if clears_origin(&self.inner.rules, uri, response)
             && let Ok(target) = Target::of(uri)
@@ -110,8 +111,8 @@ impl HttpCache {
         self.inner.storage.purge_groups(groups, false).await;
     }
 
-    /// Returns the groups of a response that names these: for operators, for its origin, and the one of
-    /// all that its origin has in groups.
+    /// Returns the groups of a response with these group names: for operators, for its origin, and the one of all
+    /// responses that its origin has in groups.
     pub(super) fn groups(&self, name: &[u8], named: &[String]) -> Vec<Group> {
         let (all, origin) = (self.partitioned(""), origin_of(name));
         let mut groups: Vec<Group> = named

@@ -1,5 +1,5 @@
-//! Many requests for the same at the same time: one goes to the origin, and the others wait for its
-//! response, but only where that serves them, and not for long.
+//! Collapsing of requests: of many requests for the same response at the same time, one goes to the
+//! origin, and the others wait for its response, but only where that serves them, and not for long.
 
 use std::time::Duration;
 
@@ -22,60 +22,61 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(1);
 /// The requests that may take too long before one goes to the origin whatever others do.
 const MOST_STUCK: u32 = 2;
 
-/// The requests that wait for the response to another's.
+/// The requests that may wait for the response to another request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collapse {
-    /// All that may be answered by it. Those with `Authorization` wait only where the last response
-    /// permits to share what they get (RFC 9111, section 3.5).
+    /// All requests that the other response may answer. Those with `Authorization` wait only where
+    /// the last response permits to share what they get (RFC 9111, section 3.5).
     #[default]
     All,
-    /// The same, but those with `Cookie` wait for none.
+    /// All requests that the other response may answer, except those with `Cookie`.
     WithoutCookie,
-    /// None.
+    /// No requests.
     Off,
 }
 
 /// The effect of a client's `no-cache` and `max-age=0`, which browsers send where a user reloads a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientNoCache {
-    /// Each is a request to the origin.
+    /// Each such request goes to the origin.
     Obey,
-    /// Several that come while one is on its way are one request, which is sent once all of them have
-    /// come: none gets what is older than itself.
+    /// Several such requests that come while another is on its way become one request to the origin, which is sent once
+    /// all of them have come: none gets a response that is older than itself.
     #[default]
     Collapse,
-    /// They have none.
+    /// The directives have no effect.
     Ignore,
 }
 
-/// A request that may wait.
+/// A request that may wait for the response to another.
 pub(super) struct Waiting<'a> {
     pub(super) parts: &'a request::Parts,
     pub(super) asked: &'a RequestDirectives,
-    /// The name by which all call it that ask for the same.
+    /// The name that all requests for the same response have in common.
     pub(super) key: Bytes,
     pub(super) why: Forwarded,
-    /// The longest time for which one other request delays it.
+    /// The longest time for which one other request delays this one.
     pub(super) patience: Duration,
     /// Whether a stale response is better than to wait longer.
     pub(super) has_stale: bool,
     /// Whether the last request for the target failed.
     pub(super) is_failing: bool,
-    /// Its place among requests, if only one that is sent after that answers it.
+    /// The ticket that orders requests, if only a request that is sent after this one answers it.
     pub(super) ticket: Option<u64>,
 }
 
-/// The outcome of asking whether another request has the same response on its way.
+/// The outcome of waiting for another request that has the same response on its way.
 pub(super) enum Joined {
-    /// None has. This one tells those that come.
+    /// No other request is on its way: this one goes to the origin, and leads those that come
+    /// later.
     Lead(Leader),
-    /// Its response is stored now.
+    /// The response of the other request is stored now.
     LookAgain,
-    /// This is its response.
+    /// The response to the request.
     Answered(Response<Body>),
-    /// It fails, or takes too long, and a stale response may be served.
+    /// The other request fails or takes too long, and a stale response may be served.
     Stale,
-    /// Its response is for nobody else.
+    /// The response of the other request can serve no other.
     Alone,
 }
 
@@ -266,14 +267,14 @@ impl HttpCache {
     }
 }
 
-/// Returns what a request asks for beyond that it is sent after the client's last one.
+/// Returns the directives of a request without those of a reload: `no-cache` and `max-age=0`.
 pub(super) fn without_reload(asked: &RequestDirectives) -> RequestDirectives {
     let max_age = asked.max_age.filter(|longest| !longest.is_zero());
     RequestDirectives { no_cache: false, max_age, ..asked.clone() }
 }
 
-/// Returns what all requests call a target that have the same fields of those in the `Vary` of a response;
-/// `None` if it answers one request alone.
+/// Returns the name of the variant of a target that a request asks for, by the fields in the `Vary` of a response;
+/// `None` if the response answers one request alone.
 pub(super) fn variant_key(
     name: &Bytes,
     request: &HeaderMap,

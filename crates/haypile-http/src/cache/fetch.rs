@@ -1,4 +1,4 @@
-//! Requests to the origin, and what becomes of its responses.
+//! Requests to the origin, and the storing of its responses.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -50,18 +50,18 @@ pub(super) struct Fetch {
     /// The response to revalidate.
     pub(super) stale: Option<Stale>,
     pub(super) why: Forwarded,
-    /// Tells the requests that wait for the response.
+    /// The leader, which informs the requests that wait for the response.
     pub(super) leader: Option<Leader>,
-    /// The longest time for which another process delays it.
+    /// The longest time for which another process delays the request.
     pub(super) patience: Duration,
-    /// Whether the origin is asked for all, though the client asks for less.
+    /// Whether the origin is asked for the whole response, though the client asks for less.
     pub(super) asks_for_all: bool,
 }
 
 /// A stored response that has to be revalidated before it is used.
 pub(super) struct Stale {
     pub(super) response: StoredResponse,
-    /// Whether it may be served if the origin fails.
+    /// Whether the response may be served if the origin fails.
     pub(super) may_be_served_on_error: bool,
 }
 
@@ -75,7 +75,7 @@ enum ClaimedName {
     Answered(Response<Body>),
 }
 
-/// A response to the request that was sent, and when.
+/// A response of the origin, with the times at which its request was sent and it came.
 pub(super) struct Received {
     pub(super) response: response::Parts,
     pub(super) body: Body,
@@ -570,8 +570,8 @@ impl Fetch {
 }
 
 impl HttpCache {
-    /// Returns the place of a request that is sent now, after its entry was read; `None` if its response
-    /// may not be stored.
+    /// Returns the generation and the purge number under which a request that is sent now begins, after its entry was
+    /// read; `None` if its response may not be stored.
     pub(super) async fn begin(
         &self,
         parts: &request::Parts,

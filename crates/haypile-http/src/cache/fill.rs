@@ -26,7 +26,7 @@ const MOST_BEHIND_BYTES: u64 = 1 << 20;
 /// who then lose it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A body, as far as it has come.
+/// A response body on its way from the origin, as far as it has come.
 #[derive(Debug)]
 pub(crate) struct Fill {
     storage: Storage,
@@ -38,37 +38,37 @@ pub(crate) struct Fill {
 
 #[derive(Debug)]
 struct FillState {
-    /// The last pieces, in order.
+    /// The last pieces of the body, in order.
     kept: VecDeque<Bytes>,
-    /// The place in the body of the first of them, and of what comes next.
+    /// The positions in the body at which the kept pieces begin and end.
     begin: u64,
     end: u64,
-    /// The length of the part that readers find in chunks.
+    /// The length of the part of the body that readers find in chunks.
     stored: u64,
-    /// Whether what comes is stored as well.
+    /// Whether the pieces that come are also stored.
     is_stored: bool,
-    /// The places of the readers; `None` for those that have left.
+    /// The positions of the readers in the body; `None` for readers that have left.
     readers: Vec<Option<u64>>,
     /// The patience with slow readers that is left.
     patience: Duration,
-    /// The bytes that it may keep beyond what every fill may.
+    /// The bytes that this fill may keep beyond the part that every fill may.
     taken: u64,
     outcome: Option<Result<(), BodyError>>,
 }
 
-/// Reads a [`Fill`] from its begin to its end.
+/// A reader of a [`Fill`] from its beginning to its end.
 #[derive(Debug)]
 pub(crate) struct Reader {
     fill: Arc<Fill>,
     number: usize,
 }
 
-/// The reason why a reader gets no more.
+/// The reason why a reader gets no more of the body.
 #[derive(Debug)]
 pub(super) enum Lost {
     /// The piece that begins here was evicted before it was read.
     Evicted(u64),
-    /// It broke off.
+    /// The body broke off.
     Broken(BodyError),
 }
 
@@ -91,7 +91,7 @@ enum Next {
 }
 
 impl Fill {
-    /// Returns one of which nothing has come, and its first reader.
+    /// Returns a fill of which nothing has come, and its first reader.
     pub(super) fn new(storage: Storage, ahead: Arc<Ahead>) -> (Arc<Self>, Reader) {
         let state = FillState {
             kept: VecDeque::new(),
@@ -111,7 +111,8 @@ impl Fill {
         (fill, reader)
     }
 
-    /// Returns one more reader; `None` if the body is not stored, or its begin is neither kept nor stored.
+    /// Returns a new reader of the body from its beginning; `None` if the body is not stored, or its beginning is
+    /// neither kept nor stored.
     pub(crate) fn reader(self: &Arc<Self>) -> Option<Reader> {
         let mut state = self.state.lock();
         if !state.is_stored || state.begin > state.stored || matches!(state.outcome, Some(Err(_))) {
@@ -122,8 +123,8 @@ impl Fill {
         Some(Reader { fill: Arc::clone(self), number })
     }
 
-    /// Takes the body from the origin until it ends or nobody wants it, and calls `commit` with what
-    /// is stored of it when it has come whole, before the readers learn that it has.
+    /// Reads the body from the origin until it ends or has no readers left, and calls `commit` with the stored part
+    /// when the body is complete, before the readers learn that.
     pub(crate) async fn run<Commit>(
         &self,
         mut body: Body,
@@ -284,13 +285,13 @@ impl Drop for Fill {
 }
 
 impl FillState {
-    /// The place of the first of the readers, but for those that read from the store, whom nothing waits for.
+    /// Returns the place of the first of the readers, but for those that read from the store, whom nothing waits for.
     fn furthest(&self) -> u64 {
         let first = self.readers.iter().flatten().max().copied();
         first.filter(|at| !self.is_stored || *at >= self.begin).unwrap_or(self.end)
     }
 
-    /// The bytes that have come and that no reader has.
+    /// Returns the bytes that have come and that no reader has.
     fn ahead(&self) -> u64 {
         self.end - self.furthest()
     }

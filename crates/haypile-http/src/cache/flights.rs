@@ -16,7 +16,7 @@ use crate::storage::{Begun, Group};
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     by_name: Mutex<HashMap<Bytes, Flight>>,
-    /// Counts the requests that come, and those that are sent.
+    /// The counter that numbers the requests that come and those that are sent.
     numbers: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ struct Flight {
     progress: watch::Sender<Progress>,
 }
 
-/// The progress of such a request.
+/// The progress of a request that is on its way.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// The origin has not answered yet.
@@ -39,11 +39,11 @@ pub(super) enum Progress {
     Validated,
     /// Another process has stored a response.
     Found,
-    /// It may be about something that has changed: another has taken its place.
+    /// The response may be outdated by a change; another request has taken this one's place.
     Superseded,
-    /// The origin fails.
+    /// The origin has failed.
     Failed,
-    /// The response is for nobody else, or there is none.
+    /// The response can serve no other request, or there is none.
     Alone,
 }
 
@@ -87,7 +87,7 @@ impl Flights {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Follows the request for the same that is on its way, or becomes it.
+    /// Joins the request for the same response that is on its way, or leads a new one.
     pub(super) fn board(self: &Arc<Self>, name: &Bytes) -> Boarding {
         let mut by_name = self.by_name.lock();
         if let Some(flight) = by_name.get(name) {
@@ -150,12 +150,12 @@ impl Followed {
 }
 
 impl Leader {
-    /// Returns the name by which others call it that ask for the same.
+    /// Returns the name that all requests for the same response have in common.
     pub(super) fn name(&self) -> &Bytes {
         &self.name
     }
 
-    /// Tells those who wait.
+    /// Informs the waiting requests of the progress.
     pub(super) fn tell(&self, progress: Progress) {
         self.progress.send_replace(progress);
     }

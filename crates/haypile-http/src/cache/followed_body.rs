@@ -1,4 +1,4 @@
-//! Bodies as they come from the origin, to one of those who asked for them.
+//! Bodies that a client reads while they come from the origin.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -10,7 +10,7 @@ use super::rescue::{Rescue, Rest};
 
 /// A body that is read while it comes.
 struct Followed {
-    /// `None` once it has lost what it should read next.
+    /// The reader of the fill; `None` once the part that it should read next is lost.
     reader: Option<Reader>,
     /// The place in the body from then on.
     at: u64,

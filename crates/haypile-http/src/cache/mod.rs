@@ -62,7 +62,7 @@ struct Inner {
     storage: Storage,
     flights: Arc<Flights>,
     searches: Searches,
-    /// Memory for the responses on their way.
+    /// The memory for the responses on their way.
     ahead: Arc<Ahead>,
     rules: Rules,
     /// The user of a private cache.
@@ -72,13 +72,13 @@ struct Inner {
     client_no_cache: ClientNoCache,
     collapse_wait: Duration,
     largest_body: u64,
-    /// Those of the store, the fastest first; none if it has only one level.
+    /// The names of the store's levels, the fastest first; none if it has only one level.
     level_names: Vec<Arc<str>>,
 }
 
 /// An origin's failure that no stored response covers.
 pub(crate) struct Failed {
-    /// Why the request went there.
+    /// The reason why the request went to the origin.
     #[cfg_attr(
         not(feature = "proxy"),
         expect(dead_code, reason = "the proxy's own responses say it")
@@ -94,7 +94,7 @@ impl Failed {
     }
 }
 
-/// Sets up an [`HttpCache`].
+/// A builder of an [`HttpCache`].
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
@@ -110,21 +110,21 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the rules; those of a shared cache otherwise.
+    /// Sets the rules that the cache follows; by default, those of a shared cache.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Makes it the cache of one user, under the rules of private caches. The name is part of every
-    /// key, so that users who share a store never get each other's responses; it is stored as it is.
+    /// Makes the cache private to one user, under the rules of private caches. The name is part of every key, so that
+    /// users who share a store never get each other's responses; it is stored as it is.
     pub fn private(mut self, user: impl Into<String>) -> Self {
         self.rules = Rules::private();
         self.partition = Some(user.into());
         self
     }
 
-    /// Sets the clock; that of the system otherwise.
+    /// Sets the clock; by default, the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -144,7 +144,7 @@ impl Builder {
         self
     }
 
-    /// Sets the effect of a client's `no-cache`; otherwise those that come together are one request.
+    /// Sets the effect of a client's `no-cache`; by default, such requests that come together become one request.
     pub fn client_no_cache(mut self, effect: ClientNoCache) -> Self {
         self.client_no_cache = effect;
         self
@@ -216,7 +216,8 @@ impl HttpCache {
         self.try_answer(origin, request).await.map_err(|failed| failed.error)
     }
 
-    /// The same, and of a failure why the request went to the origin.
+    /// Answers a request like [`answer`](Self::answer), and on failure also returns why the request
+    /// went to the origin.
     pub(crate) async fn try_answer(
         &self,
         origin: impl Origin,
@@ -258,12 +259,13 @@ impl HttpCache {
         self.read(origin, parts, name).await
     }
 
-    /// The name of a target's entry, with the user's where it is one user's cache.
+    /// Returns the name of a target's entry, with the user's where it is one user's cache.
     fn name(&self, target: &Target) -> Bytes {
         self.partitioned(target.as_str())
     }
 
-    /// A target, or the begin of one, with the user's name before it where it is one user's cache.
+    /// Returns a target, or the begin of one, with the user's name before it where it is one user's
+    /// cache.
     fn partitioned(&self, target: &str) -> Bytes {
         match &self.inner.partition {
             None => target.to_owned().into(),
@@ -300,7 +302,7 @@ impl HttpCache {
     }
 }
 
-/// Adds what the cache did to a response of an origin.
+/// Adds the cache's status to the response of an origin.
 pub(crate) fn tell(response: &mut Response<Body>, mut status: Status) {
     if status.forwarded.is_some() && status.origin_status.is_none() {
         status.origin_status = Some(response.status().as_u16());

@@ -1,11 +1,11 @@
-//! The wishes of a program for one request, among its extensions.
+//! The options of a program for one request, among the request's extensions.
 
 use std::time::Duration;
 
 use crate::semantics::RequestDirectives;
 
-/// Use of the cache for one request, among its extensions: the modes of the Fetch standard
-/// (<https://fetch.spec.whatwg.org/#concept-request-cache-mode>).
+/// The use of the cache for one request, among the request's extensions: the modes of the Fetch
+/// standard (<https://fetch.spec.whatwg.org/#concept-request-cache-mode>).
 ///
 /// ```
 /// use haypile_http::CacheMode;
@@ -17,21 +17,21 @@ use crate::semantics::RequestDirectives;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// As the request's own `Cache-Control` says.
+    /// The request's own `Cache-Control` decides.
     #[default]
     Default,
-    /// It goes to the origin, and its response is not stored.
+    /// The request goes to the origin, and its response is not stored.
     NoStore,
     /// A stored response is validated before it is served.
     NoCache,
     /// A stored response is served however stale it is; the origin is asked only if there is none.
     ForceCache,
-    /// The same, and 504 if there is none.
+    /// A stored response is served however stale it is; the answer is 504 if there is none.
     OnlyIfCached,
 }
 
 impl CacheMode {
-    /// Adds what it asks for to what a request asks for itself.
+    /// Adds the directives of this mode to those of a request.
     pub(super) fn apply(self, asked: &mut RequestDirectives) {
         match self {
             Self::Default => {}

@@ -1,4 +1,4 @@
-//! Where responses come from.
+//! Origins: the services that responses come from.
 
 use std::future::{Future, poll_fn};
 
@@ -8,7 +8,7 @@ use tower_service::Service;
 
 use super::body::{Body, BoxError};
 
-/// Sends requests to where responses come from.
+/// A service that sends requests to an origin, and returns its responses.
 pub trait Origin: Clone + Send + 'static {
     /// Sends a request, and returns the response as soon as its head has come.
     fn send(
@@ -17,7 +17,7 @@ pub trait Origin: Clone + Send + 'static {
     ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send;
 }
 
-/// Any service as an origin.
+/// An adapter that makes any service an origin.
 #[derive(Clone, Debug)]
 pub struct ServiceOrigin<S>(pub S);
 
@@ -36,12 +36,12 @@ where
     }
 }
 
-/// Among the extensions of a response: only the end of the connection ended its body, so that
-/// nobody knows whether it is whole. It is not stored.
+/// A mark among the extensions of a response whose body was ended by the end of the connection, so
+/// that nobody knows whether it is whole. It is not stored.
 #[derive(Clone, Copy, Debug)]
 pub struct CloseDelimited;
 
-/// Among the extensions of a response: the client has followed a redirect, so that it is the response
+/// A mark among the extensions of a response for which the client has followed a redirect, so that it is the response
 /// of another target. It is passed on, but not stored, and says nothing about what is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct FollowedRedirect;

@@ -25,14 +25,15 @@ enum What<'a> {
 }
 
 impl<'a> Purge<'a> {
-    /// The responses to a target, given by its absolute URL, in all variants.
+    /// Returns a purge of the responses to a target, given by its absolute URL, in all variants.
     pub fn url(url: &'a str) -> Self {
         Self::of(What::Url(url))
     }
 
-    /// The responses to all targets that begin with a URL, such as `http://example.org/img/`.
-    /// `http://example.org/a` is also the begin of `http://example.org/ab`. Only whole hosts can be
-    /// purged: a prefix has a `/` behind its host, and at most 1,024 bytes.
+    /// Returns a purge of the responses to all targets that begin with a URL, such as
+    /// `http://example.org/img/`. `http://example.org/a` is also the begin of
+    /// `http://example.org/ab`. Only whole hosts can be purged: a prefix has a `/` behind its host,
+    /// and at most 1,024 bytes.
     ///
     /// It costs one write, whatever was stored. The store remembers the last 48 prefixes: more make
     /// one of the two that have most in common, which purges more than was asked for. A store that
@@ -41,22 +42,23 @@ impl<'a> Purge<'a> {
         Self::of(What::Prefix(prefix))
     }
 
-    /// The responses, of all origins, that name this group in `Cache-Groups` (RFC 9875), or in
-    /// `Surrogate-Key` if the cache is shared.
+    /// Returns a purge of the responses, of all origins, that name this group in `Cache-Groups`
+    /// (RFC 9875), or in `Surrogate-Key` if the cache is shared.
     ///
     /// It costs two writes, whatever was stored.
     pub fn group(name: &'a str) -> Self {
         Self::of(What::Group(name))
     }
 
-    /// All responses of this cache; where it is one user's, those of the user.
+    /// Returns a purge of all responses of this cache; where it is one user's, the responses of that user.
     pub fn all() -> Self {
         Self::of(What::All)
     }
 
-    /// Makes the responses stale instead. They are served while they are revalidated in the background,
-    /// as long as they would be fresh otherwise; those that must not be served stale (`must-revalidate`,
-    /// `proxy-revalidate`, `s-maxage`) are revalidated first. They may be served if the origin fails.
+    /// Makes the purge soft: it makes the responses stale instead of forgetting them. They are served while they are
+    /// revalidated in the background, as long as they would be fresh otherwise; those that must not be served stale
+    /// (`must-revalidate`, `proxy-revalidate`, `s-maxage`) are revalidated first. They may be served if the origin
+    /// fails.
     pub fn soft(self) -> Self {
         Self { is_soft: true, ..self }
     }
@@ -88,8 +90,8 @@ pub enum PurgeError {
 }
 
 impl HttpCache {
-    /// Purges responses. Returns whether there were any, as far as it knows: only the purge of a URL
-    /// can know that there were none.
+    /// Purges responses, and returns whether there were any, as far as the cache knows: only the purge of a URL can
+    /// know that there were none.
     ///
     /// # Errors
     ///

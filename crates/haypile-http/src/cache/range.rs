@@ -11,16 +11,16 @@ use crate::semantics::part::{strong_date, strong_tag};
 /// The part of a body that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it: the request asks for no part, or for one that need not be heeded.
+    /// The whole body: the request asks for no part, or for one that need not be heeded.
     Whole,
-    /// These bytes.
+    /// The bytes in this range.
     Bytes(Range<u64>),
-    /// Bytes that it does not have.
+    /// A range of bytes that the body does not have.
     NotSatisfiable,
 }
 
-/// Reads which part of a stored response of this length a request asks for. Several at once are not
-/// heeded.
+/// Reads which part of a stored response of this length a request asks for; a request for several
+/// parts gets the whole body.
 pub(crate) fn part(request: &HeaderMap, stored: &Stored, length: u64) -> Part {
     if stored.status != StatusCode::OK || !condition_holds(request, &stored.headers) {
         return Part::Whole;

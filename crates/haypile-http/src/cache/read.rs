@@ -16,9 +16,9 @@ use crate::storage::{Entry, Outcome, Read, StoredResponse};
 
 /// A stored response that answers a request.
 pub(super) enum Selected {
-    /// The one at this place of its entry.
+    /// The response at this index of its entry.
     At(usize, Assessment),
-    /// A part of one that lacks what the request asks for. It is of no use, and need not be
+    /// A stored part of a response that lacks the requested part; it is of no use, and need not be
     /// revalidated either.
     Lacking,
 }
@@ -26,7 +26,7 @@ pub(super) enum Selected {
 /// The wishes of a request, as the cache heeds them.
 struct Asking {
     directives: RequestDirectives,
-    /// Its place among requests, if what it gets has to be newer than itself.
+    /// The ticket that orders requests, if the response has to be newer than this request.
     ticket: Option<u64>,
     has_waited: bool,
 }

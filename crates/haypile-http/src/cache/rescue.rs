@@ -16,7 +16,7 @@ use crate::storage::{StoredBody, StoredResponse};
 
 type Fetched = Pin<Box<dyn Future<Output = Result<Body, BodyError>> + Send>>;
 
-/// Fetches bytes of a response from the origin, if it is still the same.
+/// A function that fetches bytes of a response from the origin, if the response is still the same.
 pub(super) struct Rescue(Box<dyn FnOnce(Range<u64>) -> Fetched + Send>);
 
 /// A way to the rest of a body, if there is one, and the rest once it was needed.
@@ -26,7 +26,7 @@ pub(super) struct Rest {
 }
 
 impl Rescue {
-    /// Returns one for the stored response to a request; `None` if nothing of it can vanish, or as for
+    /// Returns a rescue for the stored response to a request; `None` if no part of it can vanish, or as for
     /// [`Rescue::of`].
     pub(super) fn new(
         origin: impl Origin,
@@ -39,8 +39,8 @@ impl Rescue {
         Self::of(origin, request, &stored.head.headers, stored.body.bytes())
     }
 
-    /// Returns one for a response of this head and length; `None` if it has no strong validator,
-    /// without which nobody knows whether the rest is of the same body.
+    /// Returns a rescue for a response of this head and length; `None` if it has no strong
+    /// validator, which proves that the rest is of the same body.
     pub(super) fn of(
         origin: impl Origin,
         request: &request::Parts,

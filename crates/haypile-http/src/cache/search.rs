@@ -22,7 +22,7 @@ const MOST_RULES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     rules: RwLock<HashMap<Bytes, Arc<SearchRule>>>,
-    /// Most sites have none.
+    /// The number of rules: most sites have none.
     number: AtomicUsize,
 }
 
@@ -66,7 +66,7 @@ impl HttpCache {
         self.partitioned(&text)
     }
 
-    /// Returns the names of all entries that may have responses to a target, as far as any process knows.
+    /// Returns the names of all entries that may have responses to a target, as far as the known rules tell.
     pub(super) async fn names(&self, target: &Target) -> Vec<Bytes> {
         let path = self.path(target);
         let mut rule = self.inner.searches.get(&path);
@@ -94,7 +94,7 @@ impl HttpCache {
         }
     }
 
-    /// Learns it from a response that comes, for other processes as well. Returns whether the response may be
+    /// Learns the rule from a response that comes, for other processes as well, and returns whether the response may be
     /// stored under this name.
     pub(super) async fn learn_anew(
         &self,

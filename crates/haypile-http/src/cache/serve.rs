@@ -88,8 +88,8 @@ impl HttpCache {
         }
     }
 
-    /// Returns the response of a head and a body of this length to a request: a 304 if the request's
-    /// own conditions make it one, without a body to a HEAD.
+    /// Returns the response with this head and body to a request: a 304 if the request's own conditions make it one,
+    /// and without a body to a HEAD.
     pub(super) fn response(
         parts: &request::Parts,
         head: Stored,

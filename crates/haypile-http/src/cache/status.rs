@@ -1,4 +1,4 @@
-//! `Cache-Status`: RFC 9211.
+//! The `Cache-Status` field of responses: RFC 9211.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ const USUAL_BYTES: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Why the request went to the origin; `None` if it did not.
+    /// The reason why the request went to the origin; `None` if it did not.
     pub forwarded: Option<Forwarded>,
     /// The status of the origin's response, where it is not the response's own.
     pub origin_status: Option<u16>,
-    /// Whether the response was to be stored.
+    /// Whether the cache was going to store the response.
     pub is_stored: bool,
     /// Whether the request waited for another's response.
     pub is_collapsed: bool,
@@ -39,33 +39,33 @@ pub struct Status {
 pub enum Forwarded {
     /// Requests of this kind are not answered from the cache.
     Bypass,
-    /// Requests of this method are not.
+    /// Requests of this method are not answered from the cache.
     Method,
-    /// No response to this target is stored.
+    /// The cache has no response to this target.
     UriMiss,
-    /// No response to such a request is stored.
+    /// The cache has responses to this target, but none to a request with these fields.
     VaryMiss,
     /// The request forbids the use of a stored response.
     Request,
     /// The stored response is stale.
     Stale,
-    /// Only a part of the response was asked for.
+    /// The request asks for a part of the response only.
     Partial,
 }
 
 impl Status {
-    /// Returns that of a request that went to the origin.
+    /// Returns the status of a request that went to the origin.
     pub(crate) fn forwarded(why: Forwarded) -> Self {
         Self { forwarded: Some(why), ..Self::default() }
     }
 
-    /// Returns that of a response that neither the cache nor an origin has: RFC 9211 leaves such out,
-    /// but users ask which of several servers refused them.
+    /// Returns the status of a response that neither the cache nor an origin has: RFC 9211 leaves it out, but users ask
+    /// which of several servers refused them.
     pub(crate) fn refused(detail: &str) -> Self {
         Self { detail: Some(detail.to_owned()), ..Self::default() }
     }
 
-    /// Returns that of the response to a request that went to an origin from which none comes.
+    /// Returns the status of a request that went to an origin and got no response.
     #[cfg(feature = "proxy")]
     pub(crate) fn failed(why: Forwarded, detail: &str) -> Self {
         Self { forwarded: Some(why), ..Self::refused(detail) }
@@ -77,7 +77,7 @@ impl Status {
         self.ttl.is_none() && self.origin_status.is_none()
     }
 
-    /// Returns that of a response from the cache.
+    /// Returns the status of a response from the cache.
     pub(super) fn hit(lifetime: Duration, age: Duration) -> Self {
         let stale_for = age.saturating_sub(lifetime);
         // Begun seconds count whole, so that the sign says whether it is fresh.
@@ -92,7 +92,7 @@ impl Status {
         Self { ttl: Some(ttl), ..Self::default() }
     }
 
-    /// Adds it to the fields of a response, behind what caches before this one have said.
+    /// Appends the status to the fields of a response, after those of caches before this one.
     pub(super) fn append_to(&self, headers: &mut HeaderMap) {
         let mut text = String::with_capacity(USUAL_BYTES);
         let _ = write!(text, "{self}");

@@ -28,14 +28,15 @@ pub(super) fn asks_for_less(headers: &HeaderMap) -> bool {
     if headers.contains_key(RANGE) { asks_from_first_byte(headers) } else { has_condition }
 }
 
-/// Makes a request one for all.
+/// Removes from a request the fields by which it asks for less than the whole response.
 pub(super) fn widen(headers: &mut HeaderMap) {
     for name in OF_LESS {
         headers.remove(name);
     }
 }
 
-/// Makes of all what a client asked for: a 304 if it has that already, or the bytes from the first on.
+/// Reduces a whole response to the requested one: a 304 if the client has the response already, or the bytes from the
+/// first on.
 pub(super) fn narrow(
     parts: &request::Parts,
     whole: &Stored,
@@ -50,7 +51,7 @@ pub(super) fn narrow(
     narrow_to_range(parts, whole, length, response);
 }
 
-/// Makes of all the bytes from the first on, if that is what a client asked for.
+/// Reduces a whole response to the bytes from the first on, if the client asked for those.
 pub(super) fn narrow_to_range(
     parts: &request::Parts,
     whole: &Stored,

@@ -17,11 +17,11 @@ use std::time::SystemTime;
 
 use super::log_file::{LogFile, escape};
 
-/// An access log. A thread writes it, so that a slow disk delays no response.
+/// A log of requests. A thread writes it, so that a slow disk delays no response.
 #[derive(Debug)]
 pub struct AccessLog(LogFile);
 
-/// The content of a line.
+/// The content of a line of the access log.
 #[derive(Debug)]
 pub(super) struct LogLine<'a> {
     pub(super) client: &'a str,

@@ -37,7 +37,7 @@ const BEARER: &[u8] = b"Bearer ";
 /// For the whole of a request, and of its response.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Where operators reach a proxy: `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
+/// The address at which operators reach a proxy: `unix:/run/haypile.sock`, or `127.0.0.1:9090`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A socket in the file system, for its owner alone.
@@ -69,7 +69,7 @@ impl fmt::Display for AdminAddress {
     }
 }
 
-/// Answers the operators of a proxy.
+/// A server that answers the operators of a proxy.
 #[derive(Debug)]
 pub struct Admin {
     proxy: Proxy,
@@ -95,8 +95,8 @@ impl Drop for Socketed {
 }
 
 impl Admin {
-    /// Listens. An address other than a socket of the file system needs a token, which requests bring
-    /// as `Authorization: Bearer TOKEN`.
+    /// Listens for operators' requests. An address other than a socket of the file system needs a token, which requests
+    /// bring as `Authorization: Bearer TOKEN`.
     ///
     /// # Errors
     ///
@@ -121,7 +121,8 @@ impl Admin {
         Ok(Self { proxy: proxy.clone(), listener, token })
     }
 
-    /// The address that it listens on; another than was asked for where the port was 0.
+    /// Returns the address on which the listener listens, with the actual port where port 0 was
+    /// asked for.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Admin {
         })
     }
 
-    /// Answers until it is dropped.
+    /// Answers operators' requests until the future is dropped.
     pub async fn serve(self) {
         loop {
             let accepted = match &self.listener {

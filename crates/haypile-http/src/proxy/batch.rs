@@ -1,4 +1,4 @@
-//! Several pieces of a body that are sent by one call of the system.
+//! Batches: several pieces of a body that are sent by one system call.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -19,14 +19,14 @@ const BATCH_PIECES: usize = 16;
 /// Pieces of a body, in their order; none of them is empty.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Most responses have one piece, for which nothing is allocated.
+    /// The first piece: most responses have one, for which nothing is allocated.
     first: Bytes,
     others: VecDeque<Bytes>,
     other_bytes: usize,
 }
 
 impl Batch {
-    /// Adds a piece.
+    /// Adds a piece of the body.
     pub(super) fn push(&mut self, piece: Bytes) {
         if self.first.is_empty() {
             self.first = piece;
@@ -77,7 +77,7 @@ impl Buf for Batch {
     }
 }
 
-/// A body in batches of what is there. It waits for no second piece.
+/// A body in batches of the pieces that are available; it waits for no second piece.
 #[derive(Debug)]
 pub(super) struct Batches<B: HttpBody> {
     body: B,

@@ -24,7 +24,7 @@ use crate::cache::BoxError;
 pub(super) struct Used(Arc<AtomicBool>);
 
 impl Used {
-    /// Notes that a response has come.
+    /// Records that a response has come over the connection.
     pub(super) fn note(extensions: &Extensions) {
         if let Some(Self(used)) = extensions.get() {
             used.store(true, Ordering::Relaxed);
@@ -41,11 +41,11 @@ impl Used {
     }
 }
 
-/// Connects to origins.
+/// A connector that opens connections to origins.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     pub(super) http: HttpConnector,
-    /// For an origin to take the next byte. Without a bound, a connection that is given up would wait
+    /// The longest time for an origin to take the next byte. Without a bound, a connection that is given up would wait
     /// for it, and the client with it whose body it has.
     pub(super) patience: Duration,
 }

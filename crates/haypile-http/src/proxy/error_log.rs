@@ -21,14 +21,14 @@ use super::log_file::{LogFile, escape};
 #[derive(Debug)]
 pub struct ErrorLog(LogFile);
 
-/// The content of a line.
+/// The content of a line of the error log.
 #[derive(Debug)]
 pub(super) struct ErrorLine<'a> {
     pub(super) time: SystemTime,
     pub(super) id: &'a str,
     pub(super) client: IpAddr,
     pub(super) status: u16,
-    /// Method and target; `None` where the client's bytes are not a request.
+    /// The method and target of the request; `None` where the client's bytes are not a request.
     pub(super) request: Option<(&'a Method, &'a Uri)>,
     pub(super) cause: &'a str,
 }

@@ -22,18 +22,18 @@ use super::request::Client;
 use super::{Proxy, Settings};
 use crate::cache::{Body, BoxError, HttpCache, Origin};
 
-/// Both ends of a conversation of a client with an origin, each as a strict reader sees it.
+/// A conversation of a client with an origin, with each end as a strict reader sees it.
 #[derive(Debug)]
 pub struct Conversation {
     /// The requests of the client.
     pub sent: Vec<ReceivedRequest>,
-    /// Whether the client sends something after these that is not one request without doubt.
+    /// Whether the client sends something after these requests that may not be one request.
     pub is_doubtful: bool,
     /// The requests that the origin receives.
     pub received: Vec<ReceivedRequest>,
-    /// Whether the origin receives anything else.
+    /// Whether the origin receives anything other than requests.
     pub is_garbled: bool,
-    /// All that the client gets.
+    /// All bytes that the client gets.
     pub answers: Vec<u8>,
 }
 
@@ -143,7 +143,7 @@ struct StrictReader {
     requests: Vec<ReceivedRequest>,
     is_doubtful: bool,
     buffer: BytesMut,
-    /// Of the last request, until it is whole.
+    /// The reader of the last request's body, until the body is complete.
     body: Option<BodyReader>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether an origin is there at all.
+//! Whether an origin is up or down, by its recent failures.
 //!
 //! One that does not answer is asked again and again otherwise, and each request waits for it. While it
 //! is down, one request at a time tries it.
@@ -18,15 +18,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 /// The targets that are told apart.
 const MOST_TARGETS: usize = 64;
 
-/// When an origin is down. Any response from it ends that, and starts the count again.
+/// The conditions under which an origin counts as down. Any response from it ends that, and starts
+/// the count again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DownAfter {
-    /// After this many connections that failed.
+    /// The number of failed connections after which the origin is down.
     pub connect_failures: usize,
-    /// After no response came in time to requests for this many different targets.
+    /// The number of different targets without a response in time after which the origin is down.
     pub slow_targets: usize,
-    /// All of them within this time.
+    /// The time within which all of these failures must happen.
     pub within: Duration,
 }
 
@@ -36,7 +37,7 @@ impl Default for DownAfter {
     }
 }
 
-/// The failures of an origin.
+/// The recent failures of an origin.
 #[derive(Debug)]
 pub(super) struct Health {
     rules: DownAfter,
@@ -53,7 +54,7 @@ struct State {
 
 #[derive(Debug)]
 struct Down {
-    /// When it may be tried.
+    /// The moment from which the origin may be tried again.
     next: Instant,
     pause: Duration,
     is_tried: bool,
@@ -70,11 +71,11 @@ pub(super) struct Trial<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent<'a> {
     Answered,
-    /// No connection.
+    /// No connection could be made.
     NotConnected,
-    /// The response to one for this target did not come in time.
+    /// The response to a request for this target did not come in time.
     Slow(Option<&'a PathAndQuery>),
-    /// It broke off, which says nothing of the next one.
+    /// The exchange broke off, which predicts nothing about the next one.
     Broken,
 }
 
@@ -110,7 +111,7 @@ impl Health {
 }
 
 impl Trial<'_> {
-    /// Takes note of the outcome of the request. Returns whether the origin is down then, if that is news.
+    /// Records the outcome of the request, and returns whether the origin is down then, if that has changed.
     pub(super) fn end(mut self, outcome: Sent<'_>) -> Option<bool> {
         // Another may try it from here on, which is nothing to end when this is dropped.
         let is_probe = std::mem::take(&mut self.is_probe);

@@ -1,4 +1,4 @@
-//! The bounds on all waits.
+//! The bounds on all waits of the proxy.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,19 +10,19 @@ use tokio::time::{Sleep, sleep};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// For a connection to an origin.
+    /// The longest wait for a connection to an origin.
     pub connect: Duration,
-    /// For the head of an origin's response, from the end of the request on; and for the origin to
-    /// take the next part of a request.
+    /// The longest wait for the head of an origin's response, from the end of the request on; and
+    /// for the origin to take the next part of a request.
     pub first_byte: Duration,
-    /// For the next part of an origin's response.
+    /// The longest wait for the next part of an origin's response.
     pub pause: Duration,
-    /// For the next request of a client or the next part of it, and for a client to take the next
-    /// part of a response.
+    /// The longest wait for the next request of a client or the next part of it, and for a client
+    /// to take the next part of a response.
     pub client: Duration,
-    /// For all of the body of a request, or of an origin's response.
+    /// The longest time for the whole body of a request, or of an origin's response.
     pub body: Duration,
-    /// For the next byte of a WebSocket, in either direction.
+    /// The longest wait for the next byte of a WebSocket, in either direction.
     pub tunnel: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub(super) struct Timer {
     limit: Duration,
-    /// Runs during a wait.
+    /// The timer of the current wait.
     over: Option<Pin<Box<Sleep>>>,
 }
 
@@ -53,7 +53,7 @@ impl Timer {
         Self { limit, over: None }
     }
 
-    /// Passes on the outcome of a wait; `None` if it takes too long.
+    /// Bounds a wait: passes on its outcome, or returns `None` if it takes too long.
     pub(super) fn bound<T>(
         &mut self,
         context: &mut Context<'_>,

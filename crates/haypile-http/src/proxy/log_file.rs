@@ -18,7 +18,7 @@ const MOST_UNWRITTEN_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct LogFile {
     messages: Option<SyncSender<Message>>,
-    /// The number of lines that are in no file.
+    /// The number of lines that could not be written.
     lost: Arc<AtomicU64>,
     writer: Option<thread::JoinHandle<()>>,
 }
@@ -117,9 +117,9 @@ fn write(received: &Receiver<Message>, mut lines: Lines<Out>, path: Option<&Path
 struct Lines<W> {
     file: W,
     unwritten: Vec<u8>,
-    /// Whether the file has the begin of the first of those.
+    /// Whether the file already has the beginning of the first unwritten line.
     has_torn: bool,
-    /// Whether nothing has failed since all that had come was written.
+    /// Whether nothing has failed since the last time that all lines were written.
     is_well: bool,
     lost: Arc<AtomicU64>,
 }
@@ -186,7 +186,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Adds text in which no client can forge the end of a field or a line.
+/// Appends text, escaped so that no client can forge the end of a field or a line.
 pub(super) fn escape(text: &mut String, bytes: &[u8]) -> std::fmt::Result {
     for byte in bytes {
         match byte {

@@ -33,18 +33,18 @@ const BOUNDS: [f64; 10] = [0.000_1, 0.000_25, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5
 /// The outcome of a request that was sent to an origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AskedOrigin {
-    /// A response came.
+    /// A response came from the origin.
     Answered,
-    /// None did.
+    /// No response came from the origin.
     Failed,
 }
 
 /// The origins that do not answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DownOrigins {
-    /// Their number.
+    /// The number of origins that are down.
     pub(super) origins: u64,
-    /// The requests that were not sent for that reason so far.
+    /// The number of requests that were not sent so far because their origin was down.
     pub(super) unsent: u64,
 }
 
@@ -53,7 +53,8 @@ pub(super) struct DownOrigins {
 pub(super) struct Metrics {
     responses: [[AtomicU64; CLASSES.len()]; RESULTS.len()],
     sent_bytes: [AtomicU64; RESULTS.len()],
-    /// Of hits, and of all others. The last of each is for what takes longer than all bounds.
+    /// The counts of durations, of hits and of all others. The last of each is for what takes
+    /// longer than all bounds.
     durations: [[AtomicU64; BOUNDS.len() + 1]; 2],
     duration_ns: [AtomicU64; 2],
     stored: AtomicU64,
@@ -61,13 +62,13 @@ pub(super) struct Metrics {
     origin: [AtomicU64; 2],
     purges: AtomicU64,
     tunnels: AtomicU64,
-    /// The access log counts them.
+    /// The number of lines that the access log lost, which it counts itself.
     log_lines_lost: Arc<AtomicU64>,
     connections: AtomicU64,
     requests: AtomicU64,
 }
 
-/// Counts something as being there, until it is dropped.
+/// A guard that counts something as present until it is dropped.
 pub(super) struct Present<'a>(&'a AtomicU64);
 
 impl<'a> Present<'a> {

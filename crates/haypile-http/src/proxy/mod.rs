@@ -81,7 +81,7 @@ struct Inner {
     access_log: Option<AccessLog>,
     error_log: Option<ErrorLog>,
     trusted_fields: Vec<TrustedField>,
-    /// By which it knows requests that come back.
+    /// The name by which the proxy recognizes requests that come back.
     name: OwnName,
 }
 
@@ -89,13 +89,14 @@ struct Inner {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The bounds on its waits.
+    /// The bounds on the proxy's waits.
     pub limits: Limits,
-    /// The log of its requests, if there is one.
+    /// The log of requests, if there is one.
     pub access_log: Option<AccessLog>,
-    /// The log of its failures and refusals, if there is one.
+    /// The log of failures and refusals, if there is one.
     pub error_log: Option<ErrorLog>,
-    /// When an origin is down, so that most requests are not sent to it.
+    /// The conditions under which an origin counts as down, so that most requests are not sent to
+    /// it.
     pub down_after: DownAfter,
     /// The fields of clients that are passed on. An origin whose responses depend on one has to say
     /// so in `Vary`.
@@ -334,9 +335,9 @@ impl Inner {
 /// The proxy's own response to a request that has no other, and what only operators learn.
 struct Unanswered {
     response: Response<Body>,
-    /// Its method and its target.
+    /// The method and the target of the request.
     request: (Method, Uri),
-    /// It stands in the page and in the log.
+    /// The identifier of the failure, which is shown in the page and in the log.
     id: String,
     cause: String,
 }

@@ -36,7 +36,7 @@ pub struct OriginServer {
     pub host: Option<String>,
     scheme: Scheme,
     authority: Authority,
-    /// Its certificate has to be for this name.
+    /// The name that the origin's certificate has to be for.
     name: ServerName<'static>,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for OriginServer {
     }
 }
 
-/// The reason why an origin's response does not come.
+/// The reason why an origin's response did not come.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OriginError {
     #[error("{0} does not answer within {1:?}; its first byte is waited for no longer")]
@@ -111,10 +111,10 @@ pub(super) enum OriginError {
     NotConnected(String, String),
     #[error("{0} breaks off: {1}")]
     Failed(String, String),
-    /// It was not even asked.
+    /// The origin was not asked, because it is down.
     #[error("{0} is down; it is tried again in {1:?}")]
     Down(String, Duration),
-    /// It is the client's fault.
+    /// The client failed to send the whole request.
     #[error("{0} did not get the whole request: {1}")]
     Request(String, String),
 }
@@ -124,7 +124,7 @@ const MOST_FIELDS: usize = 1000;
 
 type OriginClient = Client<HttpsConnector<Connector>, Body>;
 
-/// All origins.
+/// All origins of a proxy.
 #[derive(Debug)]
 pub(super) struct Origins {
     by_host: HashMap<String, Upstream>,
@@ -135,14 +135,15 @@ pub(super) struct Origins {
 #[derive(Debug)]
 struct Way {
     server: OriginServer,
-    /// Its own, for a connection that was verified for one host must not serve another.
+    /// The HTTP client of this origin alone: a connection that was verified for one host must not
+    /// serve another.
     client: OriginClient,
     limits: Limits,
     health: Health,
     metrics: Arc<Metrics>,
 }
 
-/// The origin of one host.
+/// The origin that answers for one host.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream(Arc<Way>);
 
@@ -174,7 +175,7 @@ impl Origins {
         Ok(Self { by_host, other })
     }
 
-    /// Returns the counts of those that are down.
+    /// Returns the counts of the origins that are down.
     pub(super) fn down(&self) -> DownOrigins {
         let all = || self.by_host.values().chain(&self.other).map(|upstream| &upstream.0.health);
         DownOrigins {

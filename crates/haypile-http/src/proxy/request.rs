@@ -49,13 +49,13 @@ fn is_disguised(name: &str) -> bool {
         || (name.contains('_') && ["content-length", "transfer-encoding"].iter().any(is_other))
 }
 
-/// The other side of a connection.
+/// The client at the other side of a connection.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
-    /// The address as the origin is told of it.
+    /// The client's address as a field tells it to the origin.
     field: HeaderValue,
-    /// Whether the proxy ends, and the next response is the last one.
+    /// Whether the proxy is shutting down, so that the next response is the last one.
     is_ending: AtomicBool,
     /// The first `Host` of the connection, and what it means: most connections have one.
     host: OnceLock<(Box<[u8]>, Authority)>,
@@ -67,12 +67,12 @@ impl Client {
         Self { address, field, is_ending: AtomicBool::new(false), host: OnceLock::new() }
     }
 
-    /// Makes the next response the last one.
+    /// Makes the next response on this connection the last one.
     pub(super) fn end(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Says in the last response that it is that.
+    /// Announces in the last response that the connection ends.
     pub(super) fn announce_end<B>(&self, response: &mut Response<B>) {
         let is_other_protocol = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         if self.is_ending.load(Ordering::Relaxed) && !is_other_protocol {
@@ -81,12 +81,12 @@ impl Client {
     }
 }
 
-/// The name by which a proxy knows messages that have passed it.
+/// The name by which a proxy recognizes messages that have passed it.
 #[derive(Debug)]
 pub(super) struct OwnName {
     name: String,
     via: HeaderValue,
-    /// For messages that came in HTTP/1.0.
+    /// The `Via` field for messages that came in HTTP/1.0.
     old_via: HeaderValue,
 }
 
@@ -98,7 +98,7 @@ impl OwnName {
         Self { via: via("1.1"), old_via: via("1.0"), name }
     }
 
-    /// Adds this proxy to those that a message has passed, with the version in which it came here.
+    /// Adds this proxy to the `Via` field of a message, with the version in which it came here.
     pub(super) fn append_to(&self, headers: &mut HeaderMap, version: Version) {
         let via = if version == Version::HTTP_10 { &self.old_via } else { &self.via };
         headers.append(VIA, via.clone());

@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Body;
 
-/// Since when an origin has been expected to take the next part of a request, or to answer; `None`
-/// while the client is expected to send, for which it has a limit of its own.
+/// The moment since when an origin has been expected to take the next part of a request, or to
+/// answer; `None` while the client is expected to send, for which it has a limit of its own.
 #[derive(Clone, Debug)]
 pub(super) struct OriginsTurn(Arc<Mutex<Option<Instant>>>);
 

@@ -25,7 +25,7 @@ pub(super) struct Watch {
     proxy: Arc<Inner>,
     begun: Instant,
     logged: Option<Logged>,
-    /// [`ABANDONED`] as long as there is no response.
+    /// The status for the log; [`ABANDONED`] as long as there is no response.
     code: u16,
     status: Option<Status>,
     sent_bytes: u64,
@@ -47,12 +47,12 @@ pub(super) struct Watched {
     body: Batches<Body>,
     watch: Watch,
     socket: Option<Socket>,
-    /// Whether the client has left, which nobody else notices while nothing is sent.
+    /// The wait for the client's disconnection, which nobody else notices while nothing is sent.
     left: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Watched {
-    /// Ends where its client leaves.
+    /// Makes the body end when its client disconnects.
     pub(super) fn for_client(mut self, socket: Socket) -> Self {
         self.socket = Some(socket);
         self
@@ -60,7 +60,7 @@ impl Watched {
 }
 
 impl Watch {
-    /// Begins with a request as it came.
+    /// Starts to watch a request as it came.
     pub(super) fn new<B>(proxy: &Arc<Inner>, request: &Request<B>, client: IpAddr) -> Self {
         proxy.metrics.request_begins();
         let header = |name| request.headers().get(name).cloned();
@@ -77,14 +77,14 @@ impl Watch {
         Self { proxy, begun, logged, code: ABANDONED, status: None, sent_bytes: 0 }
     }
 
-    /// Takes note of the target's absolute URI.
+    /// Records the target's absolute URI for the log.
     pub(super) fn has_target(&mut self, uri: &Uri) {
         if let Some(logged) = &mut self.logged {
             logged.uri = uri.clone();
         }
     }
 
-    /// Goes along with the response.
+    /// Attaches the watch to the response.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Watched> {
         let (mut parts, body) = response.into_parts();
         self.code = parts.status.as_u16();

@@ -1,4 +1,4 @@
-//! A bound on the time until a body has come whole.
+//! A bound on the time until a body is complete.
 
 use std::io;
 use std::pin::Pin;

@@ -63,7 +63,7 @@ const MOST_REDIRECTS: usize = 10;
 /// as a timeout, and not the middleware's.
 const TIMEOUT_GRACE: Duration = Duration::from_millis(100);
 
-/// Answers requests from a cache, or has a client answer them.
+/// A middleware that answers requests from a cache, or has a client answer them.
 ///
 /// It belongs at the end of a chain of middlewares, for it has its own client and never calls the
 /// next: the store fills, and stale responses are revalidated, after the caller has gone, and the
@@ -76,9 +76,9 @@ const TIMEOUT_GRACE: Duration = Duration::from_millis(100);
 pub struct CacheMiddleware {
     cache: HttpCache,
     client: ClientWithMiddleware,
-    /// Fields for requests that do not have them.
+    /// The fields that are added to requests without them.
     default_headers: HeaderMap,
-    /// The number of redirects that are followed above the cache, where they and codings are handled
+    /// The number of redirects that are followed above the cache; `None` if redirects and codings are not handled
     /// there.
     redirects: Option<usize>,
 }
@@ -242,7 +242,7 @@ fn to_error(error: BoxError) -> Error {
     }
 }
 
-/// Builds a client with a cache, which follows redirects and decodes bodies above the cache.
+/// A builder of a client with a cache, which follows redirects and decodes bodies above the cache.
 ///
 /// Bodies coded with gzip, deflate, Brotli or Zstandard are decoded; each request that has no
 /// `Accept-Encoding` and asks for the whole response asks for these. Redirects are followed as
@@ -270,8 +270,8 @@ impl std::fmt::Debug for Stack {
 }
 
 impl CachingClientBuilder {
-    /// Begins to build a client of a cache and a builder of `reqwest`, whose settings hold but for
-    /// those of redirects, `Referer` and codings.
+    /// Returns a builder of a client with a cache and a builder of `reqwest`, whose settings hold
+    /// except those of redirects, `Referer` and codings.
     pub fn new(cache: HttpCache, client: ::reqwest::ClientBuilder) -> Self {
         let (default_headers, below) = (HeaderMap::new(), Stack(Vec::new()));
         Self { cache, client, default_headers, redirects: MOST_REDIRECTS, below }

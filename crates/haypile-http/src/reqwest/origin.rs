@@ -1,4 +1,4 @@
-//! A client of `reqwest` as the place where responses come from.
+//! An origin that sends requests by a client of `reqwest`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::cache::{Body, BoxError, CloseDelimited, FollowedRedirect, Origin};
 
-/// A client, with what a caller has said about one request.
+/// A client of `reqwest`, with the caller's options for one request.
 #[derive(Clone, Debug)]
 pub(super) struct ClientOrigin {
     pub(super) client: ClientWithMiddleware,
@@ -23,7 +23,7 @@ pub(super) struct ClientOrigin {
     pub(super) deadline: Option<Instant>,
 }
 
-/// Among the extensions of a response: where the client got it.
+/// The URL from which the client got a response, among the extensions of the response.
 #[derive(Clone, Debug)]
 pub(super) struct ResponseUrl(pub(super) Url);
 
@@ -68,7 +68,7 @@ fn is_end_marked(response: &Response<::reqwest::Body>) -> bool {
         || (is_chunked && response.version() == Version::HTTP_11)
 }
 
-/// Takes the body of a request. One that is in memory stays so: it can be sent again.
+/// Converts the body of a request. One that is in memory stays so: it can be sent again.
 pub(super) async fn from_reqwest(body: ::reqwest::Body) -> Result<Body, ::reqwest::Error> {
     if body.as_bytes().is_none() {
         return Ok(Body::wrap(body));

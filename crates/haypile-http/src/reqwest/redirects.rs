@@ -1,4 +1,4 @@
-//! Which redirects are followed, and with which requests.
+//! Following of redirects: which ones, and with which requests.
 
 use http::header::{AUTHORIZATION, COOKIE, HOST, HeaderName, PROXY_AUTHORIZATION};
 use http::{Request, Uri};
@@ -16,12 +16,12 @@ const FOR_ONE_ORIGIN: [HeaderName; 5] =
 #[error("more than {0} redirects")]
 pub struct TooManyRedirects(pub usize);
 
-/// Follows redirects up to a number of them.
+/// A follower of redirects, up to a number of them.
 #[derive(Clone, Debug)]
 pub(super) struct Redirects {
     most: usize,
     followed: usize,
-    /// Whether any of them led to another origin. Credentials stay removed then: the next redirect
+    /// Whether any redirect led to another origin. Credentials stay removed then: the next redirect
     /// within that origin starts from the caller's fields again.
     has_left: bool,
 }

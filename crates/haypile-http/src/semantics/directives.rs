@@ -14,9 +14,9 @@ pub enum Scope {
     /// The directive is not there.
     #[default]
     Nothing,
-    /// These fields.
+    /// The directive is about these fields.
     Fields(Vec<HeaderName>),
-    /// The whole response.
+    /// The directive is about the whole response.
     Everything,
 }
 
@@ -61,32 +61,34 @@ impl Scope {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a directive")]
 pub struct ResponseDirectives {
-    /// It may not be stored.
+    /// `no-store`: the response may not be stored.
     pub no_store: bool,
-    /// It may not be reused without validation.
+    /// `no-cache`: the response, or these fields of it, may not be reused without validation.
     pub no_cache: Scope,
-    /// It is for one user.
+    /// `private`: the response, or these fields of it, are for one user.
     pub private: Scope,
-    /// It may be stored even where that takes a permission.
+    /// `public`: the response may be stored even where that takes a permission.
     pub public: bool,
-    /// Once it is stale, it may not be reused without validation.
+    /// `must-revalidate`: once the response is stale, it may not be reused without validation.
     pub must_revalidate: bool,
-    /// As [`must_revalidate`](Self::must_revalidate), in shared caches.
+    /// `proxy-revalidate`: as [`must_revalidate`](Self::must_revalidate), in shared caches.
     pub proxy_revalidate: bool,
-    /// It may be stored only by caches that understand its status; they ignore
-    /// [`no_store`](Self::no_store).
+    /// `must-understand`: the response may be stored only by caches that understand its status;
+    /// they ignore [`no_store`](Self::no_store).
     pub must_understand: bool,
-    /// Its content may not be transformed.
+    /// `no-transform`: the content of the response may not be transformed.
     pub no_transform: bool,
-    /// It does not change while it is fresh (RFC 8246).
+    /// `immutable`: the response does not change while it is fresh (RFC 8246).
     pub immutable: bool,
-    /// The time for which it is fresh.
+    /// `max-age`: the time for which the response is fresh.
     pub max_age: Option<Duration>,
-    /// The same in shared caches.
+    /// `s-maxage`: the time for which the response is fresh in shared caches.
     pub s_maxage: Option<Duration>,
-    /// The time after that for which it may be reused while it is revalidated (RFC 5861).
+    /// `stale-while-revalidate`: the time after its lifetime for which the response may be reused
+    /// while it is revalidated (RFC 5861).
     pub stale_while_revalidate: Option<Duration>,
-    /// The time after that for which it may be reused if revalidation fails (RFC 5861).
+    /// `stale-if-error`: the time after its lifetime for which the response may be reused if
+    /// revalidation fails (RFC 5861).
     pub stale_if_error: Option<Duration>,
 }
 
@@ -197,7 +199,7 @@ impl Argument<'_> {
         }
     }
 
-    /// The fields of a quoted list; whatever else there is means everything.
+    /// Returns the fields of a quoted list; whatever else there is means everything.
     fn scope(&self) -> Scope {
         if let Self::Quoted(list) = self { Scope::named(list) } else { Scope::Everything }
     }

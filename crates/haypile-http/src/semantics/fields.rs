@@ -63,7 +63,7 @@ pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
 
 /// The fields of a message that are for one connection only.
 pub(crate) struct HopByHop {
-    /// Those that `Connection` names and may name.
+    /// The fields that `Connection` names and may name.
     named: Vec<HeaderName>,
 }
 

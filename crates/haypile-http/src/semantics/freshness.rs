@@ -11,11 +11,11 @@ use super::time::{LONGEST, date, since};
 /// The time for which a response is fresh, counted from its creation at the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// The response says so.
+    /// The response states its lifetime.
     Explicit(Duration),
     /// The response does not say so; it has not changed for long, or the cache was told how long.
     Heuristic(Duration),
-    /// Neither: it is stale.
+    /// The lifetime is unknown, and the response is stale.
     Unknown,
 }
 
@@ -29,7 +29,7 @@ impl Lifetime {
     }
 }
 
-/// Whether a response of this status may be reused without saying so itself: RFC 9110, section 15.1.
+/// Whether a response of this status may be reused without stating its lifetime: RFC 9110, section 15.1.
 pub(super) fn is_heuristically_cacheable(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }

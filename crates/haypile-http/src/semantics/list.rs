@@ -13,7 +13,8 @@ pub(super) fn members<'a>(
     headers.get_all(name).iter().flat_map(|line| split(line.as_bytes()))
 }
 
-/// Returns all lines of a field as one, as structured fields are read: RFC 9651, section 4.2.
+/// Returns all lines of a field joined into one, as structured fields are read: RFC 9651, section
+/// 4.2.
 pub(super) fn joined(headers: &HeaderMap, name: &HeaderName) -> Vec<u8> {
     let lines: Vec<&[u8]> = headers.get_all(name).iter().map(AsRef::as_ref).collect();
     lines.join(&b", "[..])

@@ -1,4 +1,4 @@
-//! Reuse: RFC 9111, section 4.
+//! Reuse of stored responses: RFC 9111, section 4.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,19 +13,19 @@ use super::stored::Stored;
 /// The use of a stored response for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// It serves the response.
+    /// The cache serves the response.
     Fresh,
-    /// It serves the response though it is stale: the client permits that.
+    /// The cache serves the response though it is stale: the client permits that.
     Stale,
-    /// It serves the response though it is stale, and revalidates it then (RFC 5861).
+    /// The cache serves the response though it is stale, and then revalidates it (RFC 5861).
     StaleWhileRevalidate,
-    /// It revalidates the response first.
+    /// The cache revalidates the response first.
     Revalidate {
-        /// Whether it may serve the response if the origin cannot be reached or answers with an
-        /// error of its own (500, 502, 503, 504).
+        /// Whether the cache may serve the response if the origin cannot be reached or answers with
+        /// an error of its own (500, 502, 503, 504).
         may_be_served_on_error: bool,
     },
-    /// It answers 504: the client wants a stored response, and this one cannot be served.
+    /// The cache answers 504: the client wants a stored response, and this one cannot be served.
     GatewayTimeout,
     /// The response answers another request.
     Other,
@@ -45,22 +45,22 @@ pub(crate) struct Assessment {
     /// The time for which it is fresh, from its creation on.
     pub(crate) lifetime: Duration,
     pub(crate) age: Duration,
-    /// Whether it is the request that wants more of the response than that it is fresh.
+    /// Whether the request refuses the response although the response is fresh.
     pub(crate) is_refused_by_request: bool,
 }
 
 impl Rules {
-    /// Decides what a stored response is good for.
+    /// Decides how a stored response may be used for a request.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
         let assessment = self.assess(&request.headers, &asked, stored, now, false);
         assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
-    /// The same, with what it was decided by; `None` if the response answers another request. The
-    /// directives are those of the request. A response that has expired was made stale by a soft purge:
-    /// as long as it would be fresh otherwise, it is served while it is revalidated, where a stale
-    /// response may be served at all.
+    /// Decides like [`reuse`](Self::reuse), and returns the decision with its grounds; `None` if the response answers
+    /// another request. The directives are those of the request. A response that has expired was made stale by a soft
+    /// purge: as long as it would be fresh otherwise, it is served while it is revalidated, where a stale response may
+    /// be served at all.
     pub(crate) fn assess(
         &self,
         request: &HeaderMap,

@@ -1,4 +1,4 @@
-//! Whose cache it is, and what it may do on its own.
+//! The rules of a cache: who uses it, and which freedoms it takes.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::directives::ResponseDirectives;
 use super::targeted;
 use super::time::seconds;
 
-/// Whether one user or several get what is stored.
+/// The users of a cache: one, or several that share its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Several users: nothing is stored that may be meant for one.
+    /// Several users: no response is stored that may be meant for one of them.
     Shared,
-    /// One user.
+    /// A single user.
     Private,
 }
 
@@ -22,7 +22,7 @@ pub enum Sharing {
 /// of the standards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whose cache it is.
+    /// The users of the cache.
     pub sharing: Sharing,
     /// The targeted fields that this cache follows, the most specific first (RFC 9213). Where one is
     /// valid, `Cache-Control` and `Expires` are ignored.
@@ -35,8 +35,8 @@ pub struct Rules {
     pub heuristic_percent: u32,
     /// The longest time that this makes: a day.
     pub heuristic_limit: Duration,
-    /// The longest time for which a response may have been stale that is served because the origin
-    /// fails, where neither side says how long: a day.
+    /// The longest time for which a response may have been stale when it is served because the
+    /// origin fails, where neither side states a time: a day.
     pub stale_limit: Duration,
     /// The time for which a response may be served after its lifetime, while it is revalidated, where
     /// it does not forbid that; none otherwise. One that says `stale-while-revalidate` means at least
@@ -56,9 +56,9 @@ pub struct Rules {
 /// The cookies of requests that do not decide what their response is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoredCookies {
-    /// Those of these names.
+    /// The cookies with these names.
     Named(Vec<String>),
-    /// All.
+    /// All cookies.
     All,
 }
 
@@ -99,13 +99,13 @@ impl Rules {
         }
     }
 
-    /// Returns the rules of a cache of one user.
+    /// Returns the rules for a cache of one user.
     pub fn private() -> Self {
         Self { sharing: Sharing::Private, targeted: Vec::new(), ..Self::shared() }
     }
 
-    /// Whether a request may say who asks, so that only a response that says itself for how long it is
-    /// fresh is for others as well. RFC 9111 permits more; operators do not.
+    /// Whether a request may identify its user, so that only a response that states its own lifetime may be served to
+    /// others. RFC 9111 permits more; operators do not.
     pub(super) fn may_be_personal(&self, request: &HeaderMap) -> bool {
         self.is_shared()
             && (request.contains_key(AUTHORIZATION)
@@ -116,7 +116,7 @@ impl Rules {
         self.sharing == Sharing::Shared
     }
 
-    /// Reads what a response says to this cache.
+    /// Reads the directives of a response that apply to this cache.
     pub(super) fn control(&self, headers: &HeaderMap) -> Control {
         let targeted = self.targeted.iter().find_map(|name| targeted::read(headers, name));
         let is_targeted = targeted.is_some();
@@ -131,7 +131,7 @@ impl Rules {
 /// A field of stored responses that no client gets: the lifetime that a program has given one, in seconds.
 pub(crate) const OWN_LIFETIME: HeaderName = HeaderName::from_static("haypile-lifetime");
 
-/// Gives a response a lifetime in the place of its own.
+/// Sets the lifetime of a response, in place of its own.
 pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
     response.insert(OWN_LIFETIME, lifetime.as_secs().into());
 }
@@ -140,7 +140,7 @@ pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,
-    /// Whether a targeted field says it: then `Expires` does not count.
+    /// Whether a targeted field states the directives: then `Expires` does not count.
     pub(super) is_targeted: bool,
 }
 

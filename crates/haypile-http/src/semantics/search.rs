@@ -9,7 +9,8 @@ use super::list::joined;
 
 const NO_VARY_SEARCH: HeaderName = HeaderName::from_static("no-vary-search");
 
-/// The parameters of a query that decide which response a request gets, as a response says it.
+/// The parameters of a query that decide which response a request gets, as a response declares
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SearchRule {
     /// Whether the order of parameters of different names makes no difference.
@@ -19,9 +20,9 @@ pub struct SearchRule {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Parameters {
-    /// All but these, in order.
+    /// All parameters except these, which are in order.
     AllBut(Vec<String>),
-    /// These alone, in order.
+    /// These parameters alone, in order.
     Only(Vec<String>),
 }
 
@@ -58,7 +59,7 @@ impl SearchRule {
         (!says_nothing).then_some(rule)
     }
 
-    /// Returns the text of a field that says the same.
+    /// Returns the text of a field with the same rule.
     pub(crate) fn text(&self) -> String {
         let quoted = |name: &String| {
             let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();

@@ -1,4 +1,4 @@
-//! Storing: RFC 9111, section 3.
+//! Storing of responses: RFC 9111, section 3.
 
 use std::time::SystemTime;
 
@@ -54,7 +54,7 @@ pub enum NotStored {
         "the request had a cookie or Authorization, and the response has no lifetime of its own"
     )]
     Personal,
-    /// Nothing says that the response may be reused.
+    /// Neither the response nor its status permits its reuse.
     #[error("neither explicit freshness nor a status with heuristic freshness")]
     NoFreshness,
 }

@@ -1,4 +1,4 @@
-//! Stored responses.
+//! The heads of stored responses.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,15 +12,15 @@ use super::vary::Variant;
 /// The head of a stored response, and when it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The status.
+    /// The status of the response.
     pub status: StatusCode,
-    /// The fields.
+    /// The fields of the response.
     pub headers: HeaderMap,
     /// The requests that it answers. `None`: only the one that it was the response to.
     pub variant: Option<Variant>,
-    /// When the request was sent.
+    /// The time at which the request was sent.
     pub requested: SystemTime,
-    /// When the response came.
+    /// The time at which the response came.
     pub received: SystemTime,
 }
 

@@ -9,13 +9,13 @@ use url::Url;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// It has no scheme, or neither http nor https.
+    /// The URI has no scheme, or one other than http and https.
     #[error("the scheme is neither http nor https")]
     Scheme,
-    /// It names no host.
+    /// The URI names no host.
     #[error("the URI has no host")]
     Host,
-    /// It has a user or a password before the host.
+    /// The URI has a user or a password before the host.
     #[error("there is a user before the host")]
     User,
 }
@@ -76,13 +76,13 @@ impl Target {
         &self.text[self.origin_bytes..]
     }
 
-    /// Returns all of it.
+    /// Returns the whole target as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the target of a reference in a response of this one; `None` if it is
-    /// not a reference to one.
+    /// Returns the target that a reference in a response of this target leads to; `None` if it
+    /// leads to no target.
     pub(super) fn resolve(&self, reference: &[u8]) -> Option<Self> {
         let reference = str::from_utf8(reference).ok()?;
         let mut url = Url::parse(&self.text).ok()?.join(reference).ok()?;

@@ -1,4 +1,4 @@
-//! Validation: RFC 9111, section 4.3, and RFC 9110, sections 8.8 and 13.
+//! Validation of stored responses: RFC 9111, section 4.3, and RFC 9110, sections 8.8 and 13.
 
 use http::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, HeaderValue, IF_MATCH,

@@ -18,51 +18,52 @@ pub(crate) const MOST_RESPONSES: usize = 16;
 /// The responses that are stored for one target, or one variant of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Whose responses of which target these are. The key of the store is a hash of it.
+    /// The name of the target, with the user if the cache is private; the key of the store is a
+    /// hash of it.
     pub(crate) name: Bytes,
-    /// Changes when the responses are invalidated: one whose request was sent under another
-    /// generation is not stored.
+    /// A number that changes when the responses are invalidated: one whose request was sent under
+    /// another generation is not stored.
     pub(crate) generation: u64,
-    /// Its place among the purges of the store.
+    /// The entry's position among the purges of the store.
     pub(crate) stamp: Stamp,
     /// The outcome of the last request, if that is not among the responses.
     pub(crate) outcome: Option<Outcome>,
     /// The responses that have entries of their own.
     pub(crate) variants: Variants,
-    /// The latest first.
+    /// The stored responses, the latest first.
     pub(crate) responses: Vec<StoredResponse>,
 }
 
-/// A stored response.
+/// A stored response: its head, and the place of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredResponse {
-    /// The head.
+    /// The head of the response.
     pub(crate) head: Stored,
-    /// Where the body is.
+    /// The body of the response, or the place where it is.
     pub(crate) body: StoredBody,
-    /// The number of the last purge of the store before its request was sent.
+    /// The number of the last purge of the store before the response's request was sent.
     pub(crate) number: u64,
-    /// The groups that it is in, by their hashes.
+    /// The groups of the response, by their hashes.
     pub(crate) groups: Vec<Group>,
-    /// Whether a soft purge has made it stale, however fresh it says that it is.
+    /// Whether a soft purge has made the response stale, however fresh it claims to be.
     pub(crate) has_expired: bool,
 }
 
 /// The body of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoredBody {
-    /// In the entry.
+    /// The body, in the entry.
     Inline(Bytes),
-    /// In chunks under keys of their own.
+    /// The chunks of the body, under keys of their own.
     Chunks(Chunks),
-    /// Some parts of it, each in chunks.
+    /// Some parts of the body, each in chunks.
     Parts(Parts),
 }
 
 /// A body in chunks of [`CHUNK_BYTES`](super::CHUNK_BYTES), but for the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
-    /// Random, so that no chunk of another body is mistaken for one of this.
+    /// A random identifier, so that no chunk of another body is mistaken for one of this.
     pub(crate) id: u128,
     /// The length of the body.
     pub(crate) bytes: u64,
@@ -80,7 +81,8 @@ impl Entry {
         self.responses.is_empty() && self.variants.is_empty()
     }
 
-    /// Returns it as that of a name, if it is: of two with the same hash, each replaces the other.
+    /// Returns the entry if it has this name; `None` otherwise: of two names with the same hash,
+    /// each replaces the other.
     pub(super) fn of(mut self, name: &Bytes) -> Option<Self> {
         if self.is_empty() {
             self.name = name.clone();
@@ -88,7 +90,7 @@ impl Entry {
         (self.name == *name).then_some(self)
     }
 
-    /// Puts a response in the place of the one to the same requests.
+    /// Inserts a response, replacing the one to the same requests.
     pub(crate) fn insert(&mut self, response: StoredResponse) {
         self.responses.retain(|other| other.head.variant != response.head.variant);
         self.responses.insert(0, response);
@@ -96,8 +98,7 @@ impl Entry {
         self.responses.truncate(MOST_RESPONSES);
     }
 
-    /// Puts a part of a response, of which this is the head, together with what is stored of it. What
-    /// is stored of another goes.
+    /// Adds a part of a response, of which this is the head, to the stored parts. What is stored of another goes.
     pub(crate) fn insert_part(&mut self, mut response: StoredResponse, whole: u64, part: Part) {
         let head = &response.head;
         let same = self.responses.iter().find(|other| other.head.variant == head.variant);
@@ -142,7 +143,7 @@ impl StoredBody {
         }
     }
 
-    /// Returns the bytes of it that lie outside of the entry.
+    /// Returns the number of stored bytes of the body that lie outside of the entry.
     pub(super) fn stored_bytes(&self) -> u64 {
         match self {
             Self::Inline(_) => 0,
@@ -151,7 +152,7 @@ impl StoredBody {
         }
     }
 
-    /// Whether these bytes of it are stored, as far as the entry knows.
+    /// Whether these bytes of the body are stored, as far as the entry knows.
     pub(crate) fn has(&self, range: &Range<u64>) -> bool {
         let Self::Parts(parts) = self else { return range.end <= self.bytes() };
         let mut at = range.start;
@@ -162,7 +163,8 @@ impl StoredBody {
         true
     }
 
-    /// Returns where a byte of it is; `None` if that is in the entry, or nowhere.
+    /// Returns the chunk that has a byte of the body; `None` if the byte is in the entry, or
+    /// nowhere.
     pub(super) fn chunk_of(&self, at: u64) -> Option<InChunk> {
         match self {
             Self::Inline(_) => None,

@@ -44,7 +44,7 @@ pub(crate) struct Group(u64);
 /// The purges of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
-    /// That of the record of all purges.
+    /// The epoch of the record of all purges.
     epoch: u64,
     marks: Marks,
 }
@@ -57,7 +57,7 @@ struct Marks {
 }
 
 impl Group {
-    /// Returns the group of this name, of an origin or of all.
+    /// Returns the group of this name within a scope: an origin, or all.
     pub(crate) fn of(scope: &[u8], name: &str) -> Self {
         let mut hash = Xxh3::new();
         hash.update(&(scope.len() as u64).to_le_bytes());
@@ -168,8 +168,8 @@ fn together(groups: &[Group], marks: &HashMap<Group, Marks>) -> Option<Marks> {
     groups.iter().try_fold(Marks::default(), |all, group| Some(all.and(*marks.get(group)?)))
 }
 
-/// Makes sure that the groups of a response have records before it is stored; returns whether it was
-/// not purged with one of them. `None` if the store fails.
+/// Ensures that the groups of a response have records before it is stored, and returns whether none of them was purged
+/// since its request was sent; `None` if the store fails.
 pub(super) fn join(store: &dyn Store, response: &StoredResponse) -> Option<bool> {
     let known = all_marks(store, read_purges(store)??.stamp(), &response.groups)?;
     for group in &response.groups {
@@ -204,7 +204,7 @@ fn marks_of(store: &dyn Store, group: Group) -> Option<Marks> {
     None
 }
 
-/// Purges groups; returns whether the store took note of all.
+/// Purges groups, and returns whether the store recorded all of them.
 pub(super) fn purge(store: &dyn Store, groups: &[Group], is_soft: bool) -> Option<bool> {
     let stamp = (0..PURGE_ATTEMPTS).find_map(|_| next_number(store))?;
     let purge = |group: &Group| {

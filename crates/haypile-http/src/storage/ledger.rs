@@ -72,8 +72,8 @@ pub(super) fn add_purge(store: &dyn Store, prefix: &Bytes, is_soft: bool) -> Opt
     Some(is_known)
 }
 
-/// Takes the next number of the record for a purge that it does not have; `None` if the store fails, or
-/// somebody else changes it at the same time.
+/// Draws the next number of the record for a purge that the record does not have; `None` if the store fails, or another
+/// process changes it at the same time.
 pub(super) fn next_number(store: &dyn Store) -> Option<Stamp> {
     let mut taken = Stamp::default();
     let is_written = change_purges(store, |purges| {

@@ -1,4 +1,4 @@
-//! Stored responses in a store.
+//! Storage: responses of an HTTP cache in a store.
 //!
 //! The entry of a target has its response, or knows which fields of a request decide among several, each
 //! of which is then an entry of its own: a variant. One write of the target's entry invalidates them all,
@@ -61,10 +61,10 @@ const MOST_CALLS: usize = 64;
 pub(crate) struct Storage {
     cache: Cache,
     lender: Lender,
-    /// Calls of a store in this process take microseconds, or wait for a page of a file: less than
-    /// handing them to another thread takes.
+    /// Whether the store is in this process, so that its calls are made without another thread:
+    /// they take microseconds, or wait for a page of a file.
     is_local: bool,
-    /// It keeps nothing, and has nothing to forget.
+    /// Whether the store keeps nothing, and has nothing to forget.
     is_none: bool,
     calls: Arc<Semaphore>,
     limit: Duration,
@@ -77,11 +77,11 @@ pub(crate) struct Storage {
 pub(crate) struct Read {
     /// The entry, if there is one of use. On the heap: it is handed on several times for each request.
     pub(crate) entry: Option<Box<Entry>>,
-    /// The level that had it.
+    /// The level of the store that had the entry.
     pub(crate) level: u8,
     /// The condition under which it may be replaced.
     condition: SetOptions,
-    /// That of entries that are created now; `None` if the store has no record of purges.
+    /// The stamp for entries that are created now; `None` if the store has no record of purges.
     stamp: Option<Stamp>,
     /// The entries of variants that were looked for.
     found: Vec<FoundVariant>,
@@ -95,7 +95,7 @@ struct FoundVariant {
     condition: SetOptions,
 }
 
-/// The place of a request to the origin between what was invalidated before it and what is after it.
+/// The place of a request to the origin among invalidations: those before it and those after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     /// The generation of the entry. If it has another when the response comes, that is not stored.
@@ -219,7 +219,7 @@ impl Storage {
         variants.await?
     }
 
-    /// Reads what a target's own entry has, without its variants; `None` if the store does not answer.
+    /// Reads a target's own entry, without its variants; `None` if the store does not answer.
     pub(crate) async fn read_own(&self, name: &Bytes) -> Option<Read> {
         let (lender, name) = (self.lender.clone(), name.clone());
         let read = self.call(move |store| {
@@ -264,7 +264,7 @@ impl Storage {
         self.write(&read, &empty).await.then_some(renewed)
     }
 
-    /// Whether a response that is on its way answers requests that come now, as far as the store says.
+    /// Whether a response that is on its way may answer requests that come now, as far as the store says.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
         let (lender, name, groups) = (self.lender.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
@@ -278,8 +278,8 @@ impl Storage {
         is_current.await.flatten().unwrap_or(false)
     }
 
-    /// Makes sure that the groups of a response are known before it is stored; returns whether none of
-    /// them was purged since its request was sent.
+    /// Ensures that the groups of a response are known before it is stored, and returns whether none of them was purged
+    /// since its request was sent.
     pub(crate) async fn join_groups(&self, response: &StoredResponse) -> bool {
         if response.groups.is_empty() {
             return true;
@@ -289,8 +289,8 @@ impl Storage {
         joined.await.flatten().unwrap_or(false)
     }
 
-    /// Forgets all responses to targets whose names begin with this, or makes them stale; returns
-    /// whether the store took note.
+    /// Forgets all responses to targets whose names begin with this prefix, or makes them stale;
+    /// returns whether the store recorded that.
     pub(crate) async fn purge(&self, prefix: Bytes, is_soft: bool) -> bool {
         debug_assert!(prefix.len() <= LONGEST_PREFIX, "the record has no room for it");
         if self.is_none {
@@ -302,7 +302,7 @@ impl Storage {
         purged.await.unwrap_or(false)
     }
 
-    /// Forgets all responses in these groups, or makes them stale; returns whether the store took note.
+    /// Forgets all responses in these groups, or makes them stale; returns whether the store recorded that.
     pub(crate) async fn purge_groups(&self, groups: Vec<Group>, is_soft: bool) -> bool {
         if self.is_none {
             return true;
@@ -311,8 +311,8 @@ impl Storage {
         purged.await.flatten().unwrap_or(false)
     }
 
-    /// Makes all responses under a name stale, but for those that are on their way: they are not
-    /// stored. Returns whether there was an entry; `None` if the store fails.
+    /// Makes all responses under a name stale, except those on their way: these are not stored.
+    /// Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
         let (lender, name) = (self.lender.clone(), name.clone());
         let expired = self.call_in_turn(move |store| {
@@ -340,8 +340,8 @@ impl Storage {
         tried.and_then(Result::ok).unwrap_or(TriedClaim::Unneeded)
     }
 
-    /// Forgets all responses under a name, also those that are on their way: each has created the
-    /// entry before it was asked for. Returns whether there was an entry; `None` if the store fails.
+    /// Forgets all responses under a name, even those on their way: each has created the entry before it was asked for.
+    /// Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn invalidate(&self, name: &Bytes) -> Option<bool> {
         let (name, key) = (name.clone(), key(name));
         let written = self.call_in_turn(move |store| {
@@ -376,7 +376,7 @@ impl Storage {
         read.await?
     }
 
-    /// Writes it for all processes; an empty one is none.
+    /// Stores the search rule of a path for all processes; an empty rule is none.
     pub(crate) async fn set_search_rule(&self, path: &Bytes, text: String) {
         let key = search_key(path);
         let options = SetOptions::set().with_ttl(Ttl::Never);

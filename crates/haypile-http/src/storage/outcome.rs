@@ -19,9 +19,9 @@ const FAILED_SINCE: Duration = Duration::from_mins(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) kind: OutcomeKind,
-    /// When it came.
+    /// The time at which the outcome came.
     pub(crate) since: SystemTime,
-    /// The time for which it counts from then on.
+    /// The time for which the outcome counts from then on.
     pub(crate) lifetime: Duration,
     /// The time that the origin took.
     pub(crate) took: Duration,
@@ -56,7 +56,7 @@ impl Outcome {
         Some(Self { kind, since: now, lifetime, took })
     }
 
-    /// Whether it is a failure of which nobody knows that it is over.
+    /// Whether the outcome is a failure that is not known to be over.
     pub(crate) fn is_failing(&self, now: SystemTime) -> bool {
         self.kind == OutcomeKind::Failed && self.age(now) < self.lifetime + FAILED_SINCE
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::entry::Chunks;
 use super::{CHUNK_BYTES, chunk_of};
 
-/// The parts of one body that are kept at most.
+/// The highest number of parts of one body that are kept.
 pub(crate) const MOST_PARTS: usize = 16;
 
 /// The parts of a body that are stored, in the order of their places. They may overlap.
@@ -19,7 +19,7 @@ pub(crate) struct Parts {
 /// A part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Its place in the body.
+    /// The position of the part in the body.
     pub(crate) begin: u64,
     pub(crate) chunks: Chunks,
 }
@@ -36,12 +36,13 @@ impl Part {
 }
 
 impl Parts {
-    /// Returns one part of a body of this length; `None` if it is not in the body.
+    /// Returns the parts of a body of this length with one part; `None` if that is not in the body.
     pub(crate) fn new(bytes: u64, part: Part) -> Option<Self> {
         Self::of(bytes, vec![part])
     }
 
-    /// Returns these parts; `None` if one is not in the body, or they are too many.
+    /// Returns the parts of a body of this length; `None` if one is not in the body, or there are
+    /// too many.
     pub(crate) fn of(bytes: u64, parts: Vec<Part>) -> Option<Self> {
         let is_inside = |part: &Part| {
             let end = part.begin.checked_add(part.chunks.bytes);
@@ -68,7 +69,7 @@ impl Parts {
         }
     }
 
-    /// Returns them, in order.
+    /// Returns the parts, in order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Part> {
         self.parts.iter().copied()
     }

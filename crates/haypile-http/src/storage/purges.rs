@@ -1,4 +1,4 @@
-//! Purges of all targets that begin alike, and the numbers of all purges.
+//! Purges of all targets whose names begin alike, and the numbers of all purges.
 //!
 //! One record of each store has the latest purges, numbered. Each entry has the number of the last
 //! purge before it was created (its [`Stamp`]): a purge with a higher number that names its begin has
@@ -25,7 +25,7 @@ pub(crate) const LONGEST_PREFIX: usize = 1024;
 /// The place of an entry among the purges of its store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// That of the record of purges. Zero is that of none.
+    /// The epoch of the record of purges; zero if there was no record. Zero is that of none.
     pub(crate) epoch: u64,
     /// The number of the last purge before the entry was created.
     pub(crate) number: u64,

@@ -1,4 +1,4 @@
-//! When the record of purges is written again.
+//! Rewriting the record of purges, so that no level evicts it.
 //!
 //! Every request reads the record, so that a store keeps it. A lower level does not see these reads:
 //! the upper one answers them. It would evict the record, and with it all stored responses would be
@@ -11,7 +11,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// And at least this many times while a store is filled once.
 const TIMES: u64 = 8;
 
-/// Counts what is written.
+/// A count of the bytes written since the record of purges was last rewritten.
 #[derive(Debug)]
 pub(super) struct Refresh {
     after_bytes: u64,
@@ -19,7 +19,7 @@ pub(super) struct Refresh {
 }
 
 impl Refresh {
-    /// Returns a count for a store of this capacity, if that is known.
+    /// Returns a count for a store of this capacity, if the capacity is known.
     pub(super) fn new(capacity_bytes: Option<u64>) -> Self {
         let share = capacity_bytes.map_or(MOST_BYTES, |bytes| bytes / TIMES);
         Self { after_bytes: share.clamp(1, MOST_BYTES), written_bytes: AtomicU64::new(0) }

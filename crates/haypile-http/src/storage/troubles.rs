@@ -1,4 +1,4 @@
-//! Calls of a store that were of no help.
+//! Counts of store calls that did not help.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreTroubles {
-    /// They took longer than [`store_limit`](crate::Builder::store_limit).
+    /// The number of calls that took longer than [`store_limit`](crate::Builder::store_limit).
     pub slow: u64,
-    /// They were not made, because too many others were waited for.
+    /// The number of calls that were not made, because too many others were waited for.
     pub busy: u64,
-    /// They failed.
+    /// The number of calls that failed.
     pub failed: u64,
 }
 

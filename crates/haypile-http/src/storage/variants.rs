@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::semantics::Variant;
 
-/// The most variants of one target.
+/// The highest number of variants of one target.
 pub(crate) const MOST_VARIANTS: usize = 1024;
-/// The most sets of fields by which the responses of one target vary.
+/// The highest number of sets of fields by which the responses of one target vary.
 pub(super) const MOST_VARIES: usize = 4;
 /// The most fields of such a set, and the most generations that soft purges have ended: older ones are forgotten.
 pub(super) const MOST_FIELDS: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) struct Variants {
     pub(super) varies: Vec<Vec<HeaderName>>,
     /// The generations of variants that a soft purge has made stale.
     pub(super) expired: Vec<u64>,
-    /// The oldest first.
+    /// The known variants, the oldest first.
     pub(super) known: Vec<Known>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Known {
     pub(super) hash: u128,
     /// The length of its entry, with its body.
     pub(super) bytes: u64,
-    /// Whether it has answered another request than its own.
+    /// Whether the variant has answered another request than its own.
     pub(super) is_used: bool,
 }
 
@@ -59,8 +59,8 @@ impl Variants {
         Some(variant_name(name, &Variant::of_fields(request, fields)))
     }
 
-    /// Takes note of a variant of this length. Returns the hashes of those that have to go for it: of more
-    /// than [`MOST_VARIANTS`], or with more bytes in all than `most`.
+    /// Records a variant of this length, and returns the hashes of those that have to go for it: of more than
+    /// [`MOST_VARIANTS`], or with more bytes in all than `most`.
     pub(super) fn add(
         &mut self,
         name: &Bytes,
@@ -100,7 +100,7 @@ impl Variants {
         gone
     }
 
-    /// Forgets a variant.
+    /// Removes a variant.
     pub(super) fn remove(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         self.known.retain(|known| known.hash != hash);
@@ -118,7 +118,7 @@ impl Variants {
         self.known.iter().any(|known| known.hash == hash && !known.is_used)
     }
 
-    /// Takes note that a variant has answered another request.
+    /// Records that a variant has answered another request.
     pub(super) fn note_use(&mut self, name: &[u8]) {
         let hash = xxh3_128(name);
         if let Some(known) = self.known.iter_mut().find(|known| known.hash == hash) {
@@ -126,7 +126,7 @@ impl Variants {
         }
     }
 
-    /// Makes all variants of a generation stale.
+    /// Marks all variants of a generation as stale.
     pub(super) fn expire(&mut self, generation: u64) {
         if self.is_empty() {
             return;

@@ -9,9 +9,9 @@ use super::{CHUNK_BYTES, Read, encoded, hash_key, key};
 
 /// The writes that replace what was read by an entry.
 pub(super) struct Writes {
-    /// Those of variants, with the conditions under which nobody has written since.
+    /// The writes of variants, with the conditions under which no other process has written since.
     variants: Vec<(String, Vec<u8>, SetOptions)>,
-    /// That of the target's own entry, if that changes.
+    /// The write of the target's own entry, if that changes.
     own: Option<(String, Vec<u8>, SetOptions)>,
     /// The keys that nobody needs any more.
     gone: Vec<String>,
