@@ -1,4 +1,4 @@
-//! `mode=copy`: the entries of a file that is read and neither mapped nor trusted.
+//! The mode `mode=copy`: the entries of a file that is read and neither mapped nor trusted.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(in crate::file) struct CopiedStore {
     /// The file that '/' is: after a chroot the path means another file.
     root: Option<FileId>,
     file: RwLock<Arc<CopiedFile>>,
-    /// When the path was last looked at.
+    /// The time of the last look at the path.
     looked_ns: AtomicU64,
     reader: Reader,
 }
@@ -69,7 +69,7 @@ impl CopiedStore {
         self.file.read().area.geometry.file_bytes
     }
 
-    /// The file that has the path, as it was at most a second ago.
+    /// Returns the file that has the path, as it was at most a second ago.
     fn file(&self, operation: &'static str) -> Result<Arc<CopiedFile>> {
         let (now_ns, looked_ns) =
             (self.reader.clock.now_ns(), self.looked_ns.load(Ordering::Relaxed));

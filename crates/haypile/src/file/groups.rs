@@ -50,7 +50,7 @@ pub(in crate::file) fn marked<G: Ground>(
     marked
 }
 
-/// Takes the marks from the end of a value, if it has any; returns its groups and number.
+/// Removes the marks from the end of a value, if it has any, and returns their groups and number.
 pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(Hashes, u64)> {
     let marks = Marks::at_end_of(value).filter(|_| has_groups)?;
     let groups = marks.groups_of(value);

@@ -33,50 +33,50 @@ const ATTEMPTS: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStat {
-    /// Of the file.
+    /// The size of the file in bytes.
     pub size_bytes: u64,
-    /// The part of it that records can take.
+    /// The part of the file that records can take, in bytes.
     pub capacity_bytes: u64,
-    /// Segments, and the size of each.
+    /// The number of segments.
     pub segments: u64,
-    /// Bytes of a segment.
+    /// The size of a segment in bytes.
     pub segment_bytes: u64,
-    /// Segments that hold nothing.
+    /// The number of segments that hold nothing.
     pub free_segments: u64,
-    /// Entries; some may have expired.
+    /// The number of entries; some may have expired.
     pub entries: u64,
-    /// Keys, values and what belongs to them.
+    /// The bytes of live entries: keys, values and their metadata.
     pub live_bytes: u64,
-    /// Slots of the index, those of its overflow lines included.
+    /// The number of slots of the index, including those of its overflow lines.
     pub slots: u64,
-    /// When the file was made.
+    /// The time at which the file was made.
     pub created: SystemTime,
-    /// When the oldest segment that still holds something was opened.
+    /// The time at which the oldest segment that still holds something was opened.
     pub oldest: Option<SystemTime>,
-    /// The processes that use it for writing: their ids, and since when.
+    /// The processes that use the file for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
     /// The number of owner slots for processes that write; one process may take several.
     pub most_processes: u64,
-    /// Counts of all processes since the file was made; `entries` and `bytes` as above.
+    /// The counts of all processes since the file was made; `entries` and `bytes` are those above.
     pub stats: crate::stats::Stats,
-    /// Entries that recycling kept.
+    /// The number of records that recycling kept.
     pub reinserted: u64,
-    /// Locks that were taken over from processes that had died.
+    /// The number of locks that were taken over from processes that had died.
     pub recoveries: u64,
-    /// Processes that were found to have died while they used it.
+    /// The number of processes that were found to have died while they used the file.
     pub deaths: u64,
-    /// Entries that were evicted because their bucket of the index was full: `entry_size=` was too
-    /// large.
+    /// The number of entries that were evicted because their bucket of the index was full:
+    /// `entry_size=` was too large.
     pub crowded: u64,
-    /// Values under a lease that were refused though nothing shows that their keys had changed: there were too many
-    /// removals of other keys. `stats.revoked` counts them as well.
+    /// The number of values under a lease that were refused though nothing shows that their keys had changed: there
+    /// were too many removals of other keys. `stats.revoked` counts them as well.
     pub unsure: u64,
     /// Whether the whole index has been swept since the last reboot: until then, values are verified
     /// when they are read.
     pub is_swept: bool,
     /// The method that compresses values.
     pub compression: Option<Compression>,
-    /// Where others than this user and root can write the file: its owner. Then it was read without
+    /// The owner of a file that others than this user and root can write. Then it was read without
     /// being mapped, and nothing here is certain.
     pub exposed_to: Option<u32>,
 }
@@ -85,19 +85,19 @@ pub struct FileStat {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCheck {
-    /// Entries that are whole.
+    /// The number of entries that are intact.
     pub entries: u64,
-    /// Things that are damaged.
+    /// The number of damaged parts.
     pub damaged: u64,
-    /// The first of them, for people.
+    /// Descriptions of the first damaged parts, for people.
     pub damages: Vec<String>,
-    /// As [`FileStat::exposed_to`].
+    /// The owner of an exposed file; see [`FileStat::exposed_to`].
     pub exposed_to: Option<u32>,
 }
 
 impl FileStat {
-    /// Reads what a file holds, without changing it. It may be in use. One that belongs to another user,
-    /// or that others can write, is read without being mapped, and nothing in it is trusted.
+    /// Reads the properties of a file, without changing it. It may be in use. One that belongs to another user, or that
+    /// others can write, is read without being mapped, and nothing in it is trusted.
     ///
     /// # Errors
     ///

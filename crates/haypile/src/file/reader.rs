@@ -65,7 +65,7 @@ impl Reader {
         ms_of(&*self.clock)
     }
 
-    /// The time of one operation.
+    /// Returns the time of one operation.
     pub(in crate::file) fn now(&self) -> Now<'_> {
         Now::by(&*self.clock)
     }
@@ -74,7 +74,7 @@ impl Reader {
         MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
     }
 
-    /// A key as it stands in the file.
+    /// Returns a key as it stands in the file.
     #[inline]
     pub(in crate::file) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
@@ -148,7 +148,7 @@ impl Reader {
         })
     }
 
-    /// The answer of a store about an entry; `None` if it has expired.
+    /// Returns the answer of a store about an entry; `None` if it has expired.
     #[inline]
     pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
@@ -159,7 +159,7 @@ impl Reader {
         Some(Hit::new(version, Some(Duration::from_millis(left))).with_groups(seen.has_groups))
     }
 
-    /// The keys of a bucket that are of this namespace.
+    /// Returns the keys of a bucket that are of this namespace.
     pub(in crate::file) fn keys_of<G: Ground>(
         &self,
         area: &Area<G>,

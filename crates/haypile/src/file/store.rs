@@ -45,7 +45,7 @@ use crate::writers::Writers;
 /// The number of keys whose lines are fetched together.
 const TOGETHER: usize = 16;
 
-/// One mapped file, shared by every process that opens it.
+/// A store of one mapped file, shared by every process that opens it.
 ///
 /// It is warm after all of them have ended, also by `kill -9`. Times to live are counted by the
 /// system's time of day, in milliseconds. Counts of [`stats`](Store::stats) are those of this
@@ -72,7 +72,7 @@ impl FileStore {
         Self { sessions, reader, ttl, compute_wait, verifies_in_place }
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(in crate::file) fn path(&self) -> &Path {
         self.sessions.path()
     }
@@ -112,7 +112,7 @@ impl FileStore {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
 
-    /// The session and an owner slot in it to write from.
+    /// Returns the session and an owner slot in it to write from.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn writing<'a>(
@@ -356,7 +356,7 @@ impl FileStore {
     }
 }
 
-/// The longest value that fits the longest run under a key of this length.
+/// Returns the longest value that fits the longest run under a key of this length.
 pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
     let overhead = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);

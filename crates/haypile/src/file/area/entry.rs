@@ -9,7 +9,7 @@ use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
 use crate::mutant;
 
-/// The words of one segment.
+/// An entry of the segment table: the words of one segment.
 #[derive(Debug)]
 pub(in crate::file) struct Entry<'a, G: Ground> {
     pub(in crate::file) ground: &'a G,
@@ -40,7 +40,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(GENERATION, order)
     }
 
-    /// After a fence: what was read before is from no later generation than this says.
+    /// Returns the generation after a fence: everything read before the fence is from this
+    /// generation or an earlier one.
     #[inline]
     pub(in crate::file) fn generation_after(&self) -> u64 {
         self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
@@ -52,15 +53,15 @@ impl<'a, G: Ground> Entry<'a, G> {
         State::decode(self.load(STATE))
     }
 
-    /// Releases what was written before: a reader that pins a segment and sees that it was begun again
-    /// reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
+    /// Sets the state, and releases what was written before: a reader that pins a segment and sees that it was begun
+    /// again reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
     #[inline]
     pub(in crate::file) fn set_state(&self, state: State) {
         let order = mutant::order("state-written", Ordering::Release);
         self.line.store(STATE, state.encode(), order);
     }
 
-    /// Returns the word of the state, to be exchanged.
+    /// Returns the word of the state, for [`exchange_state`](Self::exchange_state).
     pub(in crate::file) fn state_word(&self) -> u64 {
         self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
     }
@@ -80,7 +81,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.put(USED, bytes);
     }
 
-    /// When the last of its records expires, in ms since 1970; `u64::MAX` if one never does.
+    /// Returns when the last record of the segment expires, in ms since 1970; `u64::MAX` if one
+    /// never does.
     #[inline]
     pub(in crate::file) fn expires_ms(&self) -> u64 {
         self.load(EXPIRY)
@@ -98,13 +100,14 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
-    /// By whom it was filled, as a process of this stamp sees it.
+    /// Returns the origin of the segment's records, as a process of this stamp sees it.
     #[inline]
     pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
         Origin::of(self.stamp(), stamp)
     }
 
-    /// 32 bits that differ each time that it is filled, and that its checksums are mixed with.
+    /// Returns the salt: 32 bits that differ each time that the segment is filled, and that its
+    /// checksums are mixed with.
     #[inline]
     pub(in crate::file) fn salt(&self) -> u64 {
         self.salt_under(self.stamp())
@@ -116,14 +119,14 @@ impl<'a, G: Ground> Entry<'a, G> {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Both at once.
+    /// Returns the origin and the salt, from one read of the stamp.
     #[inline]
     pub(in crate::file) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
         let own = self.stamp();
         (Origin::of(own, stamp), self.salt_under(own))
     }
 
-    /// No slot leads into it by accident any more.
+    /// Marks the segment as sure: no slot leads into it by accident any more.
     pub(in crate::file) fn set_sure(&self, stamp: u64) {
         let order = mutant::order("stamp-made-sure", Ordering::Release);
         self.line.store(STAMP, stamp, order);
@@ -146,7 +149,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(GENERATION, next, order);
     }
 
-    /// Notes that nothing is appended to it any more, unless somebody empties it already.
+    /// Seals the segment, so that nothing is appended to it any more, unless another process
+    /// empties it already.
     pub(in crate::file) fn seal(&self) {
         let word = self.state_word();
         let state = State::decode(word);
@@ -155,7 +159,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         }
     }
 
-    /// Frees it.
+    /// Frees the segment.
     pub(in crate::file) fn free(&self) {
         if !mutant::is_on("generation-not-raised-at-freeing") {
             self.raise_generation();
@@ -163,8 +167,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.set_state(State::FREE);
     }
 
-    /// Makes it ready to be filled, under a stamp or its doubtful form. Readers of what it held
-    /// find out by the generation, which is raised before anything else is written.
+    /// Makes the segment ready to be filled, under a stamp or its doubtful form. Readers of what it
+    /// held find out by the generation, which is raised before anything else is written.
     pub(in crate::file) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
         if !mutant::is_on("generation-not-raised-at-filling") {
             self.raise_generation();

@@ -22,7 +22,7 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::GROUP_CLOCK, Ordering::Relaxed)
     }
 
-    /// Invalidates what has a lower number than the next one of the clock, for the group with this hash.
+    /// Invalidates the entries of the group with this hash whose number is lower than the clock's next one.
     pub(in crate::file) fn invalidate(&self, hash: u32) {
         self.invalidate_at(self.geometry.group_word(hash));
     }
@@ -42,8 +42,8 @@ impl<G: Ground> Area<G> {
         crash::point("invalidate.raised");
     }
 
-    /// Notes that a namespace is about to be cleared: before any of its buckets is locked for that, so that who stores a
-    /// value there later sees it.
+    /// Records that a namespace is about to be cleared: before any of its buckets is locked for that, so that whoever
+    /// stores a value there later sees it.
     pub(in crate::file) fn note_clearing(&self, namespace: u64) {
         self.invalidate_at(self.geometry.clearings_of(namespace));
     }
@@ -63,7 +63,7 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.geometry.group_word(hash), Ordering::Relaxed)
     }
 
-    /// Returns the marks of a record whose expiry says that it has them; `None` of garbage.
+    /// Returns the marks of a record whose expiry states that it has them; `None` for garbage.
     pub(in crate::file) fn marks(&self, record: &Record) -> Option<Marks> {
         Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
     }
@@ -89,8 +89,8 @@ impl<G: Ground> Area<G> {
         self.ground.load(end - 8 * back as u64, Ordering::Relaxed)
     }
 
-    /// Lets the clock be above every number that was ever drawn: under a new stamp, before it is installed. It goes by the wall
-    /// clock as well, since words may have been lost with the power.
+    /// Raises the clock above every number that was ever drawn: under a new stamp, before that is installed. It goes by
+    /// the wall clock as well, since words may have been lost with the power.
     pub(in crate::file) fn renew_group_clock(&self, now_ms: u64) {
         // Those of namespaces, and then those of groups: a clock below one of them would revoke every lease in it.
         let words = (self.geometry.clearings..self.geometry.index).step_by(8);

@@ -1,4 +1,4 @@
-//! Live counts: entries of a segment that slots point to, and their bytes.
+//! Live counts: the numbers of a segment's entries that slots point to, and of their bytes.
 //!
 //! The count of a segment is the sum of its words in several tables, so that processes that write
 //! different keys change different lines. All but the last table have one owner at a time.
@@ -46,7 +46,7 @@ impl<G: Ground> Area<G> {
         words.fold(0, u64::wrapping_add)
     }
 
-    /// Returns the sums of all segments.
+    /// Returns the live sums of all segments, each encoded in one word.
     pub(in crate::file) fn live_sums(&self) -> Vec<u64> {
         let segments = self.geometry.numbers.segments;
         let lines = segments.div_ceil(SEGMENTS_PER_LINE);
@@ -69,8 +69,8 @@ impl<G: Ground> Area<G> {
         Live::decode(self.live_sum(segment))
     }
 
-    /// Makes the count of a segment that this sum had another one. Changes in the meantime, if there
-    /// were any, stay counted.
+    /// Changes the count of a segment from the count in `sum` to `live`. Changes in the meantime, if there were any,
+    /// stay counted.
     pub(in crate::file) fn correct_live(
         &self,
         owner_slot: u32,

@@ -31,12 +31,13 @@ impl<G: Ground> Held<'_, G> {
         self.payload.get()
     }
 
-    /// Lets waiting processes see that this one goes on, where the word means nothing else.
+    /// Changes the payload to show waiting processes that this one makes progress, where the
+    /// payload has no other meaning.
     pub(in crate::file) fn note_progress(&self) {
         self.change_payload(self.payload().wrapping_add(1));
     }
 
-    /// Changes what the word means, at once.
+    /// Stores a new payload of the lock's word, at once.
     pub(in crate::file) fn set_payload(&mut self, payload: u32) {
         self.change_payload(payload);
     }
@@ -57,7 +58,7 @@ impl<G: Ground> Drop for Held<'_, G> {
 }
 
 impl<G: Ground> Area<G> {
-    /// Takes the lock at this word, from the dead if need be.
+    /// Takes the lock at this word, from a dead owner if need be.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(&self, owner: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
@@ -73,7 +74,7 @@ impl<G: Ground> Area<G> {
         Ok(held)
     }
 
-    /// Takes the lock at this word if nobody holds it who is alive.
+    /// Takes the lock at this word, unless a living owner holds it.
     pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
         // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
@@ -158,7 +159,7 @@ impl<G: Ground> Area<G> {
         halted.or(is_over.then_some(Holder::Running))
     }
 
-    /// Returns the number of the process that a token names, if it was seen to be stopped or frozen.
+    /// Returns the id of the process that a token names, if it was seen to be stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
         let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)

@@ -37,33 +37,33 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) ground: G,
     pub(in crate::file) geometry: Geometry,
     pub(in crate::file) hash_seed: u64,
-    /// That of all processes that use the file now: what a segment with another one holds has to
-    /// be verified.
+    /// The stamp of all processes that use the file now: the content of a segment with another
+    /// stamp has to be verified.
     pub(in crate::file) stamp: u64,
     /// The highest number of the clock of groups that was known when the stamp was installed.
     pub(in crate::file) group_base: u64,
-    /// Verify the checksum of every value that is read.
+    /// Whether the checksum of every value that is read is verified.
     pub(in crate::file) verifies_all: bool,
     pub(in crate::file) sweep: Mutex<SweepState>,
     pub(in crate::file) upkeep: Upkeep,
 }
 
-/// An owner slot of this process, which a thread writes with.
+/// An owner slot of this process, through which a thread writes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Owner {
     pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
-    /// Whether it has other choices than to wait for a lock, and takes one of these instead.
+    /// Whether the owner has alternatives to waiting for a lock, and takes one of them instead.
     pub(in crate::file) is_hurried: bool,
     /// Whether only the calling thread counts in the slot.
     pub(in crate::file) is_own: bool,
 }
 
-/// Where a thread counts.
+/// The owner slot whose counters a thread raises.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Counting {
     pub(in crate::file) slot: u32,
-    /// Whether no other thread counts there as this one does.
+    /// Whether no other thread counts in the slot as this one does.
     pub(in crate::file) is_own: bool,
 }
 
@@ -85,18 +85,18 @@ impl Owner {
 /// A process that holds something another one waits for, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Holder {
-    /// The process of this number was stopped or frozen.
+    /// The process with this id was stopped or frozen.
     Halted(u64),
-    /// It seems to run, and may only lack a processor.
+    /// The process seems to run, and may only lack a processor.
     Running,
 }
 
-/// Why an operation was not done; nothing has changed.
+/// The reason why an operation was not done; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum OpError {
-    /// A process that is alive holds what is needed, and does not go on.
+    /// A living process holds what is needed, and makes no progress.
     Busy(Holder),
-    /// There is no room that could be made.
+    /// There is no room, and none could be made.
     Full,
     /// The system has no memory for a value of this length.
     OutOfMemory(usize),
@@ -113,11 +113,11 @@ pub(in crate::file) struct Key<'a> {
 /// A record within a segment, as its head states it. Its lengths are within the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Record {
-    /// Where it begins in the file.
+    /// The offset of the record in the file.
     pub(in crate::file) at: u64,
     pub(in crate::file) segment: u32,
     pub(in crate::file) head: Head,
-    /// Its checksum, mixed with the salt of the segment.
+    /// The checksum of the record, mixed with the salt of the segment.
     pub(in crate::file) salted: u64,
 }
 
@@ -146,14 +146,14 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Returns whether another file has the path, or this process has let go of this one: its words are zero
+    /// Returns whether another file has taken the path, or this process has let go of this one, whose words are zero
     /// then.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
         self.ground.load(header::STATE, Ordering::Relaxed) != header::READY
     }
 
-    /// Takes back that another file has the path.
+    /// Marks the file as ready again, after it was marked as replaced by another.
     pub(in crate::file) fn set_ready(&self) {
         self.ground.store(header::STATE, header::READY, Ordering::Relaxed);
     }
@@ -178,8 +178,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Has entries counted again by the next operation that asks for a count: something other than
-    /// a death has made the counts wrong.
+    /// Makes the next operation that asks for a count count the entries again, because something
+    /// other than a death has made the counts wrong.
     pub(in crate::file) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }

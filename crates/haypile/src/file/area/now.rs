@@ -9,7 +9,7 @@ use crate::clock::Clock;
 /// The wall clock as one operation sees it, read at most once, and not at all by an operation that
 /// meets nothing that expires.
 pub(in crate::file) struct Now<'a> {
-    /// None of a time that is known.
+    /// The clock; `None` if the time is known.
     clock: Option<&'a dyn Clock>,
     ms: Cell<u64>,
 }

@@ -14,7 +14,7 @@ use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// An owner slot: the words in which a process says that it uses the file.
+/// An owner slot: the words by which a process shows that it uses the file.
 #[derive(Debug)]
 pub(in crate::file) struct OwnerSlot<'a, G> {
     area: &'a Area<G>,
@@ -107,7 +107,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.load(STATE) == TAKEN
     }
 
-    /// Notes that the owner has given the slot back.
+    /// Marks the slot as given back by its owner.
     pub(in crate::file) fn set_left(&self) {
         self.store(STATE, LEFT);
     }
@@ -139,7 +139,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         is_set.then(|| u32::try_from(before - 1).ok()).flatten()
     }
 
-    /// Returns the word that says which lanes the owner used last.
+    /// Returns the word that names the lanes that the owner used last.
     #[inline]
     pub(in crate::file) fn lanes(&self) -> u64 {
         self.load(LANES)

@@ -49,7 +49,7 @@ impl<G: Ground> Area<G> {
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// Returns whether the record is of this key.
+    /// Returns whether the record has this key.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes() == key.bytes.len() as u64
@@ -57,7 +57,8 @@ impl<G: Ground> Area<G> {
             && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
-    /// When a record expires, in ms since 1970, `u64::MAX` for never; zero where that is damaged, or a group of it was invalidated.
+    /// Returns when a record expires, in ms since 1970, `u64::MAX` for never; zero if that is damaged, or a group of it
+    /// was invalidated.
     #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
         self.validity(record).ms
@@ -82,7 +83,7 @@ impl<G: Ground> Area<G> {
         expiration
     }
 
-    /// Returns what the word of a record says, if it has one.
+    /// Returns the content of a record's expiry word, if the record has one.
     #[inline]
     pub(in crate::file) fn expiration(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -93,7 +94,7 @@ impl<G: Ground> Area<G> {
         Expiration::decode(word, record.head.version()).unwrap_or(damaged)
     }
 
-    /// Replaces what is in `key` by the key of a record.
+    /// Replaces the content of `key` by the key of a record.
     pub(in crate::file) fn copy_key(
         &self,
         record: &Record,
@@ -102,7 +103,7 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes(), key)
     }
 
-    /// Replaces what is in `bytes` by the key of a record, and returns it with its hash.
+    /// Replaces the content of `bytes` by the key of a record, and returns the key with its hash.
     pub(in crate::file) fn key_of<'k>(
         &self,
         record: &Record,
@@ -112,7 +113,7 @@ impl<G: Ground> Area<G> {
         Ok(self.key(bytes, record.head.has_namespace()))
     }
 
-    /// Replaces what is in `value` by the value of a record.
+    /// Replaces the content of `value` by the value of a record.
     #[inline]
     pub(in crate::file) fn copy_value(
         &self,
@@ -151,7 +152,7 @@ impl<G: Ground> Area<G> {
         Ok(Some(self.key_of(&record, &mut Vec::new())?.hash))
     }
 
-    /// Returns the record of a slot, if it is of this epoch.
+    /// Returns the record that a slot points to, if it is of this epoch.
     pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
         if slot.is_empty() {
             return None;
@@ -173,7 +174,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Lets no version up to this one be given to an entry from now on.
+    /// Ensures that no version up to this one is given to an entry from now on.
     #[cold]
     pub(in crate::file) fn skip_versions_to(&self, version: u64) {
         if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {

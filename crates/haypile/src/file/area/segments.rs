@@ -1,4 +1,4 @@
-//! Segments, by the words that the segment table has of them.
+//! Segments, as their words in the segment table describe them.
 
 use super::Area;
 use crate::file::format::header;

@@ -5,7 +5,7 @@ use crate::file::format::slot::Token;
 /// A process's knowledge of the sweep of a file.
 #[derive(Debug, Default)]
 pub(in crate::file) struct SweepState {
-    /// Whoever of this process began it.
+    /// The owner of this process that began the sweep.
     pub(in crate::file) owner: Option<Token>,
     pub(in crate::file) chains: Vec<Option<Chain>>,
     pub(in crate::file) phase: Phase,
@@ -18,9 +18,9 @@ pub(in crate::file) struct SweepState {
 pub(in crate::file) enum Phase {
     #[default]
     Begin,
-    /// Walking: the segment, and the offset in it.
+    /// Walking over the records of a segment: the segment, and the offset in it.
     Walk { segment: u32, at: u64 },
-    /// Reading slots: the bucket.
+    /// Reading slots: the number of the bucket.
     Read { bucket: u32 },
 }
 
@@ -28,9 +28,9 @@ pub(in crate::file) enum Phase {
 #[derive(Debug)]
 pub(in crate::file) struct Chain {
     pub(in crate::file) generation: u64,
-    /// Walking comes to no record from this offset on.
+    /// The offset from which on walking finds no record.
     pub(in crate::file) end: u64,
-    /// For each part of the segment, where its first record begins, in units of 8 bytes;
-    /// `u32::MAX`: none does.
+    /// The offset of the first record of each part of the segment, in units of 8 bytes; `u32::MAX`
+    /// if there is none.
     pub(in crate::file) anchors: Vec<u32>,
 }

@@ -1,13 +1,13 @@
-//! Work that a write leaves until it is done, so that nobody waits for it under a lock.
+//! Work that a write leaves until it is done, so that no process waits for it under a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether there is such work, as the threads of a process tell each other.
+/// A flag that there is work left by writes, which the threads of a process share.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Upkeep(AtomicBool);
 
 impl Upkeep {
-    /// Notes that a segment was opened: others should be made ready, and the sweep goes on.
+    /// Records that a segment was opened: others should be made ready, and the sweep goes on.
     pub(in crate::file) fn set_due(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -18,7 +18,7 @@ impl Upkeep {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes the work on.
+    /// Clears the flag, because the caller does the work.
     pub(in crate::file) fn take(&self) {
         self.0.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The bounds of all waiting, in one place.
+//! Bounds on all waiting, in one place.
 //!
 //! An operation waits for another process while that one holds a lock, and begins again where others
 //! change the same words concurrently. It gives up, with nothing changed, [`STOPPED_WAIT`] after it sees
@@ -24,7 +24,7 @@ pub(in crate::file) const LONGEST_CROWD: Duration = Duration::from_secs(30);
 /// Attempts before a wait can end: the waiting process may have been stopped itself.
 pub(in crate::file) const LEAST_ATTEMPTS: u32 = 8;
 
-/// The attempts of one operation, from the first that failed on.
+/// The attempts of one operation, counted from the first that failed.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Wait {
     began: Option<Duration>,
@@ -32,7 +32,7 @@ pub(in crate::file) struct Wait {
 }
 
 impl Wait {
-    /// Notes an attempt that failed because of others, and pauses before the next.
+    /// Records an attempt that failed because of others, and pauses before the next.
     ///
     /// # Errors
     ///

@@ -11,13 +11,15 @@ const MOST_COUNTED: u64 = 1 << 56;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Counter {
     Event(Event),
-    /// Records that recycling kept.
+    /// The number of records that recycling kept.
     Reinserted,
-    /// Locks taken over from the dead.
+    /// The number of locks that were taken over from dead processes.
     Recoveries,
-    /// Entries that left because their bucket had no slot left; evictions as well.
+    /// The number of entries that left because their bucket had no slot left; they count as
+    /// evictions as well.
     Crowded,
-    /// Writes under a lease that were refused though nothing shows that their keys had changed; revoked as well.
+    /// The number of writes under a lease that were refused though nothing shows that their keys had changed; they
+    /// count as revoked as well.
     Unsure,
 }
 
@@ -70,7 +72,7 @@ impl Counted {
         }))
     }
 
-    /// Adds what was counted from `before` to `now`.
+    /// Adds the counts from `before` to `now`.
     pub(in crate::file) fn add(&mut self, now: &Self, before: &Self) {
         for (sum, (now, before)) in self.0.iter_mut().zip(now.0.iter().zip(&before.0)) {
             *sum = sum.wrapping_add(now.wrapping_sub(*before));

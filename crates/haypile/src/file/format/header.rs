@@ -32,14 +32,15 @@ pub(in crate::file) const SEQUENCE: u64 = 328;
 /// The process that sweeps the index, and how far it is.
 pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
-/// No version up to this one is given to an entry any more. In a line that is only read.
+/// The version up to which no version is given to an entry any more; the word is in a line that is
+/// only read.
 pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
-/// Counts invalidations of groups and clearings of namespaces.
+/// The counter of invalidations of groups and of clearings of namespaces.
 pub(in crate::file) const GROUP_CLOCK: u64 = 1024;
 /// The highest number of the clock that was known when the stamp was installed.
 pub(in crate::file) const GROUP_BASE: u64 = 1032;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
-/// Segments that are free beyond the reserve, each plus 1.
+/// The words that name free segments beyond the reserve, each plus 1.
 pub(in crate::file) const READY_AT: u64 = 512;
 pub(in crate::file) const READY_WORDS: u64 = 8;
 pub(in crate::file) const DEATHS: u64 = 960;
@@ -47,7 +48,7 @@ pub(in crate::file) const RECOUNTED: u64 = 968;
 
 /// The file is in use.
 pub(in crate::file) const READY: u64 = 1;
-/// Another file has taken its path.
+/// The state of a file whose path another file has taken.
 pub(in crate::file) const RETIRED: u64 = 2;
 
 /// The properties that never change in a file.

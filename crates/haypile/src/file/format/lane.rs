@@ -5,7 +5,7 @@ use super::slot::{LockWord, Token};
 
 // The first word is its lock, and the segment that is open in it, plus 1.
 
-/// Its queue and its user.
+/// The word of the lane's queue and its user.
 pub(in crate::file) const USE: u64 = 8;
 /// The filling of its segment when a recycler last found that changed, and when that was.
 pub(in crate::file) const SEEN: u64 = 16;
@@ -23,7 +23,7 @@ impl LaneUse {
         LockWord::new(self.user, self.queue + 1).0
     }
 
-    /// None of a lane that is not used, or of garbage.
+    /// Decodes the word of a lane; `None` for a lane that is not used, or for garbage.
     pub(in crate::file) fn decode(word: u64) -> Option<Self> {
         let word = LockWord(word);
         let queue = word.payload().checked_sub(1).filter(|queue| *queue < QUEUES)?;

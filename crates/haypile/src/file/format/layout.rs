@@ -1,4 +1,4 @@
-//! Where everything is in the file: sizes and offsets, which follow from the file's size.
+//! The layout of the file: sizes and offsets, which follow from the file's size.
 
 use crate::file::format::header;
 use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
@@ -16,13 +16,13 @@ pub(in crate::file) const SLOTS: u64 = 7;
 /// Entries that a bucket is planned for.
 const ENTRIES_PER_BUCKET: u64 = 6;
 
-/// The smallest file.
+/// The smallest file, in bytes.
 pub(in crate::file) const MIN_FILE_BYTES: u64 = 1 << 20;
-/// The largest file: what the locations of slots reach.
+/// The largest file in bytes: what the locations of slots reach.
 pub(in crate::file) const MAX_FILE_BYTES: u64 = 1 << 40;
-/// The smallest `entry_size=`.
+/// The smallest `entry_size=`, in bytes.
 pub(in crate::file) const MIN_ENTRY_BYTES: u64 = 32;
-/// The largest `entry_size=`.
+/// The largest `entry_size=`, in bytes.
 pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
 /// `entry_size=` where nothing is said.
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
@@ -64,7 +64,7 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) removals: u32,
-    /// Words of groups.
+    /// The number of words for groups.
     pub(in crate::file) groups: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
@@ -94,8 +94,8 @@ pub(in crate::file) struct Geometry {
 }
 
 impl Geometry {
-    /// For a new file of a size within the limits, where entries are of about `entry_bytes`, with this number of words for
-    /// groups or as many as there can be.
+    /// Returns the layout of a new file of a size within the limits, for entries of about `entry_bytes`, with this
+    /// number of words for groups or as many as there can be.
     pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64, groups: Option<u64>) -> Self {
         let groups =
             groups.unwrap_or_else(|| (file_bytes / BYTES_PER_GROUP_WORD).min(MOST_GROUP_WORDS));
@@ -202,7 +202,7 @@ impl Geometry {
         1 << self.numbers.segment_log2
     }
 
-    /// Returns the bytes of all segments.
+    /// Returns the number of bytes in all segments.
     pub(in crate::file) fn capacity_bytes(&self) -> u64 {
         u64::from(self.numbers.segments) << self.numbers.segment_log2
     }
@@ -256,12 +256,12 @@ impl Geometry {
         self.removals + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the word of the last clearing of the namespace with this hash, and perhaps of others.
+    /// Returns the offset of the word of the last clearing of the namespace with this hash, and perhaps of others.
     pub(in crate::file) fn clearings_of(&self, namespace: u64) -> u64 {
         self.clearings + 8 * (namespace % CLEARINGS)
     }
 
-    /// Returns the word of the group with this hash, and perhaps of others.
+    /// Returns the offset of the word of the group with this hash, and perhaps of others.
     #[inline]
     pub(in crate::file) fn group_word(&self, hash: u32) -> u64 {
         self.groups + 8 * u64::from(groups::word_of(hash, self.numbers.groups))

@@ -1,6 +1,6 @@
 //! The words of an owner slot.
 
-/// Counts the owners that a slot has had.
+/// The counter of the owners that a slot has had.
 pub(in crate::file) const INCARNATION: u64 = 0;
 pub(in crate::file) const STATE: u64 = 8;
 pub(in crate::file) const PROCESS: u64 = 16;
@@ -9,7 +9,7 @@ pub(in crate::file) const SINCE: u64 = 24;
 pub(in crate::file) const HAZARD: u64 = 32;
 /// The stamp of its last owner.
 pub(in crate::file) const SLOT_STAMP: u64 = 40;
-/// That of the process's number.
+/// The PID namespace in which the owner's process id is valid.
 pub(in crate::file) const NAMESPACE: u64 = 48;
 
 /// The lanes that its owner last used, by queue; see [`lane`](super::lane).

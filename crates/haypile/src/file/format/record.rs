@@ -6,7 +6,7 @@ use crate::mutant;
 
 /// The largest value that a record can state.
 pub(in crate::file) const MAX_VALUE_BYTES: u64 = (1 << 30) - 1;
-/// The largest version.
+/// The largest version that a record can state.
 pub(in crate::file) const MAX_VERSION: u64 = (1 << 48) - 1;
 const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
@@ -22,7 +22,7 @@ pub(in crate::file) struct Head {
 }
 
 impl Head {
-    /// Returns the words of a record with this version, and a key and a value of these lengths, which are within
+    /// Returns the head of a record with this version, and with a key and a value of these lengths, which are within
     /// their limits.
     #[inline]
     pub(in crate::file) fn new(
@@ -102,7 +102,7 @@ impl Head {
         pieces.digest() >> 32
     }
 
-    /// Where the expiry, if there is one, stands after the record's start.
+    /// The offset of the expiry word in the record, if there is one.
     pub(in crate::file) const EXPIRY_AT: u64 = 16;
 
     /// Returns where the key begins after the record's start.
@@ -127,7 +127,7 @@ impl Head {
 /// the word's check, for the word alone changes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Expiration {
-    /// In ms since 1970, `u64::MAX` for never.
+    /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) ms: u64,
     /// Whether marks of groups follow the value, as the end of what the record's length counts as its value.
     pub(in crate::file) has_groups: bool,

@@ -5,19 +5,20 @@ use crate::file::format::stamp;
 /// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum SegmentKind {
-    /// No slot points into it.
+    /// No slot points into the segment.
     Free,
-    /// Records are appended to it.
+    /// Records are appended to the segment.
     Open,
-    /// Full, or a run.
+    /// The segment is full, or a run.
     Sealed,
-    /// Being emptied.
+    /// The recycler is emptying the segment.
     Recycling,
-    /// A part of a run, behind its head.
+    /// The segment is a part of a run, behind its head.
     Member,
-    /// Free, and offered to whoever needs one without the recycler's lock.
+    /// The segment is free, and offered to whoever needs one without the recycler's lock.
     Ready,
-    /// Taken to be opened or to become part of a run, by an owner whose hazard names it.
+    /// The segment is taken to be opened or to become part of a run, by an owner whose hazard names
+    /// it.
     Taken,
 }
 
@@ -25,7 +26,7 @@ pub(in crate::file) enum SegmentKind {
 pub(in crate::file) const SMALL: u32 = 1;
 /// The queue of entries that have proved their use.
 pub(in crate::file) const MAIN: u32 = 0;
-/// All queues.
+/// The number of queues.
 pub(in crate::file) const QUEUES: u32 = 6;
 /// The queues of a file in which TTLs make no difference.
 pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
@@ -35,9 +36,10 @@ pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
 pub(in crate::file) struct State {
     pub(in crate::file) kind: SegmentKind,
     pub(in crate::file) queue: u32,
-    /// Of a run's head: how many segments. Of a member: its distance from the head. Else zero.
+    /// The number of segments of a run, at its head; at a member, the distance from the head;
+    /// otherwise zero.
     pub(in crate::file) run: u32,
-    /// Segments that were opened later have a higher one.
+    /// The position in the order of opening: segments that were opened later have a higher number.
     pub(in crate::file) sequence: u64,
 }
 
@@ -61,7 +63,7 @@ impl State {
             | self.sequence << 24
     }
 
-    /// Returns the head of the run that a member of this number belongs to. `None`: garbage, no head is there.
+    /// Returns the head of the run that a member of this number belongs to; `None` for garbage without a head there.
     pub(in crate::file) fn head_of(self, member: u32) -> Option<u32> {
         member.checked_sub(self.run).filter(|_| self.run > 0)
     }
@@ -102,16 +104,17 @@ const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 /// The origin of a segment: who filled it, as far as its records depend on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Origin {
-    /// Processes of this stamp, when no slot could lead there by accident.
+    /// Processes of this stamp filled it, when no slot could lead there by accident.
     Sure,
-    /// Processes of this stamp, before the index was swept.
+    /// Processes of this stamp filled it, before the index was swept.
     Doubtful,
-    /// Processes of an earlier stamp: a loss of power or a copy may have torn it.
+    /// Processes of an earlier stamp filled it: a loss of power or a copy may have torn it.
     Earlier,
 }
 
 impl Origin {
-    /// That of a segment with a stamp of its own, as a process of another one sees it.
+    /// Returns the origin of a segment with the stamp `own`, as a process of the stamp `stamp` sees
+    /// it.
     #[inline]
     pub(in crate::file) fn of(own: u64, stamp: u64) -> Self {
         if own == stamp {
@@ -157,7 +160,7 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// Returns the addition to a word that makes it one of this count. That is not a change of the count.
+    /// Returns the number to add to a word so that it has this count; that does not count as a change of the count.
     pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
         live.encode().wrapping_sub(word & (CHANGE - 1))
     }

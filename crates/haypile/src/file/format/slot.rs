@@ -11,14 +11,14 @@ const FREQUENCY_MASK: u64 = 7 << LOCATION_BITS;
 /// The highest frequency: more uses are not counted.
 pub(in crate::file) const MAX_FREQUENCY: u64 = 3;
 
-/// One entry of the index: where a record is, a part of its key's hash, and how often it was used.
+/// A slot of the index: where a record is, a part of its key's hash, and how often it was used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file) struct Slot(pub(in crate::file) u64);
 
 impl Slot {
     pub(in crate::file) const EMPTY: Self = Self(0);
 
-    /// Of a record at this offset in the segments.
+    /// Returns the slot of a record at this offset in the segments.
     #[inline]
     pub(in crate::file) fn new(hash: u64, frequency: u64, offset: u64) -> Self {
         Self(hash << TAG_SHIFT | frequency.min(7) << LOCATION_BITS | (offset / 8 + 1))
@@ -109,7 +109,7 @@ impl Token {
         (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Returns whether it names the owner of this incarnation of its slot.
+    /// Returns whether the token names the owner of this incarnation of its slot.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
         u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }

@@ -38,11 +38,12 @@ pub(in crate::file) struct Simple {
     pub(in crate::file) entry: Option<FoundEntry>,
 }
 
-/// The slots of a key, in the order in which readers come to them, those that a clearing left behind
-/// the others. Slots that lead astray are among them: a write takes their place.
+/// The slots of a key, in the order in which readers come to them, those that a clearing left behind the others; slots
+/// that lead astray are among them, because a write takes their place.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Matches {
-    /// Where readers find the key, if they do: a new entry goes there, and is never missed.
+    /// The slot where readers find the key, if they do: a new entry goes there, and is never
+    /// missed.
     pub(in crate::file) first: Option<Found>,
     /// The slots that a clearing or a loss of power left; some lead to no record.
     pub(in crate::file) others: Vec<Found>,
@@ -121,7 +122,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Self::lock_number(area, owner, area.geometry.bucket_of(hash))
     }
 
-    /// Locks the bucket of this number.
+    /// Locks the bucket with this number.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_number(
@@ -239,7 +240,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Notes that a key of this bucket is about to be removed. Before its slot changes.
+    /// Records that a key of this bucket is about to be removed; to be called before its slot
+    /// changes.
     #[inline]
     pub(in crate::file) fn note_removal(&mut self, hash: u64) {
         if !mutant::is_on("removals-are-not-noted") {
@@ -252,8 +254,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
-    /// Makes the slot that points to a record the only one, with nothing hidden behind it: it is about
-    /// to point to the record's copy.
+    /// Makes the slot that points to a record the only one that does, with nothing hidden behind it: it is about to
+    /// point to the record's copy.
     pub(in crate::file) fn free_of_others(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         if self.is_sure(of) { Ok(()) } else { self.drop_behind(at, of) }
     }
@@ -298,7 +300,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(())
     }
 
-    /// Empties what a slot hides that is about to be emptied, taken or moved.
+    /// Empties the slots that a slot hides, before that slot is emptied, taken or moved.
     pub(in crate::file) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), OpError> {
         if self.is_sure(slot) {
             return Ok(());
@@ -355,7 +357,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(hidden)
     }
 
-    /// Lets a slot point to another record, or to none.
+    /// Makes a slot point to another record, or to none.
     pub(in crate::file) fn put(&mut self, at: u64, slot: Slot) {
         let order = mutant::order("slot-written", Ordering::Release);
         self.area.ground.store(at, slot.0, order);
@@ -439,7 +441,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.lines().any(|at| at == line)
     }
 
-    /// Gives the last line back if it is empty.
+    /// Releases the last overflow line of the bucket if it is empty.
     pub(in crate::file) fn shrink(&mut self) {
         if self.held.payload() == 0 {
             return;

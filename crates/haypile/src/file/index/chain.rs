@@ -10,7 +10,7 @@ use crate::file::format::slot::{LockWord, Slot, Token};
 use crate::file::platform::ground::{Ground, Line};
 use crate::mutant;
 
-/// More lines than this are a loop that garbage makes.
+/// The highest number of lines of a bucket; more are a loop that garbage makes.
 pub(in crate::file) const MOST_LINES: usize = 64;
 
 impl<G: Ground> Area<G> {

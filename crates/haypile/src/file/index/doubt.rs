@@ -30,11 +30,11 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The meaning of a slot with the tag of a key.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) enum Meaning {
-    /// A record of the key.
+    /// The slot points to a record of the key.
     Entry(Record),
-    /// A segment of an earlier epoch: nothing.
+    /// The slot points into a segment of an earlier epoch, and counts as empty.
     Cleared,
-    /// No record that the slot can belong to.
+    /// The slot points to no record that it can belong to.
     Astray,
 }
 
@@ -60,9 +60,9 @@ impl<G: Ground> Area<G> {
         self.entry(segment).origin(self.stamp)
     }
 
-    /// Returns whether what leads to a segment, and what is in it, has to be verified. To be asked before a
-    /// slot is read, unless its bucket is locked: a slot that was read before a sweep may lead into a
-    /// segment that is sure by now.
+    /// Returns whether slots that lead to a segment, and its content, have to be verified. To be asked before a slot is
+    /// read, unless its bucket is locked: a slot that was read before a sweep may lead into a segment that is sure by
+    /// now.
     #[inline]
     pub(in crate::file) fn is_in_doubt(&self, segment: u32) -> bool {
         self.verifies_all || self.origin(segment) != Origin::Sure
@@ -92,8 +92,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether a slot in doubt leads to no record of its tag and its bucket, which are those of this
-    /// hash.
+    /// Returns whether a slot in doubt leads to no record of this hash's tag and bucket.
     #[cold]
     pub(in crate::file) fn is_astray(
         &self,

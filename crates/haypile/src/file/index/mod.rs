@@ -1,4 +1,4 @@
-//! The index: buckets of slots, and which slots are believed.
+//! The index: buckets of slots, and the rules for which slots are believed.
 
 pub(in crate::file) mod bucket;
 pub(in crate::file) mod chain;

@@ -27,8 +27,8 @@ impl<'a, G: Ground> Removals<'a, G> {
         self.ground.load(self.at, Ordering::Relaxed)
     }
 
-    /// Notes that this key is about to be removed: under the lock of its bucket, and before its slot changes. After a death
-    /// in between, a value is refused; in the opposite order, the removal would be lost.
+    /// Records that this key is about to be removed: under the lock of its bucket, and before its slot changes. After a
+    /// death in between, a value is refused; in the opposite order, the removal would be lost.
     #[inline]
     pub(in crate::file) fn note(&self) {
         // What its caller has changed elsewhere before is seen by those who see the count.
@@ -51,7 +51,8 @@ impl<'a, G: Ground> Removals<'a, G> {
         crash::point("removal.noted");
     }
 
-    /// Returns what came of the key after the count was `then`. Under the lock of its bucket, nobody else notes it.
+    /// Returns whether the key was removed after the count was `then`. Under the lock of its bucket, nobody else notes
+    /// it.
     pub(in crate::file) fn since(&self, then: u64) -> Since {
         let mut line = self.read();
         if line.count == then {
@@ -67,7 +68,7 @@ impl<'a, G: Ground> Removals<'a, G> {
         }
     }
 
-    /// Prefetches the line, to be written.
+    /// Prefetches the key's line for writing.
     #[inline]
     pub(in crate::file) fn prefetch(&self) {
         self.ground.prefetch_to_write(self.at, 8);

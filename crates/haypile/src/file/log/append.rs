@@ -15,18 +15,18 @@ use crate::mutant;
 /// The part of the next record that is prefetched.
 const PREFETCHED_BYTES: u64 = 512;
 
-/// A record to be.
+/// A record that is about to be appended.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// With the marks of its groups, if it has any.
+    /// The value, with the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
-    /// In ms since 1970, `u64::MAX` for never.
+    /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) head: Head,
-    /// Computed before others have to wait. That of a copy is its original's: a value that is damaged must
-    /// not become a sound one.
+    /// The checksum, which is computed before others have to wait. That of a copy is its original's: a value that is
+    /// damaged must not become a sound one.
     pub(in crate::file) checksum: u64,
 }
 
@@ -36,11 +36,12 @@ pub(in crate::file) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
     owner_slot: u32,
     pub(in crate::file) segment: u32,
-    /// Where it is in the segments.
+    /// The offset of the record in the segments.
     pub(in crate::file) offset: u64,
     pub(in crate::file) head: Head,
-    /// Its second word, if it has been written with a wrong checksum: a slot that a loss of power
-    /// left may point to it, and must not make it an entry before its writer does.
+    /// The second word of the record, if it has been written with a wrong checksum: a slot that a
+    /// loss of power left may point to the record, and must not make it an entry before its writer
+    /// does.
     withheld: Option<u64>,
 }
 
@@ -52,7 +53,7 @@ impl<G: Ground> Drop for Appended<'_, G> {
 }
 
 impl<G: Ground> Appended<'_, G> {
-    /// Empties slots that lead to it already, which a loss of power left, with what they hide. Under
+    /// Empties slots that already lead to the record, which a loss of power left, with the slots that they hide. Under
     /// the lock of its bucket, and before other slots are looked for.
     #[inline]
     pub(in crate::file) fn drop_aliases(
@@ -82,7 +83,7 @@ impl<G: Ground> Appended<'_, G> {
         slot
     }
 
-    /// Writes what follows a record's first two words.
+    /// Writes the parts of the record after its first two words.
     #[expect(clippy::inline_always, reason = "what it writes stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn fill(&self, draft: &Draft<'_>) {
@@ -110,7 +111,8 @@ impl<G: Ground> Appended<'_, G> {
 }
 
 impl<'a> Draft<'a> {
-    /// Returns a record of this version, which has a word for the expiry if it expires, or if `has_expiry`.
+    /// Returns the draft of a record of this version, which has a word for the expiry if it expires, or if
+    /// `has_expiry`.
     #[inline]
     pub(in crate::file) fn new(
         key: Key<'a>,
@@ -130,7 +132,8 @@ impl<'a> Draft<'a> {
         Self { key, value, expires_ms, has_groups: false, head, checksum }
     }
 
-    /// Returns the same draft, whose value ends with marks of groups or not. With marks, it needs a word for an expiry.
+    /// Returns this draft with or without marks of groups at the end of its value. With marks, it needs a word for an
+    /// expiry.
     #[inline]
     pub(in crate::file) fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
@@ -154,7 +157,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         Self { area, owner }
     }
 
-    /// Lets the hazard name a segment, or none.
+    /// Sets the owner's hazard to a segment, or clears it.
     #[inline]
     pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         self.area.owner_slot(self.owner.slot).set_hazard(segment);
@@ -221,8 +224,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(Some(appended))
     }
 
-    /// Makes the end of what is used of a segment a record, which is to be filled. There has to be
-    /// room, and nobody else who does so concurrently.
+    /// Turns the unused space behind the last record of a segment into a record, which is still to
+    /// be filled. There has to be room, and nobody else who does so concurrently.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn extend(

@@ -1,4 +1,4 @@
-//! The records of a segment that is emptied, and what becomes of each.
+//! The records of a segment that is emptied, and the fate of each.
 
 use haypile_policy::rules::file::MAX_FREQUENCY;
 
@@ -27,9 +27,9 @@ pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 pub(in crate::file) enum Dropped {
     Evicted,
     Expired,
-    /// It left before: it was overwritten, deleted or cleared.
+    /// The record was no entry any more: it was overwritten, deleted or cleared.
     Before,
-    /// Nothing was done: it has expired for the recycler, and was touched since.
+    /// The record was left alone: it has expired for the recycler, and was touched since.
     Touched,
 }
 
@@ -37,9 +37,9 @@ pub(in crate::file) enum Dropped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Kept {
     Yes,
-    /// It is damaged, or was cleared.
+    /// The record is damaged, or was cleared.
     No,
-    /// No segment has room for it.
+    /// No segment has room for the record.
     NoRoom,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::file) enum Kept {
 pub(in crate::file) struct Candidate {
     pub(in crate::file) record: Record,
     pub(in crate::file) hash: u64,
-    /// The slot that points to it.
+    /// The slot that points to the record.
     pub(in crate::file) slot: Slot,
     pub(in crate::file) expires_ms: u64,
 }
@@ -97,15 +97,15 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(candidates)
     }
 
-    /// Lets waiting processes see that this one goes on from record to record of a segment.
+    /// Shows waiting processes that this one goes on from record to record of a segment.
     pub(in crate::file) fn note_progress_of(&self, number: usize) {
         if number.is_multiple_of(RECORDS_PER_PROGRESS) {
             self.note_progress();
         }
     }
 
-    /// Makes the count of a segment, which was `sum` before the candidates were looked for, what these say. A
-    /// count that others change concurrently is left to the next recycler.
+    /// Changes the count of a segment, which was `sum` before the candidates were searched for, to that of the
+    /// candidates. A count that others change concurrently is left to the next recycler.
     pub(in crate::file) fn correct_count(
         &self,
         segment: u32,
@@ -188,7 +188,7 @@ impl<G: Ground> Recycler<'_, G> {
         self.publish_copy(candidate, &appended, frequency.into())
     }
 
-    /// Lets the slot of a record point to its copy.
+    /// Makes the slot of a record point to its copy.
     pub(in crate::file) fn publish_copy(
         &self,
         candidate: &Candidate,

@@ -24,7 +24,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         usage.is_some_and(|usage| usage.user != self.owner.token)
     }
 
-    /// Lets the owner choose a lane again, if it shares one.
+    /// Makes the owner choose a lane again, if it shares one.
     pub(in crate::file) fn leave_shared_lane(&self, queue: u32) {
         if self.shares_lane(queue) {
             self.remember_lane(queue, None);
@@ -146,14 +146,14 @@ impl<'a, G: Ground> Appender<'a, G> {
             .ok_or(OpError::Busy(Holder::Running))
     }
 
-    /// Lets a lane name a segment that was begun for a queue, and seals the one that it named.
+    /// Makes a lane name a segment that was begun for a queue, and seals the one that it named.
     pub(in crate::file) fn name(&self, queue: u32, segment: u32) -> Result<(), OpError> {
         self.lock_lane(queue)?.name(segment);
         Ok(())
     }
 
-    /// Lets lanes forget a segment that is about to be filled: a loss of power can leave one that
-    /// names it, and others would append there as well.
+    /// Removes a segment that is about to be filled from lanes that name it: a loss of power can
+    /// leave one that does, and others would append there as well.
     pub(in crate::file) fn forget_in_lanes(&self, segment: u32) -> Result<(), OpError> {
         let lanes = Lanes::of(self.area);
         for lane in lanes.numbers() {

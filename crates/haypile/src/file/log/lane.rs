@@ -1,4 +1,4 @@
-//! Lanes: where writers append. Each has a lock and an open segment.
+//! Lanes: the places where writers append. Each has a lock and an open segment.
 //!
 //! An owner appends to a lane of its own for each queue, as far as there are enough of them, so that
 //! writers do not wait for each other and change no line that another one changes. That is only a
@@ -127,13 +127,13 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Lanes::of(self.area).use_of(self.number)
     }
 
-    /// Notes who uses the lane, and for which queue; or that nobody does.
+    /// Records which owner uses the lane, and for which queue; or that none does.
     pub(in crate::file) fn set_usage(&self, usage: Option<LaneUse>) {
         let at = self.area.geometry.lane(self.number) + lane::USE;
         self.area.ground.store(at, usage.map_or(0, LaneUse::encode), IN_ORDER);
     }
 
-    /// Lets the lane name a segment that was begun for its queue, and seals the one that it named.
+    /// Makes the lane name a segment that was begun for its queue, and seals the one that it named.
     pub(in crate::file) fn name(mut self, segment: u32) {
         let Self { area, .. } = self;
         let old = self.segment();
@@ -146,7 +146,7 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         crash::point("open.sealed");
     }
 
-    /// Lets the lane name no segment, and seals the one that it named.
+    /// Makes the lane name no segment, and seals the one that it named.
     pub(in crate::file) fn empty(&mut self) {
         let named = self.segment();
         self.forget();
@@ -156,15 +156,15 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         }
     }
 
-    /// Lets the lane name no segment.
+    /// Makes the lane name no segment.
     pub(in crate::file) fn forget(&mut self) {
         self.held.set_payload(0);
     }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Seals what is open in lanes that nobody has appended to for a while, for room is wanted: their
-    /// owners are dead, or write nothing of that queue.
+    /// Seals the open segments of lanes that nobody has appended to for a while, because room is wanted: their owners
+    /// are dead, or write nothing of that queue.
     pub(in crate::file) fn release_idle_lanes(&self) {
         let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
         let lanes = Lanes::of(self);

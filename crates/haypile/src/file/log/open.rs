@@ -140,8 +140,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Ok(None)
     }
 
-    /// Makes a free segment this owner's, whose hazard says so. Returns its state, to be replaced by
-    /// another; `None`: it is not free any more.
+    /// Takes a free segment for this owner, whose hazard then names it. Returns its state, to be replaced by another;
+    /// `None`: it is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
             return self.appender().take_ready(segment);
@@ -150,8 +150,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         self.appender().take(segment, self.entry(segment).state_word())
     }
 
-    /// Makes a free segment one of a queue that this owner appends to, and that no lane names;
-    /// `false`: it is not free any more.
+    /// Opens a free segment for a queue, as one that this owner appends to and that no lane names;
+    /// returns `false` if it is not free any more.
     pub(in crate::file) fn begin(
         &self,
         queue: u32,

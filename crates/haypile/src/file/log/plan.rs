@@ -1,24 +1,25 @@
-//! Where a record goes that is longer than a segment: a pure choice over plain data.
+//! Choosing the place of a record that is longer than a segment: a pure function over plain data.
 
 use std::ops::Range;
 
 /// The role of a segment, or of a run of several, for a record that needs neighbouring segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Use {
-    /// It can be taken as it is.
+    /// The segment is free, and can be taken as it is.
     Free,
-    /// Records, this many live bytes of them, that can be moved to any free segment.
+    /// The segment has records, this many live bytes of them, that can be moved to any free
+    /// segment.
     Records(u64),
-    /// One live record, which needs as many neighbouring segments elsewhere.
+    /// The segments hold one live record, which needs as many neighbouring segments elsewhere.
     Run,
-    /// It is open, or a process reads or writes what it holds.
+    /// The segment is open, or a process reads or writes its content.
     Held,
 }
 
-/// Some neighbouring segments.
+/// Neighbouring segments with one use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Stretch {
-    /// 1, unless one record has more.
+    /// The number of segments: 1, unless one record takes more.
     pub(in crate::file) segments: u32,
     pub(in crate::file) usage: Use,
 }
@@ -35,9 +36,9 @@ pub(in crate::file) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Move {
     pub(in crate::file) head: u32,
-    /// The head included.
+    /// The number of segments of the run, including its head.
     pub(in crate::file) segments: u32,
-    /// The first of the free ones.
+    /// The first of the free segments that the run moves to.
     pub(in crate::file) to: u32,
 }
 

@@ -63,7 +63,7 @@ impl<'a, G: Ground> Ready<'a, G> {
         (2 * Lanes::of(self.area).count_users().saturating_sub(1)).min(most)
     }
 
-    /// Makes a segment ready that was taken and is not needed.
+    /// Makes a segment that was taken and is not needed ready again.
     pub(in crate::file) fn give_back(&self, segment: u32) {
         self.make_ready(segment);
         let word = u64::from(segment) + 1;
@@ -79,16 +79,16 @@ impl<'a, G: Ground> Ready<'a, G> {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Makes a segment that is ready this owner's, which then nobody else opens or empties. No lock is
-    /// needed: its word is another one each time that it is made ready, and the hazard says that the
-    /// owner is alive. Returns its state, to be replaced by another; `None`: somebody else has it.
+    /// Takes a ready segment for this owner, so that nobody else opens or empties it. No lock is needed: its word is
+    /// another one each time that it is made ready, and the hazard says that the owner is alive. Returns its state, to
+    /// be replaced by another; `None`: somebody else has it.
     pub(in crate::file) fn take_ready(&self, segment: u32) -> Option<State> {
         let word = self.area.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
         is_ready.then(|| self.take(segment, word)).flatten()
     }
 
-    /// Takes a segment whose state this is, unless it is another one by now.
+    /// Takes a segment whose state is `word`, unless its state has changed.
     pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
         let entry = self.area.entry(segment);
         self.set_hazard(Some(segment));
@@ -108,7 +108,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         is_taken.then_some(taken)
     }
 
-    /// Opens one of the segments that are ready, with a record as its first; `None`: none is ready.
+    /// Opens one of the ready segments, with a record as its first; returns `None` if there is
+    /// none.
     pub(in crate::file) fn append_to_ready(
         &self,
         queue: u32,
@@ -124,8 +125,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(None)
     }
 
-    /// Does the work that writes have left: a part of the sweep, and segments for the next ones. To be called
-    /// when a write is done: its owner's hazard is needed for the copies of kept records.
+    /// Does the work that writes have left: a part of the sweep, and making segments ready for the next writes. To be
+    /// called when a write is done: its owner's hazard is needed for the copies of kept records.
     #[cold]
     pub(in crate::file) fn keep_up(&self, now_ms: u64) {
         self.area.upkeep.take();
@@ -175,7 +176,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Makes what is ready free again: then nobody else takes it.
+    /// Makes all ready segments free again, so that nobody else takes them.
     pub(in crate::file) fn revoke_ready(&self) {
         for segment in 0..self.geometry.numbers.segments {
             let entry = self.entry(segment);

@@ -25,15 +25,15 @@ use crate::stats::Event;
 /// The outcome of recycling a segment, or a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Recycled {
-    /// It is free.
+    /// The segment was emptied, and is free.
     Emptied,
-    /// It is a run, and stays where it is as the youngest of its queue.
+    /// The segment is a run, and stays where it is as the youngest of its queue.
     Renewed,
     /// A process uses it.
     InUse,
     /// The records that it has to keep do not fit elsewhere.
     NoRoom,
-    /// It has this number of live bytes, and would not have been chosen with them. Its count was wrong.
+    /// The segment has this number of live bytes, and would not have been chosen with them; its count was wrong.
     Miscounted(u64),
 }
 
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Empties a segment; of what should be kept, at most `allowed_bytes` are.
+    /// Empties a segment, and keeps at most `allowed_bytes` of the records that should be kept.
     pub(in crate::file) fn recycle(
         &self,
         choice: Choice,
@@ -131,8 +131,8 @@ impl<G: Ground> Recycler<'_, G> {
         self.recycle(Choice { segment: head, cause, most_bytes }, 0, reserve, now_ms)
     }
 
-    /// Marks a segment, unless somebody appends to it or reads in place. Others may be opening or
-    /// sealing it: of them and this one, one gets its state.
+    /// Marks a segment as being recycled, unless a process appends to it or reads it in place.
+    /// Others may be opening or sealing it: of them and this one, one gets its state.
     pub(in crate::file) fn begin_recycling(&self, segment: u32) -> Option<State> {
         let entry = self.entry(segment);
         let word = entry.state_word();

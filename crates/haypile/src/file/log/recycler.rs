@@ -43,7 +43,7 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Appender::new(self.area, self.owner)
     }
 
-    /// Lets waiting processes see that this one goes on.
+    /// Shows waiting processes that this one makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.held.note_progress();
     }

@@ -1,4 +1,4 @@
-//! Segments that only the recycling process appends to.
+//! The reserve: segments that only the recycling process appends to.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -17,17 +17,17 @@ use crate::mutant;
 #[derive(Debug, Default)]
 pub(in crate::file) struct Reserve {
     of_queues: [Option<u32>; QUEUES as usize],
-    /// The segments that are to be free in the end: none of them is taken.
+    /// The segments that are to be free in the end, none of which the reserve takes.
     emptied: Range<u32>,
 }
 
 impl Reserve {
-    /// None of these segments will be one.
+    /// Returns an empty reserve, which will take none of these segments.
     pub(in crate::file) fn outside(emptied: Range<u32>) -> Self {
         Self { emptied, ..Self::default() }
     }
 
-    /// Returns whether this is one of them.
+    /// Returns whether a segment belongs to the reserve.
     pub(in crate::file) fn contains(&self, segment: u32) -> bool {
         self.of_queues.contains(&Some(segment))
     }
@@ -111,7 +111,7 @@ impl<G: Ground> Recycler<'_, G> {
         appended
     }
 
-    /// Lets all writers append to what is left of spare segments.
+    /// Makes the rest of the reserve's segments available to all writers.
     pub(in crate::file) fn publish(&self, reserve: &Reserve) {
         for (queue, spare) in (0..).zip(reserve.of_queues) {
             if let Some(spare) = spare {

@@ -1,4 +1,4 @@
-//! Records that are longer than a segment: each has neighbouring segments of its own.
+//! Runs: records that are longer than a segment, each in neighbouring segments of its own.
 
 use std::ops::Range;
 
@@ -24,9 +24,9 @@ const PIECE_BYTES: u64 = 64 << 10;
 /// The outcome of emptying a window.
 enum Emptied {
     Done,
-    /// Not this segment: a process uses it for a moment, or else its entries have no room elsewhere.
+    /// This segment cannot be emptied: a process uses it for a moment, or else its entries have no room elsewhere.
     Not(u32, Option<Holder>),
-    /// This segment has more live bytes than was planned for. Its count is right now.
+    /// This segment has more live bytes than was planned for; its count is right now.
     Miscounted(u32),
 }
 

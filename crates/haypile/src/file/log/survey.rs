@@ -26,12 +26,12 @@ struct Filled {
     live_bytes: u64,
 }
 
-/// The states of all segments. Live bytes change all the time: what was seen once is good enough to
-/// choose by.
+/// The states of all segments at one time; live bytes change all the time, but a past value is good
+/// enough to choose by.
 #[derive(Clone, Debug, Default)]
 pub(in crate::file) struct Survey {
     pub(in crate::file) free: Vec<u32>,
-    /// Segments that were taken, by owners that seem to be dead.
+    /// Segments that were taken by owners that seem to be dead.
     pub(in crate::file) abandoned: Vec<u32>,
     filled: Vec<Filled>,
     /// Segments of small, of open ones as much as is used.
@@ -64,7 +64,7 @@ impl Survey {
         filled.live_bytes = live_bytes;
     }
 
-    /// Takes no segment for dead from now on: too many counts are wrong to verify them all at once.
+    /// Treats no segment as dead from now on: too many counts are wrong to verify them all at once.
     pub(in crate::file) fn distrust(&mut self) {
         for filled in &mut self.filled {
             filled.sealed.is_dead = false;
@@ -88,14 +88,14 @@ impl Choice {
     }
 }
 
-/// Why a segment is recycled.
+/// The reason why a segment is recycled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Cause {
-    /// Little of it is of use: that little is kept, whatever it is.
+    /// Few bytes of the segment are live: they are kept, whatever they are.
     Sparse,
-    /// Room is needed: what was used is kept.
+    /// Room is needed: records that were used are kept.
     Room,
-    /// Nothing of it is of use.
+    /// No record of the segment is live.
     Dead,
 }
 
@@ -114,7 +114,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Surveys all segments.
+    /// Reads the states of all segments.
     pub(in crate::file) fn survey(&self, now_ms: u64) -> Survey {
         let open: Vec<u32> = Lanes::of(self).open_segments().collect();
         // What a process writes at this moment has no live bytes yet, and is not dead.

@@ -38,7 +38,7 @@ const PATIENCE: u32 = 64;
 /// Places in a segment from which walking can begin again.
 const ANCHORS: u64 = 1_024;
 
-/// The part of this process in the sweep of a file, which one of its threads has at a time.
+/// The part that this process takes in the sweep of a file; one of its threads has it at a time.
 #[derive(Debug)]
 pub(in crate::file) struct Sweeper<'a, G> {
     area: &'a Area<G>,
@@ -47,12 +47,12 @@ pub(in crate::file) struct Sweeper<'a, G> {
 }
 
 impl<'a, G: Ground> Sweeper<'a, G> {
-    /// Returns the part of this process, unless another of its threads has it.
+    /// Returns this process's part in the sweep, unless another of its threads has it.
     pub(in crate::file) fn of(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         Some(Self { area, owner, state: area.sweep.try_lock()? })
     }
 
-    /// Does a part of the sweep, if this process should. What fails is tried again later.
+    /// Performs a part of the sweep, if this process should. What fails is tried again later.
     pub(in crate::file) fn sweep_on(mut self) {
         if self.area.is_swept() {
             *self.state = SweepState::default();

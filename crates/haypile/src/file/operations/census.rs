@@ -15,7 +15,7 @@ use crate::mutant;
 /// The number of attempts to count all entries while other processes change them.
 const RECOUNTS: u32 = 4;
 
-/// The entries of a file, to be counted.
+/// A census: the counting of a file's entries.
 #[derive(Debug)]
 pub(in crate::file) struct Census<'a, G> {
     area: &'a Area<G>,
@@ -26,8 +26,8 @@ impl<'a, G: Ground> Census<'a, G> {
         Self { area }
     }
 
-    /// Entries and bytes of all segments of this epoch, as they are counted. `None` where the counts
-    /// are known to be wrong, or cannot be right.
+    /// Returns the entries and bytes of all segments of this epoch, by their counts; `None` where the counts are known
+    /// to be wrong, or cannot be right.
     pub(in crate::file) fn believable_live(&self) -> Option<Live> {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         if self.area.ground.load(header::RECOUNTED, Ordering::Relaxed) != deaths {
@@ -40,7 +40,7 @@ impl<'a, G: Ground> Census<'a, G> {
         is_possible.then_some(live)
     }
 
-    /// Entries and bytes of all segments of this epoch.
+    /// Returns the entries and bytes of all segments of this epoch, by their counts.
     pub(in crate::file) fn live(&self) -> Live {
         let epoch = self.area.epoch();
         let mut sum = Live::default();
@@ -82,7 +82,8 @@ impl<'a, G: Ground> Census<'a, G> {
         }
     }
 
-    /// As [`live`](Self::live); where the counts are wrong, or may be, counted slot by slot.
+    /// Returns the entries and bytes like [`live`](Self::live); where the counts are wrong, or may
+    /// be, it counts slot by slot.
     pub(in crate::file) fn live_for_sure(&self) -> Live {
         let counted = if self.area.verifies_all { None } else { self.believable_live() };
         counted.unwrap_or_else(|| {

@@ -27,18 +27,18 @@ pub(in crate::file) struct Claim<'a, G: Ground> {
 #[derive(Debug)]
 pub(in crate::file) enum Claimed<'a, G: Ground> {
     Held(Claim<'a, G>),
-    /// This owner has it.
+    /// The owner with this token has the claim.
     Taken(Token),
-    /// Its line is full of claims on other keys, and no key waits for another.
+    /// The key's line is full of claims on other keys, and no key waits for another.
     NoRoom,
 }
 
-/// A key that can be claimed, and the line in which claims on it are.
+/// A key that can be claimed, and the line with the claims on it.
 #[derive(Debug)]
 pub(in crate::file) struct ClaimKey<'a, G> {
     area: &'a Area<G>,
     hash: u64,
-    /// Where its line begins.
+    /// The offset of the key's line.
     at: u64,
 }
 

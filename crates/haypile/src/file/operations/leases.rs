@@ -1,4 +1,4 @@
-//! Leases: what their holders knew of a key, and whether that is still so.
+//! Leases: the knowledge that their holders had of a key, and whether it still holds.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub(in crate::file) struct LeasedKey<'a, G> {
     pub(in crate::file) key: Key<'a>,
     /// The hash of its namespace, whose clearing revokes the lease.
     pub(in crate::file) namespace: Option<u64>,
-    /// The groups that its value is to be in.
+    /// The groups that the value is to be in.
     pub(in crate::file) groups: Option<&'a Hashes>,
 }
 
@@ -40,12 +40,12 @@ struct Known {
 pub(in crate::file) enum KnownEntry {
     None,
     Version(u64),
-    /// There is one that is damaged.
+    /// The key has an entry that is damaged.
     Unreadable,
 }
 
 impl KnownEntry {
-    /// Returns what was found; `None` if it changed each time that it was read.
+    /// Returns the entry that a search found; `None` if it changed each time that it was read.
     pub(in crate::file) fn of(search: &Search) -> Option<Self> {
         match search {
             Search::Found(seen) => Some(Self::Version(seen.version)),
@@ -80,8 +80,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Ok(Lease::from_words([entry, removals, clock, self.check(&known, epoch)]))
     }
 
-    /// Returns what came of the key since the lease was granted, in this epoch, with this entry. Under the lock of the key's
-    /// bucket that holds until the lock is given back.
+    /// Returns whether the key has changed since the lease was granted, in this epoch, with this entry. Under the lock
+    /// of the key's bucket that holds until the lock is given back.
     pub(in crate::file) fn since(&self, lease: Lease, epoch: u64, entry: KnownEntry) -> Since {
         let [number, removals, clock, check] = lease.words();
         let known = Known { entry: number, removals, clock };
@@ -95,8 +95,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Removals::of(self.area, self.key.hash).since(removals)
     }
 
-    /// Returns what is seen to have come of the key since the lease was granted, without a lock. Whatever is not nothing
-    /// remains so.
+    /// Returns whether the key is seen to have changed since the lease was granted, without a lock. Whatever is not
+    /// nothing remains so.
     pub(in crate::file) fn look(&self, lease: Lease) -> Result<Since, OpError> {
         let search = Lookup::new(self.area, &self.key).search(None)?;
         let entry = KnownEntry::of(&search);

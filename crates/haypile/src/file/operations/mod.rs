@@ -1,4 +1,4 @@
-//! Operations on one key, on all of them, and single flight.
+//! Operations on one key and on all keys, and single flight.
 
 pub(in crate::file) mod census;
 pub(in crate::file) mod claims;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::file::area::{Area, Key};
 use crate::file::platform::ground::Ground;
 
-/// The longest namespace: its length takes one byte.
+/// The longest namespace in bytes: its length takes one byte.
 pub(in crate::file) const MAX_NAMESPACE_BYTES: usize = 255;
 
 /// A key as it stands in the file.
@@ -43,7 +43,7 @@ impl<'a> FullKey<'a> {
         }
     }
 
-    /// Returns whether the key of an entry is of this namespace, or of none.
+    /// Returns whether the key of an entry is of this namespace; of no namespace if that is `None`.
     pub(in crate::file) fn is_of(namespace: Option<&str>, key: &[u8], has_namespace: bool) -> bool {
         namespace.is_some() == has_namespace
             && namespace.is_none_or(|namespace| Self::without(namespace, key).is_some())

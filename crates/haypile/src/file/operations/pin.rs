@@ -38,22 +38,22 @@ pub(in crate::file) struct InPlace<'a> {
     area: &'a Area<Mapped>,
     at: u64,
     bytes: usize,
-    /// None only while it is dropped.
+    /// The pin of the segment; `None` only while this is dropped.
     pin: Option<Arc<SegmentPin>>,
 }
 
 /// The segments of a file in which one handle reads values in place.
 #[derive(Debug)]
 pub(in crate::file) struct Pins {
-    /// Their number, or [`CLOSED`].
+    /// The number of pinned segments, or [`CLOSED`].
     count: Arc<AtomicUsize>,
-    /// Those of all handles of this process.
+    /// The pins of all handles of this process.
     in_process: Arc<PinnedInProcess>,
     /// Held while a segment is pinned: of two threads, the second one shares the pin of the first.
     pinning: Mutex<()>,
-    /// By number. All values of a segment share its lock.
+    /// The pinned segments, by number. All values of a segment share its lock.
     segments: Mutex<HashMap<u32, Weak<SegmentPin>>>,
-    /// When a pin was last refused, in microseconds of the ground's time.
+    /// The time at which a pin was last refused, in microseconds of the ground's time.
     refused_us: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ const CLOSED: usize = usize::MAX;
 static BY_FILE: SharedValues<FileId, PinnedInProcess> = SharedValues::new();
 
 impl Pins {
-    /// Those of a handle of this file.
+    /// Returns the pins of a handle of this file.
     pub(in crate::file) fn of(file: FileId) -> Self {
         let none = || PinnedInProcess { segments: AtomicUsize::new(0), file };
         Self {
@@ -153,7 +153,8 @@ impl Pins {
         self.count.load(Ordering::SeqCst) == CLOSED
     }
 
-    /// Lets there be none from now on, if there is none; says whether that is so.
+    /// Closes the pins if there are none, so that there will be none; returns whether they are
+    /// closed.
     pub(in crate::file) fn close(&self) -> bool {
         let closed = self.count.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
         closed.is_ok_and(|_| true) || closed == Err(CLOSED)
@@ -194,12 +195,12 @@ impl Drop for InPlace<'_> {
 /// A request to read values in place.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Pinning<'p> {
-    /// Values of this length and longer ones are read in place.
+    /// The length in bytes from which values are read in place.
     pub(in crate::file) least_bytes: u64,
     pub(in crate::file) pins: &'p Pins,
-    /// An owner slot of this process. A process without one copies all values.
+    /// The owner slot of this process; a process without one copies all values.
     pub(in crate::file) owner_slot: Option<u32>,
-    /// The entries that were verified before, if each is to be verified once.
+    /// The entries that were verified before, if each is to be verified only once.
     pub(in crate::file) verified: Option<&'p Verified>,
 }
 
@@ -207,11 +208,11 @@ pub(in crate::file) struct Pinning<'p> {
 #[derive(Debug)]
 pub(in crate::file) enum Reading<'a> {
     InPlace(InPlace<'a>, Seen),
-    /// It is to be copied: as many segments are pinned as may be.
+    /// The value has to be copied: no more segments may be pinned.
     OutOfPins,
-    /// It is to be copied for another reason.
+    /// The value has to be copied for another reason.
     Copied,
-    /// It is not what was written.
+    /// The value is not what was written.
     Damaged,
 }
 

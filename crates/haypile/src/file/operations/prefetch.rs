@@ -5,7 +5,7 @@ use crate::file::format::slot::Slot;
 use crate::file::log::ghosts::Ghosts;
 use crate::file::platform::ground::Ground;
 
-/// Prefetches what a write of a key reads first.
+/// Prefetches the memory that a write of a key reads first.
 #[inline]
 pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     let bucket = area.geometry.bucket(area.geometry.bucket_of(hash));
@@ -23,8 +23,8 @@ pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slo
     Some(slot)
 }
 
-/// Prefetches what operations on keys with these hashes read, so that they wait for memory together
-/// and not one after the other.
+/// Prefetches the memory that operations on keys with these hashes read, so that they wait for it
+/// together and not one after the other.
 pub(in crate::file) fn prefetch_keys<G: Ground>(area: &Area<G>, hashes: &[u64]) {
     for hash in hashes {
         area.ground.prefetch(area.geometry.bucket(area.geometry.bucket_of(*hash)));

@@ -14,11 +14,11 @@ const ATTEMPTS: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Seen {
     pub(in crate::file) version: u64,
-    /// In ms since 1970, `u64::MAX` for never.
+    /// The time at which the entry expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
-    /// Whether it has room for an expiry.
+    /// Whether the entry has room for an expiry.
     pub(in crate::file) has_expiry: bool,
-    /// Whether it is in groups.
+    /// Whether the entry is in groups.
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) segment: u32,
     pub(in crate::file) slot: Slot,
@@ -45,11 +45,11 @@ fn cut_marks(value: &mut Vec<u8>) {
 /// The outcome of reading one slot.
 enum Look {
     Found(Seen),
-    /// It is of another key, or of no use.
+    /// The slot is of another key, or of no use.
     Other,
-    /// It changed while it was read.
+    /// The slot changed while it was read.
     Changed,
-    /// It leads astray, or to bytes that are not those that were written.
+    /// The slot leads astray, or to bytes that are not those that were written.
     Damaged,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::file) enum Search {
     Found(Seen),
     Nothing,
     Damaged,
-    /// It changed each time that it was read.
+    /// The entry changed each time that it was read.
     Contended,
 }
 
@@ -86,12 +86,12 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Self { area, key, keeps_marks: false }
     }
 
-    /// Has values returned with the marks of their groups.
+    /// Makes the lookup return values with the marks of their groups.
     pub(in crate::file) fn with_marks(self) -> Self {
         Self { keeps_marks: true, ..self }
     }
 
-    /// As [`search`](Self::search), in line; with `verifies`, the checksum is compared even if the record is
+    /// Searches like [`search`](Self::search), in line; with `verifies`, the checksum is compared even if the record is
     /// not in doubt.
     #[expect(clippy::inline_always, reason = "the hottest path of all")]
     #[inline(always)]
@@ -144,7 +144,8 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         self.search_inline(value, false)
     }
 
-    /// As [`search`](Self::search), and compares the checksum of what it finds.
+    /// Searches like [`search`](Self::search), and compares the checksum of the value that it
+    /// finds.
     #[cold]
     pub(in crate::file) fn search_verified(self, value: &mut Vec<u8>) -> Result<Search, OpError> {
         self.search_inline(Some(value), true)

@@ -18,7 +18,7 @@ impl Verified {
         self.0.lock().contains(&Self::name(record))
     }
 
-    /// Notes that an entry has been verified.
+    /// Records that an entry has been verified.
     pub(in crate::file) fn add(&self, record: &Record) {
         let mut verified = self.0.lock();
         if verified.len() >= MOST {
@@ -27,7 +27,8 @@ impl Verified {
         verified.insert(Self::name(record));
     }
 
-    /// As [`Pins::free_inherited`](crate::file::operations::pin::Pins::free_inherited).
+    /// Frees the memory in a forked child, like
+    /// [`Pins::free_inherited`](crate::file::operations::pin::Pins::free_inherited).
     pub(in crate::file) fn free_inherited(&self) {
         if let Some(mut verified) = self.0.try_lock() {
             *verified = HashSet::new();

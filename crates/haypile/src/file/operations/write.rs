@@ -1,4 +1,4 @@
-//! Changing entries.
+//! Changes of entries.
 
 use haypile_policy::rules::file::{Queue, queue_of_write};
 
@@ -26,29 +26,31 @@ use crate::removals::Since;
 use crate::stats::Event;
 use crate::write::{WriteMode, Written};
 
-/// When an entry expires.
+/// The expiry of a written entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Expiry {
-    /// In ms since 1970, `u64::MAX` for never.
+    /// The entry expires at this time, in ms since 1970; `u64::MAX` for never.
     At(u64),
-    /// When the entry that is replaced does.
+    /// The entry expires when the one that it replaces does.
     Kept,
 }
 
-/// A write.
+/// The arguments of a write.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Write<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// With the marks of its groups, if it has any.
+    /// The value, with the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
     pub(in crate::file) has_groups: bool,
-    /// The groups, where a lease is to be refused that is of before an invalidation of one.
+    /// The groups of the value, if a lease is to be refused that is older than the invalidation of
+    /// one of them.
     pub(in crate::file) groups: Option<&'a Hashes>,
     pub(in crate::file) mode: WriteMode,
     /// The hash of the key's namespace. Only leases need it.
     pub(in crate::file) namespace: Option<u64>,
     pub(in crate::file) expiry: Expiry,
-    /// Of the new entry. It is that of the entry it replaces where only the expiry changes.
+    /// The version of the new entry; where only the expiry changes, the version of the entry that
+    /// it replaces.
     pub(in crate::file) version: u64,
     pub(in crate::file) now: &'a Now<'a>,
 }
@@ -57,8 +59,8 @@ pub(in crate::file) struct Write<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum WriteOutcome {
     Written(Written),
-    /// Nothing was written: the entry has this version already, or one from before a loss of power
-    /// that is higher.
+    /// Nothing was written: the entry has this version already, or a higher one from before a loss
+    /// of power.
     Outrun,
 }
 
@@ -366,7 +368,8 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(())
     }
 
-    /// Gives an entry another expiry. `None`: it has no room for one, and has to be written again.
+    /// Sets another expiry of an entry; returns `None` if the entry has no room for one, and has to
+    /// be written again.
     pub(in crate::file) fn touch(
         &self,
         key: &Key<'_>,

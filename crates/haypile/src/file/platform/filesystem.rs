@@ -44,7 +44,7 @@ const ZFS: i64 = 0x2FC1_2FC1;
 const LEAST_NEEDED_BYTES: u64 = 64 << 20;
 const MOST_NEEDED_BYTES: u64 = 1 << 30;
 
-/// Returns the file system that a file is on, as far as its kind says it.
+/// Returns the file system that a file is on, as far as its type identifies it.
 pub(in crate::file) fn of(file: &File) -> FileSystem {
     kind(file).map_or(FileSystem::Local, by_kind)
 }

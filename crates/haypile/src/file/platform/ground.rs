@@ -17,7 +17,7 @@ use crate::mutant;
 pub(in crate::file) const IN_ORDER: Ordering =
     if cfg!(shuttle) { Ordering::Relaxed } else { Ordering::Release };
 
-/// Of an exchange that is made, and of one that is not.
+/// Returns the memory orders of an exchange: of one that succeeds, and of one that fails.
 #[inline]
 pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     if mutant::is_on("exchange-does-not-release") {
@@ -90,24 +90,25 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
 
     fn store(&self, at: u64, value: u64, order: Ordering);
 
-    /// Stores `new` if `old` is there; else says what is.
+    /// Stores `new` if the word is `old`; otherwise returns the word.
     fn exchange(&self, at: u64, old: u64, new: u64) -> Result<(), u64>;
 
-    /// As [`std::sync::atomic::fence`]; a relaxed one is none. Every fence of the protocol is one of
-    /// these, so that a model of memory knows of it.
+    /// Issues a fence like [`std::sync::atomic::fence`]; a relaxed one does nothing. Every fence of the protocol is one
+    /// of these, so that a model of memory knows of it.
     fn fence(&self, order: Ordering);
 
-    /// Adds, wrapping; says what was there. Orders nothing.
+    /// Adds to a word, wrapping, and returns the previous value. Orders nothing.
     fn add(&self, at: u64, delta: u64) -> u64;
 
-    /// Raises to at least `value`, [in order](IN_ORDER).
+    /// Raises a word to at least `value`, [in order](IN_ORDER).
     fn raise(&self, at: u64, value: u64);
 
     /// Appends `bytes` to a vector that has room for them, `at` being a multiple of 8. Others may
     /// write concurrently: then the copy is any mixture of words.
     fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>);
 
-    /// Copies in, `at` being a multiple of 8. What follows up to the next multiple is undefined.
+    /// Copies bytes into the file, `at` being a multiple of 8. What follows up to the next multiple
+    /// is undefined.
     fn copy_in(&self, at: u64, from: &[u8]);
 
     /// Compares bytes with those at a multiple of 8. Others may write concurrently: then the
@@ -124,13 +125,14 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
         rest.is_empty() || is_equal_rest(self.load(at, Ordering::Relaxed), rest)
     }
 
-    /// Prefetches the line.
+    /// Prefetches the line at an offset.
     fn prefetch(&self, at: u64);
 
-    /// Prefetches the lines of this number of bytes, as far as there are any.
+    /// Prefetches the lines of `bytes` bytes, as far as there are any.
     fn prefetch_bytes(&self, at: u64, bytes: u64);
 
-    /// As [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written next.
+    /// Prefetches lines like [`prefetch_bytes`](Self::prefetch_bytes), for bytes that are written
+    /// next.
     fn prefetch_to_write(&self, at: u64, bytes: u64);
 
     /// Returns whether the process that took this owner slot is alive.
@@ -142,8 +144,8 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// Returns whether some process reads values of this segment in place.
     fn is_pinned(&self, segment: u32) -> bool;
 
-    /// Says to all processes that the one which has this place reads values of a segment in place, until the
-    /// result is dropped; `None` where that cannot be.
+    /// Announces to all processes that the owner of this slot reads values of a segment in place, until the result is
+    /// dropped; returns `None` where that is not possible.
     fn pin(&self, segment: u32, slot: u32) -> Option<Self::Pin<'_>>;
 
     /// Returns a time that does not go back.
@@ -152,9 +154,9 @@ pub(in crate::file) trait Ground: fmt::Debug + Send + Sync {
     /// Sleeps while the lower half of the word is this, at most for this long.
     fn sleep_on(&self, at: u64, value: u64, at_most: Duration);
 
-    /// Wakes all who sleep on the word.
+    /// Wakes all threads that sleep on the word.
     fn wake(&self, at: u64);
 
-    /// Lets others go on, the longer the more often it was called.
+    /// Yields the processor to others, for longer the more often it was called.
     fn pause(&self, times: u32);
 }

@@ -65,7 +65,7 @@ impl FileId {
 /// that the position is free to be a mark.
 #[derive(Debug)]
 struct Descriptor {
-    /// Closed only where it is known to be still the one that was opened.
+    /// The descriptor, which is closed only where it is known to be still the one that was opened.
     file: ManuallyDrop<File>,
     mark: u64,
 }

@@ -94,7 +94,7 @@ impl Map {
         Ok(Self { start, words: bytes / 8, bytes })
     }
 
-    /// Maps all pages, and brings them into memory. Linux before 5.14 cannot.
+    /// Maps all pages, and reads them into memory. Linux before 5.14 cannot.
     pub(in crate::file) fn prefault(&self, access: Access) -> io::Result<()> {
         let advice = match access {
             Access::Read => Advice::LinuxPopulateRead,
@@ -104,7 +104,7 @@ impl Map {
         unsafe { mm::madvise(self.start.as_ptr().cast(), self.bytes, advice) }.call("madvise")
     }
 
-    /// Brings all that was written to the file to disk, by whatever process.
+    /// Flushes everything that any process has written to the file to disk.
     pub(in crate::file) fn sync(&self) -> io::Result<()> {
         // SAFETY: the addresses are this mapping's; their contents stay as they are.
         unsafe { mm::msync(self.start.as_ptr().cast(), self.bytes, MsyncFlags::SYNC) }.call("msync")
@@ -166,7 +166,7 @@ impl Map {
         MappedLine(unsafe { &*first.cast::<[AtomicU64; LINE_WORDS]>() })
     }
 
-    /// As [`Ground::is_equal`](super::ground::Ground::is_equal).
+    /// Compares bytes like [`Ground::is_equal`](super::ground::Ground::is_equal).
     #[inline]
     pub(in crate::file) fn is_equal(&self, at: u64, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
@@ -188,7 +188,7 @@ impl Map {
         rest.is_empty() || is_equal_rest(load(word), rest)
     }
 
-    /// Prefetches the lines of this number of bytes.
+    /// Prefetches the lines of `bytes` bytes.
     #[inline]
     pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -196,7 +196,7 @@ impl Map {
         }
     }
 
-    /// Prefetches the lines of this number of bytes to write to them.
+    /// Prefetches the lines of `bytes` bytes for writing.
     #[inline]
     pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -317,8 +317,7 @@ impl Map {
         }
     }
 
-    /// Returns the start of this number of bytes, for callers that have made sure that nobody writes to
-    /// them.
+    /// Returns the address of `bytes` bytes, for callers that have made sure that nobody writes to them.
     pub(in crate::file) fn address(&self, at: u64, bytes: usize) -> *const u8 {
         let at = usize::try_from(at).expect("64-bit platforms only");
         assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
@@ -343,7 +342,7 @@ impl Map {
         let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
     }
 
-    /// Wakes all who sleep on the word.
+    /// Wakes all threads that sleep on the word.
     pub(in crate::file) fn wake(&self, at: u64) {
         let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
     }
@@ -390,8 +389,8 @@ unsafe fn copy_wide(source: *const u8, target: *mut u8, bytes: usize) {
 }
 
 impl Map {
-    /// Lets go of the file: from now on the mapping is of zeros, of this process alone. Threads that
-    /// are using it go on at the same addresses.
+    /// Replaces the mapping of the file by zeros, of this process alone. Threads that are using it go on at the same
+    /// addresses.
     pub(in crate::file) fn replace_by_zeros(&self) -> io::Result<()> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
@@ -404,7 +403,7 @@ impl Map {
 }
 
 impl Map {
-    /// Gives the addresses back.
+    /// Unmaps the addresses.
     ///
     /// # Safety
     ///

@@ -18,7 +18,7 @@ const SPINS: u32 = 64;
 const YIELDS: u32 = 1024;
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// A mapped file.
+/// The ground of a mapped file.
 #[derive(Debug)]
 pub(in crate::file) struct Mapped {
     pub(in crate::file) map: Map,

@@ -10,8 +10,7 @@ pub(in crate::file) struct MemoryLimit {
     /// The file that sets the limit.
     set_by: PathBuf,
     limit_bytes: u64,
-    /// The part of it, with the swap that the group may use, that nothing takes that the kernel could
-    /// not drop.
+    /// The part of the limit, with the swap that the group may use, that is free or that the kernel could free.
     pub(in crate::file) left_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that nobody else has.
+//! Random numbers, which no other process has.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

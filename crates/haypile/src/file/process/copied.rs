@@ -25,7 +25,7 @@ use crate::mutant;
 const PAGE_BYTES: usize = 4096;
 /// Pages that are kept; when there are more, all are read again.
 const MOST_PAGES: usize = 4096;
-/// A page of this age is read again.
+/// The age from which on a page is read again.
 pub(in crate::file) const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// A copy of a page, and when it was made.
@@ -46,7 +46,7 @@ pub(in crate::file) struct Copied {
     round: AtomicU64,
 }
 
-/// Opens a file for reading copies of it, whomever it belongs to.
+/// Opens a file for reading copies of it, whatever its owner.
 pub(in crate::file) fn open(
     path: &Path,
     clock: Arc<dyn Clock>,
@@ -67,7 +67,7 @@ pub(in crate::file) fn open(
 }
 
 impl Copied {
-    /// Has every page read again before it is next used.
+    /// Makes every page be read again before it is next used.
     pub(in crate::file) fn refresh(&self) {
         self.round.fetch_add(1, Ordering::Relaxed);
     }

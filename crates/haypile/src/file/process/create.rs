@@ -26,14 +26,14 @@ pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 pub(in crate::file) struct Opened {
     pub(in crate::file) file: File,
     pub(in crate::file) header: Header,
-    /// Of this boot and this file.
+    /// The stamp of this boot and this file.
     pub(in crate::file) stamp: u64,
 }
 
 /// The compression that is wanted for the values of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Compressed {
-    /// As they are in a file that is there; not at all in a new one.
+    /// The compression of an existing file; none for a new one.
     AsItIs,
     As(Option<Method>),
 }
@@ -42,9 +42,9 @@ pub(in crate::file) enum Compressed {
 #[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
-    /// Of a new one.
+    /// The size of a new file, in bytes.
     pub(in crate::file) size_bytes: u64,
-    /// Of a new one.
+    /// The expected size of an entry in a new file, in bytes.
     pub(in crate::file) entry_bytes: u64,
     /// Words for groups of a new one, if that was said.
     pub(in crate::file) groups: Option<u64>,
@@ -52,9 +52,9 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) is_writable: bool,
     /// Whether all of the file is mapped when it is opened.
     pub(in crate::file) prefaults: bool,
-    /// Other users may own or write it.
+    /// Whether other users may own or write the file.
     pub(in crate::file) may_be_shared: bool,
-    /// It may lie on a network file system.
+    /// Whether the file may lie on a network file system.
     pub(in crate::file) may_be_remote: bool,
     pub(in crate::file) now_ms: u64,
 }
@@ -80,7 +80,7 @@ pub(in crate::file) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Op
     Err(io_error(io::Error::other("other processes repeatedly created and removed it")))
 }
 
-/// Puts a new, empty file in the place of what is at a path, and tells the users of the old one.
+/// Replaces the file at a path by a new, empty one, and marks the old one as retired for its users.
 pub(in crate::file) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let begin = Instant::now();
@@ -194,7 +194,7 @@ fn open(path: &Path, wanted: &Wanted) -> Result<Opened, FileError> {
     Ok(Opened { file, header, stamp })
 }
 
-/// Refuses what a path names, unless it is an ordinary file or nothing.
+/// Refuses a path that names something other than an ordinary file or nothing.
 pub(in crate::file) fn check_name(path: &Path) -> Result<(), FileError> {
     let Ok(metadata) = path.symlink_metadata() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Making a file: under a name of its own, until it is complete.
+//! Making a file: under a temporary name, until it is complete.
 
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ impl Made {
         self.0.path()
     }
 
-    /// Gives it the path, if nothing has that; says whether it did.
+    /// Gives the file its path, if nothing has that path, and returns whether it did.
     pub(in crate::file) fn take_free(&self, path: &Path) -> Result<bool, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let free = RenameFlags::NOREPLACE;
@@ -57,7 +57,7 @@ impl Made {
         }
     }
 
-    /// It has the path now, also after a loss of power.
+    /// Keeps the file, which has the path now, even after a loss of power.
     pub(in crate::file) fn keep(self, path: &Path) -> Result<(), FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         self.0.keep().map_err(|error| io_error(error.error))?;

@@ -33,10 +33,10 @@ struct TakenSlot {
     before: Counted,
 }
 
-/// The work of one thread at a time in a slot.
+/// The work of a slot, which one thread does at a time.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
-    /// None once the slot was given back.
+    /// The slot; `None` once it was given back.
     slot: Option<TakenSlot>,
     versions: std::ops::Range<u64>,
     /// The checks for idle owners that it stays for, unless it is used again.
@@ -111,7 +111,7 @@ struct Changes {
 }
 
 impl Owners {
-    /// Takes the first slot. `None`: other processes have all of them.
+    /// Takes the first slot; returns `None` if other processes have all of them.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
         let Some(slot) = TakenSlot::take(area, now_ms, false)? else {
             return Ok(None);
@@ -189,8 +189,8 @@ impl Owners {
         of(own, self.all[own].work.lock()).or_else(|| of(0, self.all[0].work.lock()))
     }
 
-    /// Gives this thread a slot of its own if there are plenty, for it counts in one that other
-    /// threads use as well; otherwise notes that it uses its own. To be called from time to time.
+    /// Gives this thread a slot of its own if there are plenty and it shares one with other
+    /// threads; otherwise records that it uses its own. To be called from time to time.
     pub(in crate::file) fn keep_own(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) {
         let thread = threads::number();
         if let Some(own) = self.all.get(thread) {
@@ -215,7 +215,7 @@ impl Owners {
         }
     }
 
-    /// Gives the last extra slot back, if no thread has used it since this was last called.
+    /// Gives back the last extra slot, if no thread has used it since the last call.
     pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
         let Some(mut changes) = self.changing.try_lock() else {
             return;
@@ -237,7 +237,7 @@ impl Owners {
         }
     }
 
-    /// Returns what was counted in the slots since they were taken.
+    /// Returns the counts of all slots since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = self.changing.lock().counted;
         for cell in &self.all {
@@ -255,7 +255,7 @@ impl Owners {
         (!changes.have_left).then(|| act(self.first))
     }
 
-    /// Gives all slots back, once the threads are done that use them. Where nothing may be stored,
+    /// Gives back all slots, once the threads that use them are done. Where nothing may be stored,
     /// they look like those of a process that has died.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut changes = self.changing.lock();

@@ -44,7 +44,8 @@ impl LookPeriod {
     }
 }
 
-/// An operation of this thread, until it is dropped. What it has got stays while it is borrowed.
+/// A guard of an operation of this thread, which ends when the guard is dropped. What it has got
+/// stays while it is borrowed.
 ///
 /// The mark of a thread is twice the number of its operations, and odd within one.
 #[derive(Debug)]
@@ -141,7 +142,7 @@ fn mark_of(page: &MarkPages, thread: usize) -> &AtomicU64 {
     page.word(LINE_WORDS * (1 + thread))
 }
 
-/// Operations that were in progress at some moment.
+/// The operations that were in progress at some moment.
 #[derive(Debug)]
 pub(in crate::file) struct PendingOperations {
     /// Threads, and their marks.
@@ -150,8 +151,8 @@ pub(in crate::file) struct PendingOperations {
 }
 
 impl PendingOperations {
-    /// Notes the operations that may have begun before the last stores of this thread, its own
-    /// included. `None`: the kernel cannot tell.
+    /// Returns the operations that may have begun before the last stores of this thread, its own
+    /// included; `None` if the kernel cannot tell.
     pub(in crate::file) fn of(page: &MarkPages) -> Option<Self> {
         if !order_all_threads() {
             return None;

@@ -90,7 +90,8 @@ pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> Fil
     }
 }
 
-/// Allocates what a copy has left out: where the disk is full, writing it would be a SIGBUS later.
+/// Allocates the holes that a copy of a file has: where the disk is full, writing them would be a
+/// SIGBUS later.
 pub(in crate::file) fn fill_holes(
     path: &Path,
     file: &File,

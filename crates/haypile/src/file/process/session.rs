@@ -1,4 +1,4 @@
-//! A process's use of one file, from opening it to letting go of it.
+//! Sessions: the use of one file by a process, from opening it to letting go of it.
 
 #![expect(unsafe_code, reason = "a mapping that a child gives back")]
 
@@ -34,7 +34,7 @@ use crate::mutant;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// Why a session only reads, though its process wants to write.
+/// The reason why a session only reads, though its process wants to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
     /// Other processes have all owner slots.
@@ -48,22 +48,22 @@ pub(in crate::file) enum ReadsOnly {
 pub(in crate::file) struct Session {
     pub(in crate::file) area: Area<Mapped>,
     pub(in crate::file) header: Header,
-    /// None where the file is only read.
+    /// The owner slots of this process; `None` where the file is only read.
     pub(in crate::file) owners: Option<Owners>,
     pub(in crate::file) reads_only: Option<ReadsOnly>,
     /// Whether the free space of the file system has to be watched.
     pub(in crate::file) is_watched: bool,
-    /// Values that are read in place.
+    /// The values that are read in place.
     pub(in crate::file) pins: Pins,
-    /// Entries that were verified, for reads that verify each once.
+    /// The entries that were verified, for reads that verify each once.
     pub(in crate::file) verified: Verified,
     /// The number of claims, which outlive an operation and use the file.
     holds: Arc<AtomicUsize>,
-    /// Whether it was flushed to disk, with the directory that has its name.
+    /// Whether the file's name was flushed to disk, with the directory that has it.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
     leaving: Mutex<LeaveProgress>,
-    /// The one before: other threads may still be using it.
+    /// The previous session, which other threads may still be using.
     pub(in crate::file) before: AtomicPtr<Session>,
 }
 
@@ -88,8 +88,8 @@ impl Drop for SessionHold {
 }
 
 impl Session {
-    /// Opens what has the path, or makes it. Where another file takes the path at the same time,
-    /// that one.
+    /// Opens the file at a path, or makes it; if another file takes the path at the same time, that
+    /// one.
     pub(in crate::file) fn open(
         path: &Path,
         wanted: &Wanted,
@@ -216,7 +216,7 @@ impl Session {
         SessionHold(Arc::clone(&self.holds))
     }
 
-    /// Gives the owner slots of this process back.
+    /// Gives back the owner slots of this process.
     pub(in crate::file) fn leave_slots(&self) {
         if let Some(owners) = &self.owners {
             // Waits for threads that write.
@@ -251,9 +251,8 @@ impl Session {
         is_unused && !mutant::is_on("sessions-never-freed")
     }
 
-    /// Lets go of what a child has inherited, unless values of it are read in place; returns whether it
-    /// did. The session itself stays: a thread of the parent may have been changing it when this
-    /// process was forked.
+    /// Lets go of a session that a forked child has inherited, unless values of it are read in place; returns whether
+    /// it did. The session itself stays: a thread of the parent may have been changing it when this process was forked.
     pub(in crate::file) fn abandon_inherited(&self) -> bool {
         if !self.pins.close() {
             return false;

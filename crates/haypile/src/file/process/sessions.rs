@@ -45,7 +45,7 @@ pub(in crate::file) struct Sessions {
     /// ([`LookPeriod::mask`]). Once this is closed, every operation does it, and is refused there.
     looks: AtomicU64,
     is_closed: AtomicBool,
-    /// When the free space was last asked for.
+    /// The time at which the free space was last asked for.
     watched_ns: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::file) struct HeldClaim<'a> {
 #[derive(Debug)]
 pub(in crate::file) enum ClaimOutcome<'a> {
     Held(HeldClaim<'a>),
-    /// This owner has it.
+    /// The owner with this token has the claim.
     Taken(Token),
     NoRoom,
 }
@@ -120,8 +120,8 @@ impl Sessions {
         OperationGuard::begin(&self.page)
     }
 
-    /// As [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so no owner slot of
-    /// its own.
+    /// Begins an operation like [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so
+    /// no owner slot of its own.
     pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
         OperationGuard::begin_in_passing(&self.page)
     }
@@ -133,7 +133,8 @@ impl Sessions {
         unsafe { &*self.latest.load(Ordering::Acquire) }.header.geometry.file_bytes
     }
 
-    /// Has every operation from now on attend; returns whether that is new.
+    /// Makes every operation from now on call [`attend`](Self::attend), and returns whether it did
+    /// not before.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
         self.looks.store(LookPeriod::EachOperation.mask(), Ordering::SeqCst);
@@ -151,7 +152,7 @@ impl Sessions {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
-    /// Returns the session of this process.
+    /// Returns the current session of this process.
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
@@ -197,7 +198,7 @@ impl Sessions {
         Ok(unsafe { &*self.current() })
     }
 
-    /// Does what one of some operations does for all.
+    /// Does the periodic work that one operation does for all.
     ///
     /// # Errors
     ///
@@ -217,7 +218,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Does the work that a writer does from time to time.
+    /// Does the periodic work of a writer.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {

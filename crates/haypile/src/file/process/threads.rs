@@ -1,4 +1,4 @@
-//! Small numbers of the threads of this process, over which owners and counts are spread.
+//! Small numbers for the threads of this process, over which owners and counts are spread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
