@@ -18,7 +18,7 @@ impl<T> Default for SlotColumn<T> {
 }
 
 impl<T: Default> SlotColumn<T> {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     pub(crate) fn reserve(&mut self, slots: usize) {
         if slots > self.0.len() {
             // `resize_with` alone would double the capacity.

@@ -32,7 +32,7 @@ impl<const LISTS: usize> Links<LISTS> {
         Self { nodes: sentinels.collect() }
     }
 
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     #[inline]
     pub fn reserve(&mut self, slots: usize) {
         let nodes = slots + LISTS;

@@ -16,7 +16,7 @@ use super::column::SlotColumn;
 pub(super) struct Marks(SlotColumn<AtomicU8>);
 
 impl Marks {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.0.reserve(slots);
     }

@@ -27,7 +27,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         }
     }
 
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     pub(super) fn reserve(&mut self, slots: usize) {
         self.links.reserve(slots);
         self.weights.reserve(slots);

@@ -5,7 +5,7 @@ use super::column::SlotColumn;
 
 /// The weights of the entries in slots. A cache that counts objects pays nothing for them.
 pub trait Weights: Default + Send + Sync + 'static {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
     /// Returns the weight of the entry in `slot`.
     fn get(&self, slot: Slot) -> u64;

@@ -35,13 +35,13 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Wraps a store.
+    /// Creates a cache on top of a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { computations: Computations::of(&store), store, groups: None }
     }
 
-    /// Opens a cache of one of this crate's schemes. For other schemes, open the store by a
-    /// [`Registry`] that has them.
+    /// Opens the cache of a URL with one of this crate's schemes. For other schemes, open the store
+    /// by a [`Registry`] that has them.
     ///
     /// # Errors
     ///
@@ -82,9 +82,9 @@ impl Cache {
         }
     }
 
-    /// Returns the same cache, which puts all entries that are written through it into these groups: by each write, and by computing on a
-    /// miss. [`invalidate`](Self::invalidate) then makes all entries of a group a miss, whoever wrote them, in the same time for one as
-    /// for a million.
+    /// Returns a cache on the same store that puts all entries written through it into these groups: by each write, and
+    /// by computing on a miss. [`invalidate`](Self::invalidate) then makes all entries of a group a miss, whoever wrote
+    /// them, in the same time for one as for a million.
     ///
     /// ```
     /// # use haypile::Cache;
@@ -372,8 +372,8 @@ impl Cache {
         self.store.clear()
     }
 
-    /// Gives an entry a new TTL, counted from now, or none for `None`; returns whether there was an
-    /// entry.
+    /// Sets a new TTL for an entry, counted from now, or none for `None`; returns whether there was
+    /// an entry.
     ///
     /// # Errors
     ///
@@ -402,7 +402,7 @@ impl Cache {
         self.store.decr(key.as_ref(), delta)
     }
 
-    /// Whether there is an entry.
+    /// Whether there is an entry under `key`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Claims that move between threads, for programs that compute without blocking one.
+//! Claims that can move between threads, for programs that compute without blocking a thread.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub struct OwnedClaim(Owned);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TriedClaim {
-    /// No other process could compute for this store.
+    /// No claim is needed: no other process could compute for this store.
     Unneeded,
-    /// No other process computes the key until the claim is dropped.
+    /// The caller has the claim: no other process computes the key until it is dropped.
     Held(OwnedClaim),
-    /// Another process computes the value.
+    /// Another process has the claim, and computes the value.
     Taken(ClaimHolder),
 }
 

@@ -14,7 +14,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn wall(&self) -> SystemTime;
 }
 
-/// The system's clock.
+/// The clock of the operating system.
 ///
 /// Its monotonic side is [`Instant`]: on Linux it stands still while the machine is suspended, so
 /// that an entry in memory outlives its TTL by the length of the suspension.
@@ -62,7 +62,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Returns a clock at zero; its time of day is the Unix epoch.
+    /// Returns a clock that stands at zero; its time of day is the Unix epoch.
     pub fn new() -> Self {
         Self::default()
     }

@@ -44,7 +44,7 @@ pub enum Error {
          feature '{feature}'; build it with this feature"
     )]
     MissingFeature {
-        /// The feature that brings the method.
+        /// The feature that supports the method.
         feature: &'static str,
         /// The canonical URL of the store.
         store: String,
@@ -75,7 +75,7 @@ pub enum Error {
          value under this key in {store} is something else; set it to a number first"
     )]
     NotACounter {
-        /// `incr` or `decr`.
+        /// The operation: `incr` or `decr`.
         operation: &'static str,
         /// The canonical URL of the store.
         store: String,
@@ -92,25 +92,26 @@ pub enum Error {
          {max_bytes}"
     )]
     SizeOutOfRange {
-        /// The requested size.
+        /// The requested size, in bytes.
         size_bytes: u64,
-        /// The smallest allowed.
+        /// The smallest allowed size, in bytes.
         min_bytes: u64,
-        /// The largest allowed.
+        /// The largest allowed size, in bytes.
         max_bytes: u64,
         /// The canonical URL of the store.
         store: String,
     },
-    /// Another process holds a part of the store that this operation needs, is alive, and does not
-    /// continue. Nothing has changed.
+    /// The store is busy: another process, which is alive, holds a part that this operation needs,
+    /// and does not continue. Nothing has changed.
     #[error("{}", busy(store, *process))]
     Busy {
         /// The canonical URL of the store.
         store: String,
-        /// The id of that process, if it was seen to be stopped or frozen.
+        /// The process id of the holder, if it was seen to be stopped or frozen.
         process: Option<u64>,
     },
-    /// There is no room, because everything that could be evicted is in use. The old value stays.
+    /// The store is full: there is no room, because everything that could be evicted is in use. The
+    /// old value stays.
     #[error(
         "{store} cannot make room: every entry that it could evict is being read or written; the \
          old value stays; try again, or make the cache larger"

@@ -39,7 +39,7 @@ const FIXED_WORDS: usize = 2;
 pub(crate) struct Hashes(Vec<u32>);
 
 impl Hashes {
-    /// Returns the hashes of these names.
+    /// Returns the hashes of these group names.
     ///
     /// # Errors
     ///
@@ -120,7 +120,8 @@ pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Words {
     clock: AtomicU64,
-    /// The numbers of the last invalidations, one for all groups whose hashes lead to it.
+    /// The numbers of the last invalidations, one for all groups whose hashes lead to the same
+    /// word.
     numbers: OnceLock<Box<[AtomicU64]>>,
     count: usize,
 }
@@ -133,7 +134,8 @@ impl Words {
         Self { clock: AtomicU64::new(0), numbers: OnceLock::new(), count }
     }
 
-    /// Allocates the words; if there is no memory for them, returns how many bytes that would take.
+    /// Allocates the words; if there is no memory for them, returns the number of bytes that they
+    /// would take.
     pub(crate) fn begin(&self) -> Result<(), usize> {
         if self.numbers.get().is_none() {
             let mut numbers = Vec::new();
@@ -151,7 +153,7 @@ impl Words {
         self.clock.load(Ordering::Acquire)
     }
 
-    /// Invalidates what has a lower number than the next one of the clock, for the group with this hash.
+    /// Invalidates the entries of the group with this hash whose number is lower than the clock's next one.
     pub(crate) fn invalidate(&self, hash: u32) {
         let number = self.clock.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(word) = self.word(hash) {
@@ -204,8 +206,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks at the end of this many bytes, a value and they. `word` returns a word by its distance from the end, one for
-    /// the last, and is not asked for one before the first. `None` of garbage.
+    /// Reads the marks at the end of `bytes` bytes, which are a value and its marks. `word` returns a word by its
+    /// distance from the end, one for the last, and is not asked for one before the first. `None` of garbage.
     #[inline]
     pub(crate) fn read(bytes: u64, word: impl Fn(usize) -> u64) -> Option<Self> {
         if bytes < (FIXED_WORDS * WORD_BYTES) as u64 || !bytes.is_multiple_of(WORD_BYTES as u64) {

@@ -25,7 +25,7 @@ impl Lease {
     /// The length of a lease as bytes.
     pub const BYTES: usize = 32;
 
-    /// Returns the lease of these bytes, which came from [`to_bytes`](Self::to_bytes).
+    /// Returns the lease with these bytes, which came from [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }

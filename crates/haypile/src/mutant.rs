@@ -12,7 +12,7 @@ pub(crate) const fn is_on(_name: &str) -> bool {
     false
 }
 
-/// Returns a memory order, which a mutant of this name relaxes.
+/// Returns the memory order `order`, which the mutant of this name relaxes.
 #[inline]
 pub(crate) fn order(name: &str, order: Ordering) -> Ordering {
     if is_on(name) { Ordering::Relaxed } else { order }

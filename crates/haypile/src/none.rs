@@ -1,4 +1,4 @@
-//! `none://`: a cache that never holds anything, the baseline of every experiment.
+//! The scheme `none://`: a cache that never holds anything, the baseline of every experiment.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::url::{CacheUrl, Level, Place, ResolvedLevel, Scheme};
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 use crate::writers::Writers;
 
-/// The scheme `none`.
+/// The scheme `none`, which has no options of its own.
 pub(crate) static SCHEME: Scheme = Scheme {
     name: "none",
     place: Place::Nowhere,

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::store::Store;
 use crate::url::{ResolvedLevel, Scheme, UrlError};
 
-/// Opens the caches of one scheme.
+/// An opener of the caches of one scheme.
 ///
 /// An opener does not compress: the [`Registry`](crate::Registry) puts a
 /// [`CompressedStore`](crate::compress::CompressedStore) in front of the store that it opens if the
@@ -43,7 +43,7 @@ pub enum OpenError {
     /// A scheme that needs another platform.
     #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
     NotHere {
-        /// The scheme.
+        /// The name of the scheme.
         scheme: &'static str,
         /// The schemes registered.
         available: String,
@@ -54,7 +54,7 @@ pub enum OpenError {
          it there are {available}"
     )]
     NotRegistered {
-        /// The scheme.
+        /// The name of the scheme.
         scheme: &'static str,
         /// The schemes registered.
         available: String,
@@ -86,7 +86,7 @@ pub enum OpenError {
     /// A number of shards that the store cannot have.
     #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
     BadShards {
-        /// The requested number.
+        /// The requested number of shards.
         shards: usize,
         /// The largest number at this size.
         most: usize,
@@ -94,17 +94,17 @@ pub enum OpenError {
     /// A namespace that is longer than the store accepts.
     #[error("a namespace of {bytes} bytes is too long: a file's namespace has at most 255")]
     LongNamespace {
-        /// Its length.
+        /// The length of the group's name, in bytes.
         bytes: usize,
     },
     /// A size that the store cannot have.
     #[error("a cache cannot have {size_bytes} bytes; its size is from {min_bytes} to {max_bytes}")]
     SizeOutOfRange {
-        /// The requested size.
+        /// The requested size, in bytes.
         size_bytes: u64,
-        /// The smallest allowed.
+        /// The smallest allowed size, in bytes.
         min_bytes: u64,
-        /// The largest allowed.
+        /// The largest allowed size, in bytes.
         max_bytes: u64,
     },
     /// The file of a recording could not be created.
@@ -116,7 +116,7 @@ pub enum OpenError {
     Recording {
         /// The given path, to which the process id is appended.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The server or the file cannot be used.

@@ -1,4 +1,4 @@
-//! Values that stay in place while they are read.
+//! Pinned values, which stay in place while they are read.
 
 use std::fmt;
 use std::ops::Deref;
@@ -23,7 +23,7 @@ enum HeldValue<'a> {
     /// Copied because no further segment of a file may be locked.
     OutOfPins(Vec<u8>),
     InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
-    /// In place, in memory that other processes write once it is let go of.
+    /// A value in place, in memory that other processes write once it is let go of.
     Shared(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
 }
 
@@ -113,16 +113,16 @@ self_cell! {
 /// A value that was read, held in place or copied, together with the store that holds it. It moves
 /// between threads, so that a program that does not block can read it at its own pace.
 pub struct OwnedPinned {
-    /// For children of forks; dropped before the value.
+    /// The registration for children of forks; dropped before the value.
     #[cfg(target_os = "linux")]
     kept: Option<Kept>,
     value: Owned,
 }
 
 impl OwnedPinned {
-    /// Has children of forks go on reading the value as it is, even when this process has let go of it. They get a
-    /// copy of its pages where it is in the memory of a file, and so a fork takes longer. It needs a binding that
-    /// calls [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare) and what belongs to it.
+    /// Lets children of forks go on reading the value as it is, even when this process has let go of it. They get a
+    /// copy of its pages where it is in the memory of a file, and so a fork takes longer. It needs a binding that calls
+    /// [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare) and what belongs to it.
     pub fn keep_for_children(&mut self) {
         #[cfg(target_os = "linux")]
         if matches!(self.value.borrow_dependent().value, HeldValue::Shared(_)) {
@@ -135,7 +135,7 @@ impl OwnedPinned {
         self.value.borrow_dependent().hit()
     }
 
-    /// Returns what [`Pinned::is_out_of_pins`] does.
+    /// Returns whether the value was copied for lack of pins; see [`Pinned::is_out_of_pins`].
     pub fn is_out_of_pins(&self) -> bool {
         self.value.borrow_dependent().is_out_of_pins()
     }
@@ -194,7 +194,7 @@ impl Cache {
         self.owned(|store| store.get_in_place(key.as_ref()))
     }
 
-    /// Returns what [`get_in_place_owned`](Self::get_in_place_owned) does, verified by its checksum when this
+    /// Returns a value like [`get_in_place_owned`](Self::get_in_place_owned), verified by its checksum when this
     /// process first reads it in place; see [`Store::get_in_place_verified`].
     ///
     /// # Errors

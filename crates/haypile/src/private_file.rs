@@ -1,4 +1,4 @@
-//! Files that belong to one user: which of them are trusted, and how to create them.
+//! Files that belong to one user: the rules for which are trusted, and their creation.
 //!
 //! A file is written under a temporary name, and renamed when it is complete. It is locked while
 //! its writer lives. A file with a temporary name and no lock was left by a process that died, and
@@ -19,7 +19,7 @@ use crate::call::Call;
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
-/// The temporary names: a random part stands between prefix and suffix.
+/// The form of temporary names: a random part stands between prefix and suffix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naming {
     pub(crate) prefix: &'static str,
@@ -85,9 +85,9 @@ impl Naming {
 /// The reason why a file is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposed {
-    /// It belongs to this user, which is neither this process's nor root.
+    /// The file belongs to this user, which is neither this process's nor root.
     Owner(u32),
-    /// Users other than its owner can write it: its mode.
+    /// Users other than the file's owner can write it: this is its mode.
     Mode(u32),
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
 /// is soon that of another file, which is neither used nor closed.
 #[derive(Debug)]
 pub(crate) struct GuardedFile {
-    /// None while it is dropped.
+    /// The open file; `None` while this is dropped.
     file: Option<File>,
     #[cfg(unix)]
     id: (u64, u64),

@@ -1,4 +1,4 @@
-//! State of one process that its forked children do not inherit.
+//! State that belongs to one process, and that its forked children do not inherit.
 //!
 //! A forked child has one thread, and a copy of all memory as it was at that instant: locks that
 //! other threads held stay locked in it, and operations of these threads never finish. So it starts
@@ -28,7 +28,7 @@ impl<T: Default> PerProcess<T> {
         Self { first: ListNode::new() }
     }
 
-    /// Returns the value of this process.
+    /// Returns the value that belongs to this process.
     pub(crate) fn get(&self) -> &T {
         let generation = generation();
         let mut node = &self.first;
@@ -45,7 +45,7 @@ impl<T: Default> ListNode<T> {
     }
 }
 
-/// Values by key. The holders in one process share the value of a key, for as long as one of them holds it.
+/// A map of values that the holders in one process share, each for as long as one of them holds it.
 ///
 /// The values are in a [`BTreeMap`], whose nodes are referred to by their addresses. A `HashMap` in a static
 /// refers to the middle of its table, which leak checkers report as possibly lost.
@@ -96,7 +96,7 @@ impl<K: Ord, V> SharedValues<K, V> {
 #[cfg(target_os = "linux")]
 pub(crate) use page::{WipedOnFork, generation};
 
-/// Returns a number that tells a process from its ancestors.
+/// Returns a number that distinguishes a process from its ancestors.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn generation() -> u64 {
     std::process::id().into()
@@ -152,7 +152,7 @@ mod page {
             Ok(pages)
         }
 
-        /// Returns one of their words.
+        /// Returns a reference to one of the words.
         #[inline]
         pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
             assert!(number < Self::WORDS, "word {number} of {}", Self::WORDS);
@@ -168,8 +168,8 @@ mod page {
         }
     }
 
-    /// Returns a number that tells a process from its ancestors. The process id does not, because
-    /// an ancestor may have had it.
+    /// Returns a number that distinguishes a process from its ancestors. The process id does not,
+    /// because an ancestor may have had it.
     pub(crate) fn generation() -> u64 {
         static PAGE: OnceLock<Option<WipedOnFork<1>>> = OnceLock::new();
         static LATEST: AtomicU64 = AtomicU64::new(0);

@@ -10,7 +10,7 @@
 //! it would take one: with 0.24 per line on average, it happens in one of 10^8 computations instead of in 3 %. And a key that
 //! is removed all the time, such as a lock's, keeps no other from being stored.
 
-/// Notes that a line has room for.
+/// The number of notes that a line has room for.
 pub(crate) const NOTES: usize = 7;
 const TAG_BITS: u32 = 24;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
@@ -18,10 +18,10 @@ const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 /// The fate of a key since a count was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
-    /// It was not removed.
+    /// The key was not removed.
     Nothing,
     Removed,
-    /// There were too many removals to know.
+    /// There were too many removals to know whether the key was removed.
     Unsure,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn line_of(hash: u64, lines: u32) -> u32 {
     u32::try_from(wide >> 64).expect("less than the number of lines")
 }
 
-/// Returns the note of the removal of this number, which is above zero.
+/// Returns the note for the removal with this number, which is above zero.
 #[inline]
 pub(crate) fn note_of(number: u64, hash: u64) -> u64 {
     number << TAG_BITS | hash & TAG_MASK
@@ -57,8 +57,8 @@ fn has_tag_of(note: u64, hash: u64) -> bool {
 }
 
 impl Line {
-    /// Returns which note the removal of this number takes the place of. So the number of a note only rises. Where all are
-    /// younger, it returns by how much: the removal needs a number above theirs.
+    /// Returns the index of the note that the removal of this number replaces. So the number of a note only rises.
+    /// Where all are younger, it returns by how much: the removal needs a number above theirs.
     #[inline]
     pub(crate) fn place(&self, number: u64, hash: u64) -> Result<usize, u64> {
         let ahead = |place: &usize| beyond(self.notes[*place], number);
@@ -74,7 +74,7 @@ impl Line {
         leads.max().map_or(0, i64::cast_unsigned)
     }
 
-    /// Returns what came of a hash after the count was `then`.
+    /// Returns whether the key with a hash was removed after the count was `then`.
     pub(crate) fn since(&self, then: u64, hash: u64) -> Since {
         // Beyond half of the numbers, what is younger cannot be told; and a count below `then` is of another history.
         if self.count.wrapping_sub(then) >> (63 - TAG_BITS) != 0 {

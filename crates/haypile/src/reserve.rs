@@ -1,4 +1,4 @@
-//! Reservations that keep their store, for programs that cannot borrow one.
+//! Reservations that hold their store, for programs that cannot borrow one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl OwnedReservation {
         self.options
     }
 
-    /// Makes the entry visible, if the condition of the write holds now.
+    /// Commits the write: makes the entry visible, if the condition of the write holds now.
     ///
     /// # Errors
     ///

@@ -55,8 +55,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// `buffer` empty. Its allocation is reused.
     fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Hit>>;
 
-    /// Does the same as [`get_into`](Self::get_into) for callers that need the version: a store for
-    /// which the version takes more work, such as one of several levels, does that work only here.
+    /// Reads a value like [`get_into`](Self::get_into), for callers that need the version: a store
+    /// for which the version takes more work, such as one of several levels, does that work only
+    /// here.
     ///
     /// # Errors
     ///
@@ -66,10 +67,10 @@ pub trait Store: fmt::Debug + Send + Sync {
         self.get_into(key, buffer)
     }
 
-    /// Does the same as [`get_versioned_into`](Self::get_versioned_into), but copies nothing if the entry still has this version:
-    /// the hit has it, and `buffer` is empty. A caller that keeps what it made of a value so learns that it is still true,
-    /// at the cost of a lookup, however long the value is. It counts as a hit. A server that restarts may give a version again: do
-    /// not keep one of a server for long.
+    /// Reads a value like [`get_versioned_into`](Self::get_versioned_into), but copies nothing if the entry still has
+    /// this version: the hit has it, and `buffer` is empty. A caller that keeps what it made of a value so learns that
+    /// it is still true, at the cost of a lookup, however long the value is. It counts as a hit. A server that restarts
+    /// may give a version again: do not keep one of a server for long.
     ///
     /// # Errors
     ///
@@ -113,9 +114,9 @@ pub trait Store: fmt::Debug + Send + Sync {
         self.get_pinned(key)
     }
 
-    /// Returns what [`get_in_place`](Self::get_in_place) does, and compares the checksum of a value of a file
-    /// when this process first reads it in place; of a copy, each time. A value that is not what was written
-    /// is a miss. It costs a pass over the value: some 0.1 ns per byte.
+    /// Returns a value like [`get_in_place`](Self::get_in_place), and compares the checksum of a value of a file when
+    /// this process first reads it in place; of a copy, each time. A value that is not what was written is a miss. It
+    /// costs a pass over the value: some 0.1 ns per byte.
     fn get_in_place_verified(&self, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         self.get_in_place(key)
     }
@@ -250,7 +251,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Error::Busy { store: self.describe(), process: None })
     }
 
-    /// Gives an entry a new TTL, counted from now; returns whether there was one. Its value and
+    /// Sets a new TTL for an entry, counted from now; returns whether there was one. Its value and
     /// version stay. Whether that counts as a use is up to the store.
     ///
     /// # Errors
@@ -274,8 +275,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`Error::NotACounter`].
     fn decr(&self, key: &[u8], delta: u64) -> Result<Option<u64>>;
 
-    /// Whether there is an entry. The check is neither a use to the policy nor a hit or miss in the
-    /// statistics, if the protocol can tell.
+    /// Whether there is an entry under `key`. The check is neither a use to the policy nor a hit or
+    /// miss in the statistics, if the protocol can tell.
     fn contains(&self, key: &[u8]) -> Result<bool>;
 
     /// Returns the values of `keys` with their properties, in order. The first error ends the call.
@@ -396,14 +397,14 @@ pub trait Store: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim<'a> {
-    /// No other process could compute for this store.
+    /// No claim is needed: no other process could compute for this store.
     Unneeded,
-    /// No other process computes the key until the guard is dropped.
+    /// The caller has the claim: no other process computes the key until the guard is dropped.
     Held {
         /// Releases the claim when it is dropped. The end of the process does so, too.
         guard: Box<dyn fmt::Debug + Send + 'a>,
     },
-    /// Another process computes the value.
+    /// Another process has the claim, and computes the value.
     Taken(ClaimHolder),
 }
 
@@ -411,9 +412,9 @@ pub enum Claim<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimHolder {
-    /// Identifies the holder; only its store knows the meaning of the number.
+    /// The number that identifies the holder; only its store knows the meaning.
     pub id: u64,
-    /// Whether it was seen to be stopped or frozen from outside.
+    /// Whether the holder was seen to be stopped or frozen from outside.
     pub is_halted: bool,
     /// Number of claims on this key, or on this and other keys, that had been released before. If another
     /// process has the claim later, and this number is the same, that process has taken the claim over.
@@ -480,13 +481,13 @@ impl Hit {
         Self { version, expires_in, level: 0, has_groups: false }
     }
 
-    /// Returns the same hit, of an entry that is in groups or not.
+    /// Returns this hit, as of an entry that is in groups or not.
     #[must_use]
     pub fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
     }
 
-    /// Returns the same hit, one level further down.
+    /// Returns this hit, as of one level further down.
     pub(crate) fn below(self) -> Self {
         Self { level: self.level.saturating_add(1), ..self }
     }
@@ -538,7 +539,7 @@ impl Cursor {
     }
 }
 
-/// Some keys of an iteration.
+/// A page of the keys in an iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {

@@ -94,7 +94,8 @@ pub(crate) mod thread_id {
     }
 }
 
-/// A number per thread, which spreads threads over the parts of a whole that each of them writes.
+/// A number for each thread, which spreads threads over the parts of a whole that each of them
+/// writes.
 #[cfg(not(shuttle))]
 pub(crate) mod thread_number {
     use std::cell::Cell;
@@ -110,7 +111,8 @@ pub(crate) mod thread_number {
         static NUMBER: Cell<usize> = const { Cell::new(NONE) };
     }
 
-    /// Returns the number of this thread. Threads can have the same one.
+    /// Returns the number of this thread, which other threads can have as well. Threads can have
+    /// the same one.
     #[inline]
     pub(crate) fn get() -> usize {
         match NUMBER.get() {
@@ -119,7 +121,8 @@ pub(crate) mod thread_number {
         }
     }
 
-    /// Gives this thread another number, because it met a thread of the same one. Returns it.
+    /// Assigns another number to this thread, because it met a thread of the same one, and returns
+    /// it. Returns it.
     #[cold]
     pub(crate) fn change() -> usize {
         let number = NEXT.fetch_add(1, Relaxed) & (NONE >> 1);

@@ -1,4 +1,5 @@
-//! One level as its URL describes it: the store, and what the options put around it.
+//! Opening one level as its URL describes it: the store, and the layers that the options put around
+//! it.
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::lease::Lease;
 use crate::ttl::Ttl;
 
-/// Identifies one state of one entry: each write changes it, even one of the same bytes. Only the
-/// store that returned it understands it.
+/// A version of an entry: each write changes it, even one of the same bytes; only the store that
+/// returned it understands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u64);
 
@@ -25,16 +25,16 @@ impl Version {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteMode {
-    /// Unconditionally.
+    /// Writes unconditionally.
     #[default]
     Set,
-    /// Only if there is no entry.
+    /// Writes only if there is no entry.
     Add,
-    /// Only if there is an entry.
+    /// Writes only if there is an entry.
     Replace,
-    /// Only if the entry is unchanged since this version was read.
+    /// Writes only if the entry is unchanged since this version was read.
     Cas(Version),
-    /// Only if the key has not changed since this lease was granted, whether it has an entry or not.
+    /// Writes only if the key has not changed since this lease was granted, whether it has an entry or not.
     Leased(Lease),
 }
 
@@ -49,7 +49,7 @@ pub enum WriteMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetOptions {
-    /// The condition.
+    /// The condition of the write.
     pub mode: WriteMode,
     /// The life of the entry.
     pub ttl: Ttl,
@@ -81,7 +81,7 @@ impl SetOptions {
         Self { mode: WriteMode::Leased(lease), ..Self::default() }
     }
 
-    /// Sets the TTL.
+    /// Sets the TTL of the entry.
     #[must_use]
     pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
         Self { ttl: ttl.into(), ..self }
@@ -119,6 +119,6 @@ pub trait Reservation: Send {
     /// write all of them.
     fn buffer(&mut self) -> &mut [u8];
 
-    /// Makes the entry visible, if the condition of the write holds now.
+    /// Commits the write: makes the entry visible, if the condition of the write holds now.
     fn commit(self: Box<Self>) -> Result<Written>;
 }

@@ -1,4 +1,4 @@
-//! [`Writers`]: who can have written what a store returns.
+//! [`Writers`]: the users and programs that can have written what a store returns.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Writers {
-    /// Whoever may write this file, as it was when the store opened it or was asked.
+    /// The users that may write this file, as it was when the store opened it or was asked.
     File {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// The user who owns it.
+        /// The user id of the file's owner.
         owner: u32,
-        /// Its permissions, such as 0o600.
+        /// The permissions of the file, such as 0o600.
         mode: u32,
     },
-    /// Whoever reaches this store: a server, for example. It is named without passwords.
+    /// Anyone that reaches this store: a server, for example. It is named without passwords.
     Anyone {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
     },
 }

@@ -6,7 +6,7 @@ use super::never_relocated;
 
 /// The fingerprint of the entry in each slot.
 pub trait Fingerprints: Default + Send + Sync + 'static {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
     /// Records the fingerprint of the entry in `slot`.
     fn set(&mut self, slot: Slot, fingerprint: u64);

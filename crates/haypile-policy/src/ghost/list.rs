@@ -8,7 +8,7 @@ use super::slot_of;
 
 /// A queue of ghosts, oldest first out.
 pub trait GhostList: Default + Send + Sync + 'static {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
     /// Remembers a key as the youngest ghost. A key that is remembered already stays where it is.
     fn push(&mut self, fingerprint: u64, weight: u64);

@@ -13,7 +13,7 @@ use crate::table::spread;
 ///
 /// Nodes are dense like slots; [`attach`](Self::attach) says when the policy has to grow.
 pub trait Nodes: Default + Send + Sync + 'static {
-    /// Makes room for slots below `slots`.
+    /// Makes room for the slots below number `slots`.
     fn reserve(&mut self, slots: usize);
     /// Returns the node under which a ghost of this key may be remembered; the policy's own state
     /// decides whether it is a ghost.

@@ -15,7 +15,7 @@ const STORED: u8 = 0;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// An allocation of this number of bytes failed.
+/// The error of a failed allocation of this number of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
@@ -24,7 +24,7 @@ pub(super) struct NoMemory(pub(super) usize);
 pub(super) enum Undecoded {
     Corrupt,
     NoMemory(NoMemory),
-    /// This build is without the feature of this method.
+    /// This build lacks the feature of this method.
     #[cfg(not(all(feature = "lz4", feature = "zstd")))]
     Absent(Method),
 }
@@ -45,7 +45,7 @@ impl From<Undecompressed> for Undecoded {
     }
 }
 
-/// Whether these bytes are a stored form other than the value itself.
+/// Whether these bytes are a stored form that differs from the value itself.
 pub(super) fn is_marked(stored: &[u8]) -> bool {
     stored.starts_with(&MARKER)
 }
@@ -64,7 +64,7 @@ pub(super) fn encode<'a>(
     wrap(value, room)
 }
 
-/// Does the same as [`encode`] without compression.
+/// Returns the stored form of `value` like [`encode`], without compression.
 pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>, NoMemory> {
     if !is_marked(value) {
         return Ok(None);

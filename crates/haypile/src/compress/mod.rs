@@ -1,4 +1,4 @@
-//! `compress=`: values that are kept compressed where that helps.
+//! The option `compress=`: values that are kept compressed where that helps.
 //!
 //! A [`CompressedStore`] wraps any store. It compresses a value before it calls that store and
 //! decompresses it afterwards, so that no lock of the store is held in the meantime. A value stays

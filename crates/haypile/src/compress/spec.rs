@@ -1,4 +1,4 @@
-//! Values of `compress=`.
+//! Values of the option `compress=`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,16 +25,17 @@ const DEFAULT_ZSTD_LEVEL: i32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// LZ4: fast both ways.
+    /// The method LZ4: fast both ways.
     Lz4,
-    /// Zstandard: smaller, and slower.
+    /// The method Zstandard: smaller results, and slower.
     Zstd {
-        /// From 1, fast, to 19, small. Other values are clamped to this range.
+        /// The level of compression, from 1, fast, to 19, small. Other values are clamped to this
+        /// range.
         level: i32,
     },
 }
 
-/// Text that names no compression.
+/// The error for a text that names no compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "use lz4, zstd or zstd:LEVEL with a level from 1 (fast) to {MAX_ZSTD_LEVEL} (small); zstd \

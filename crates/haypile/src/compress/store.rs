@@ -30,9 +30,9 @@ pub struct CompressedStore {
     /// The longest value that the inner store accepted when it was opened. It may have shrunk
     /// since, and still hold longer values that fit because they are compressed.
     opened_limit_bytes: u64,
-    /// Events that the inner store has not counted, for the users of this store.
+    /// Events that the inner store has not counted, and that the users of this store have to see.
     added: EventCounters,
-    /// Events that the inner store has counted for operations of this store alone.
+    /// Events that the inner store has counted, and that the users of this store must not see.
     hidden: EventCounters,
 }
 

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::stats::{Failures, Stats};
 
-/// Failures that did not fail a computation, of all caches of a store in this process since the
-/// first of them was made. [`Cache::compute_stats`](crate::Cache::compute_stats) returns them, and
-/// [`Cache::stats`](crate::Cache::stats) has them too.
+/// Counts of failures that did not fail a computation, of all caches of a store in this process
+/// since the first of them was made. [`Cache::compute_stats`](crate::Cache::compute_stats) returns
+/// them, and [`Cache::stats`](crate::Cache::stats) has them too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComputeStats {
-    /// Reads before computations that failed, and counted as misses.
+    /// The number of reads before computations that failed, and counted as misses.
     pub failed_reads: u64,
-    /// Values that the store refused, and whose callers went on without an error: computed ones, and those that
-    /// [`Cache::offer`](crate::Cache::offer) was given.
+    /// The number of values that the store refused, and whose callers went on without an error: computed ones, and
+    /// those that [`Cache::offer`](crate::Cache::offer) was given.
     pub refused_values: u64,
-    /// Refreshes that failed while there was a value to serve.
+    /// The number of refreshes that failed while there was a value to serve.
     pub failed_refreshes: u64,
 }
 
@@ -59,7 +59,7 @@ impl ComputeCounters {
         stats.failed_refreshes += counted.failed_refreshes;
     }
 
-    /// Returns what the program should know of them.
+    /// Returns warnings about the failures, for the program.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         [
             self.failed_reads.warning("reads before computations failed, and were misses"),

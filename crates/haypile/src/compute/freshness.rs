@@ -1,4 +1,5 @@
-//! [`Freshness`]: how long a value is fresh, and how long a stale one may be served.
+//! [`Freshness`]: the time for which a value is fresh, and the time for which a stale one may be
+//! served.
 
 use std::time::Duration;
 
@@ -6,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::store::Hit;
 use crate::write::SetOptions;
 
-/// The time for which a computed value is served, and the time at which it is refreshed.
+/// The times for which a computed value is served, fresh and stale, and the time at which it is
+/// refreshed.
 ///
 /// ```text
 /// stored      next one computed     may be served      gone
@@ -28,34 +30,34 @@ use crate::write::SetOptions;
 pub struct Freshness {
     /// The time for which a value is fresh: the time to stale. Zero is refused when it is used.
     pub fresh: Duration,
-    /// The additional time for which it may be served while it is refreshed, or cannot be. Together
-    /// with `fresh` it is the time to live.
+    /// The additional time for which the value may be served while it is refreshed, or cannot be.
+    /// Together with `fresh` it is the time to live.
     pub stale: Duration,
-    /// The time before it becomes stale at which one caller refreshes it, while the others are
-    /// served the value that is still fresh. If it is as long as `fresh`, or longer, each call that
-    /// finds no computation in progress starts one.
+    /// The time before the value becomes stale at which one caller refreshes it, while the others
+    /// are served the value that is still fresh. If it is as long as `fresh`, or longer, each call
+    /// that finds no computation in progress starts one.
     pub early: Duration,
 }
 
 impl Freshness {
-    /// Returns a freshness of this time, after which the value is gone.
+    /// Returns a freshness of this time, after which the value expires.
     pub fn new(fresh: Duration) -> Self {
         Self { fresh, stale: Duration::ZERO, early: Duration::ZERO }
     }
 
-    /// Serves the value stale for this time.
+    /// Sets the time for which the value is served stale.
     #[must_use]
     pub fn with_stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Refreshes the value this time before it becomes stale.
+    /// Sets the time before the value becomes stale at which it is refreshed.
     #[must_use]
     pub fn with_early(self, early: Duration) -> Self {
         Self { early, ..self }
     }
 
-    /// Returns the options that store a value for all of this time.
+    /// Returns the options that store a value until it may not be served any more.
     pub(crate) fn options(self) -> Result<SetOptions> {
         if self.fresh.is_zero() {
             return Err(Error::ZeroTtl);
@@ -63,7 +65,7 @@ impl Freshness {
         Ok(SetOptions::set().with_ttl(self.fresh.saturating_add(self.stale)))
     }
 
-    /// Whether the value should be refreshed.
+    /// Whether the value of a hit is due for a refresh.
     pub(crate) fn is_due(self, hit: Hit) -> bool {
         hit.expires_in.is_some_and(|left| left <= self.stale.saturating_add(self.early))
     }

@@ -28,7 +28,7 @@ fn note_holding(change: impl FnOnce(u32) -> u32) {
     });
 }
 
-/// A claim of this thread, which stays in it.
+/// A claim that this thread holds, and that does not leave the thread.
 pub(super) struct HeldClaim<'a>(
     #[expect(dead_code, reason = "it is dropped")] Box<dyn std::fmt::Debug + Send + 'a>,
 );

@@ -36,7 +36,7 @@ pub enum ComputeError<E> {
     /// The cache failed before anything was computed.
     #[error(transparent)]
     Cache(#[from] Error),
-    /// The computation failed.
+    /// The computation failed with this error.
     #[error("the value could not be computed: {0}")]
     Compute(E),
 }
@@ -96,9 +96,9 @@ impl Cache {
         self.get_or_try_compute(key, ttl, || Ok(compute())).map_err(infallible)
     }
 
-    /// Does the same as [`get_or_compute`](Self::get_or_compute) with a computation that can fail.
-    /// The caller gets its error; nothing is stored, and one of the waiting callers takes over, with its
-    /// own `compute`. So while a backend is down, one caller at a time asks it.
+    /// Returns the value of `key` like [`get_or_compute`](Self::get_or_compute), with a computation that can fail. The
+    /// caller gets its error; nothing is stored, and one of the waiting callers takes over, with its own `compute`. So
+    /// while a backend is down, one caller at a time asks it.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl Cache {
         self.get_or_try_compute_until(key, ttl, compute, || Ok(()))
     }
 
-    /// Does the same as [`get_or_try_compute`](Self::get_or_try_compute), with a wait that can be
-    /// cancelled: while another caller computes, `poll` is called about every 50 ms, and its error
-    /// is returned.
+    /// Returns the value of `key` like [`get_or_try_compute`](Self::get_or_try_compute), with a
+    /// wait that can be cancelled: while another caller computes, `poll` is called about every 50
+    /// ms, and its error is returned.
     ///
     /// # Errors
     ///

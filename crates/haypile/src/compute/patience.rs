@@ -9,7 +9,7 @@ use crate::store::ClaimHolder;
 pub(super) const NAP: Duration = Duration::from_millis(10);
 /// The interval at which a waiting caller is polled.
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// The wait for another process that was seen to be halted, and for one that holds a lock for so long that
+/// The longest wait for another process that was seen to be halted, and for one that holds a lock for so long that
 /// nobody can tell which process has the claim.
 pub(super) const HALTED_WAIT: Duration = Duration::from_secs(1);
 
@@ -18,11 +18,11 @@ pub(super) const HALTED_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Patience {
     limit: Duration,
-    /// The beginning of the wait; `None` before it.
+    /// The beginning of the wait; `None` before the wait begins.
     since: Option<Instant>,
     /// Whether this caller has waited for several computations, one after the other.
     saw_failures: bool,
-    /// Whether the time began again, because another caller took over.
+    /// Whether the wait was restarted, because another caller took over.
     has_begun_again: bool,
     /// The last process seen to have the claim.
     holder: Option<ClaimHolder>,
@@ -64,8 +64,8 @@ impl Patience {
         self.limit.saturating_sub(since.elapsed())
     }
 
-    /// Notes that the computation ended without a value, and that another caller computes. Returns whether
-    /// there is time to wait for it.
+    /// Records that the computation ended without a value, and that another caller computes. Returns whether there is
+    /// time to wait for it.
     pub(super) fn note_failure(&mut self) -> bool {
         self.saw_failures = true;
         if mutant::is_on("failures-renew-the-patience") {
@@ -74,8 +74,8 @@ impl Patience {
         !self.has_begun_again && !self.left().is_zero()
     }
 
-    /// Notes that another caller has taken over from a computation that took too long. Returns whether to
-    /// wait for the other caller.
+    /// Records that another caller has taken over from a computation that took too long. Returns whether to wait for
+    /// the other caller.
     pub(super) fn begin_again(&mut self) -> bool {
         let may = !self.has_begun_again && !self.saw_failures;
         if may {
@@ -128,7 +128,7 @@ impl Patience {
         if left.is_zero() { NextStep::Compute } else { NextStep::Wait(left.min(NAP)) }
     }
 
-    /// Whether the caller is to be polled now.
+    /// Whether the caller has to be polled now.
     pub(super) fn is_poll_due(&mut self) -> bool {
         let since = self.since;
         let polled = self.polled.get_or_insert_with(|| since.unwrap_or_else(Instant::now));

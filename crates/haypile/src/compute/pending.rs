@@ -85,9 +85,9 @@ enum Step {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
 pub enum Polled {
-    /// The value was there, or another caller has computed it.
+    /// The call has ended with this value, which was found or which another caller has computed.
     Value(Vec<u8>),
-    /// This caller has to compute the value.
+    /// The caller has to compute the value.
     Compute(Box<Computation>),
     /// Another caller computes the value: the call has to be polled again, within this time.
     Wait(Box<PendingCompute>, Duration),
@@ -99,7 +99,7 @@ pub struct Computation {
     call: Call,
     /// The value that it is to replace.
     current: Option<(Hit, Vec<u8>)>,
-    /// Given back before others of this process can lead.
+    /// The claim among processes, which is released before others of this process can lead.
     _claim: Option<OwnedClaim>,
     /// `None` if this caller has waited for too long, and computes for itself.
     leader: Option<Leader>,
@@ -140,22 +140,22 @@ impl PendingCompute {
         Self { call, looked, patience, is_holding: false, stage: Stage::Begun }
     }
 
-    /// Has it wait for no other process: its caller holds a [`Computation`], and a caller in that process may wait
-    /// for the key of that.
+    /// Makes the call wait for no other process, because its caller holds a [`Computation`], and a caller in the other
+    /// process may wait for that key.
     #[must_use]
     pub fn within_a_computation(self) -> Self {
         Self { is_holding: !mutant::is_on("task-waits-while-it-holds-a-claim"), ..self }
     }
 
-    /// Has it take over from the caller of this store that computes, without a wait: somebody has waited for that one
-    /// for [`compute_wait`](crate::Store::compute_wait).
+    /// Makes the call take over, without a wait, from the caller of this store that computes: somebody has waited for
+    /// that one for [`compute_wait`](crate::Store::compute_wait).
     #[must_use]
     pub fn after_a_wait(self) -> Self {
         Self { patience: Patience::new(Duration::ZERO), ..self }
     }
 
-    /// Goes on as far as it can without waiting for another caller. Asks the store, which may take as long as any
-    /// operation of it.
+    /// Continues the call as far as possible without waiting for another caller. Asks the store, which may take as long
+    /// as any operation of it.
     ///
     /// # Errors
     ///
@@ -194,8 +194,8 @@ impl PendingCompute {
         }
     }
 
-    /// Has a task woken when the caller that this one follows has ended. Returns whether it has ended already. The end of
-    /// another process wakes nobody: that is polled for.
+    /// Registers a task to be woken when the caller that this one follows has ended, and returns whether it has ended
+    /// already. The end of another process wakes nobody: that is polled for.
     #[cfg(feature = "async")]
     pub(super) fn wake_at_end(&self, task: &std::task::Waker) -> bool {
         match &self.stage {
@@ -288,7 +288,7 @@ impl PendingCompute {
     }
 }
 
-/// The computer that a caller becomes: no thread waits in its computation.
+/// Returns the computer that a caller becomes: no thread waits in its computation.
 fn computer() -> Computer {
     if mutant::is_on("task-is-taken-for-its-thread") {
         return Computer::this_thread();
@@ -313,8 +313,8 @@ impl Computation {
         }
     }
 
-    /// Stores the value as [`store`](Self::store) does, in groups that may have come of the computation, in the place of those of the
-    /// cache.
+    /// Stores the value as [`store`](Self::store) does, in groups that the computation may have determined, in place of
+    /// the cache's groups.
     ///
     /// A caller of this process that came after a group was invalidated, and waited for this computation, gets its value all
     /// the same unless the group is one of [its own cache](Cache::in_groups): nobody knew before that the value belongs to it.
@@ -332,7 +332,7 @@ impl Computation {
         Ok(())
     }
 
-    /// Ends a computation that has failed. Returns the value that was to be refreshed, if the cache still has one: it
+    /// Ends a computation that has failed, and returns the value that it was to refresh, if the cache still has one: it
     /// is served instead of the failure.
     pub fn fail(self) -> Option<Vec<u8>> {
         let Call { cache, key, .. } = &self.call;

@@ -17,9 +17,9 @@ use super::{ComputeError, Freshness, Looked, infallible};
 
 /// Refreshing before a value is gone.
 impl Cache {
-    /// Does the same as [`get_or_compute`](Self::get_or_compute), with a value that is refreshed
+    /// Returns the value of `key` like [`get_or_compute`](Self::get_or_compute), and refreshes it
     /// while it is served: when it is due according to [`freshness`](Freshness), one caller
-    /// computes the next value and gets it; the others get the current value at once.
+    /// computes the next value and gets it; the others get the current one.
     ///
     /// The entry is stored for `fresh + stale`, and [`get`](Self::get) finds it for that time. A
     /// store that cannot report an entry's remaining life (see [`Hit::expires_in`]) serves it as
@@ -39,10 +39,10 @@ impl Cache {
         self.get_or_try_refresh(key, freshness, || Ok(compute())).map_err(infallible)
     }
 
-    /// Does the same as [`get_or_refresh`](Self::get_or_refresh) with a computation that can fail.
-    /// While there is a value, fresh or stale, a failed computation returns that value, as
-    /// `stale-if-error` of RFC 5861 does, and is counted by [`compute_stats`](Self::compute_stats);
-    /// each later call tries again, one at a time.
+    /// Returns the value of `key` like [`get_or_refresh`](Self::get_or_refresh), with a computation
+    /// that can fail. While there is a value, fresh or stale, a failed computation returns that
+    /// value, as `stale-if-error` of RFC 5861 does, and is counted by
+    /// [`compute_stats`](Self::compute_stats); each later call tries again, one at a time.
     ///
     /// # Errors
     ///
@@ -57,9 +57,10 @@ impl Cache {
         self.get_or_try_refresh_until(key, freshness, compute, || Ok(()))
     }
 
-    /// Does the same as [`get_or_try_refresh`](Self::get_or_try_refresh), with a wait that can be
-    /// cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
-    /// only while the key has no value.
+    /// Returns the value of `key` like [`get_or_try_refresh`](Self::get_or_try_refresh), with a
+    /// wait that can be cancelled as in
+    /// [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits only while the
+    /// key has no value.
     ///
     /// # Errors
     ///
@@ -77,11 +78,11 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, is_fresh, compute, &mut poll)
     }
 
-    /// Does the same as [`get_or_refresh`](Self::get_or_refresh), but no caller waits while there
-    /// is a value: `executor` receives a job that computes the next one, and may hand it to a
-    /// thread pool, for example. It is called at most once, before this returns. If there is no
-    /// value, the caller computes it itself, even while a job is queued; that job then does
-    /// nothing, and neither does a job whose key has been written or cleared in the meantime.
+    /// Returns the value of `key` like [`get_or_refresh`](Self::get_or_refresh), but no caller
+    /// waits while there is a value: `executor` receives a job that computes the next one, and may
+    /// hand it to a thread pool, for example. It is called at most once, before this returns. If
+    /// there is no value, the caller computes it itself, even while a job is queued; that job then
+    /// does nothing, and neither does a job whose key has been written or cleared in the meantime.
     ///
     /// A job that is dropped instead of run changes nothing. One that panics does so in the thread
     /// that runs it. The value stays due for the next call.
@@ -114,9 +115,9 @@ impl Cache {
         self.get_or_try_refresh_in(key, freshness, executor, compute).map_err(infallible)
     }
 
-    /// Does the same as [`get_or_refresh_in`](Self::get_or_refresh_in) with a computation that can
-    /// fail. The error of a job is dropped and counted by [`compute_stats`](Self::compute_stats): the
-    /// current value is served until it expires.
+    /// Returns the value of `key` like [`get_or_refresh_in`](Self::get_or_refresh_in), with a computation that can
+    /// fail. The error of a job is dropped and counted by [`compute_stats`](Self::compute_stats): the current value is
+    /// served until it expires.
     ///
     /// # Errors
     ///
@@ -132,9 +133,9 @@ impl Cache {
         self.get_or_try_refresh_in_until(key, freshness, executor, compute, || Ok(()))
     }
 
-    /// Does the same as [`get_or_try_refresh_in`](Self::get_or_try_refresh_in), with a wait that can
-    /// be cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits
-    /// only while the key has no value.
+    /// Returns the value of `key` like [`get_or_try_refresh_in`](Self::get_or_try_refresh_in), with a wait that can be
+    /// cancelled as in [`get_or_try_compute_until`](Self::get_or_try_compute_until). A caller waits only while the key
+    /// has no value.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! State that all caches of one store share.
+//! The state of computations, which all caches of one store share.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Computations {
 }
 
 impl Computations {
-    /// Returns those of `store`.
+    /// Returns the computations of `store`.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
         BY_STORE.get_or_create(address, || Self {

@@ -14,9 +14,9 @@ use crate::ttl::Ttl;
 
 /// Computing on a miss, for tasks.
 impl Cache {
-    /// Does the same as [`get_or_compute`](Self::get_or_compute) in a task: of all tasks, threads and processes one
-    /// computes, and the others wait without blocking a thread. A task that is dropped while it computes has failed:
-    /// one of those that wait takes over.
+    /// Returns the value of `key` like [`get_or_compute`](Self::get_or_compute), in a task: of all tasks, threads and
+    /// processes one computes, and the others wait without blocking a thread. A task that is dropped while it computes
+    /// has failed: one of those that wait takes over.
     ///
     /// Any executor runs it. A thread of the crate `futures-timer` wakes tasks whose wait is over. The operations on the
     /// store itself are synchronous: microseconds for `memory:` and `file:`. For a store on a server, which answers after
@@ -54,8 +54,8 @@ impl Cache {
         value.map_err(super::infallible)
     }
 
-    /// Does the same as [`get_or_compute_async`](Self::get_or_compute_async) with a computation that can fail; see
-    /// [`get_or_try_compute`](Self::get_or_try_compute).
+    /// Returns the value of `key` like [`get_or_compute_async`](Self::get_or_compute_async), with a computation that
+    /// can fail; see [`get_or_try_compute`](Self::get_or_try_compute).
     ///
     /// # Errors
     ///

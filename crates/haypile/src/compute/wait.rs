@@ -12,15 +12,16 @@ use crate::fork;
 use crate::mutant;
 use crate::store::{Claim, ClaimHolder};
 
-/// Ends a wait early: called about every 50 ms while the caller waits for another.
+/// A function that can end a wait early: it is called about every 50 ms while the caller waits for
+/// another.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
 /// The outcome of following another caller of this process.
 pub(super) enum Followed {
     Value(Vec<u8>),
-    /// This caller leads now.
+    /// The caller leads the computation now.
     Lead(Leader),
-    /// This caller computes for itself.
+    /// The caller computes for itself.
     Alone,
 }
 
@@ -34,9 +35,9 @@ pub(super) enum AfterWait {
 
 /// The outcome of claiming a key among processes.
 pub(super) enum Claimed<'a> {
-    /// This caller computes, with or without the claim.
+    /// The caller computes, with or without the claim.
     Compute(Option<HeldClaim<'a>>),
-    /// Another process computes.
+    /// Another process has the claim, and computes.
     Taken,
 }
 
@@ -61,7 +62,7 @@ impl Cache {
         }
     }
 
-    /// Decides what a caller does after it has followed another.
+    /// Decides how a caller continues after it has followed another.
     pub(super) fn after_wait(
         &self,
         key: &[u8],
@@ -143,8 +144,8 @@ impl Seen {
         if matches!(error, Error::Busy { .. }) { Self::Busy } else { Self::Free }
     }
 
-    /// Decides what a caller does now; `None` if it leaves the value to the holder, because it has no need to
-    /// wait. One that holds a claim itself waits for no other: the two could wait for each other.
+    /// Decides the next step of a caller; `None` if it leaves the value to the holder, because it has no need to wait.
+    /// One that holds a claim itself waits for no other: the two could wait for each other.
     pub(super) fn next_step(
         self,
         waits: bool,

@@ -55,7 +55,7 @@ impl Leases {
         Lease { number: self.granted, revoked: Arc::clone(&self.revoked) }
     }
 
-    /// Takes a lease back; returns whether no other is in use.
+    /// Takes a lease back, and returns whether no other is in use.
     pub(super) fn take_back(&mut self) -> bool {
         self.in_use -= 1;
         self.in_use == 0
@@ -69,7 +69,7 @@ impl Leases {
 }
 
 impl Revocation {
-    /// Revokes the leases. Waits while a value of the key is stored.
+    /// Revokes the leases of this revocation. Waits while a value of the key is stored.
     pub(super) fn perform(&self) {
         self.perform_if(|| ((), true));
     }

@@ -45,17 +45,18 @@ type Keys = HashMap<Box<[u8]>, ComputedKey>;
 struct ComputedKey {
     /// The flight that callers join. A change of the key removes it, although its leader goes on.
     flight: Option<Arc<Flight>>,
-    /// One for each leader, overtaken ones included.
+    /// The leases of the key, one for each leader, overtaken ones included.
     leases: Leases,
 }
 
 #[derive(Debug)]
 struct Flight {
     state: Mutex<FlightState>,
-    /// Tells callers that come now whether the value may be of before a change that the store knows of.
+    /// The protection by the store, which tells callers that come now whether the value may be older than a change that
+    /// the store knows of.
     stage: Mutex<Stage>,
     ended: Condvar,
-    /// Tasks that follow.
+    /// The tasks that follow this flight.
     #[cfg(feature = "async")]
     tasks: Mutex<Vec<Waker>>,
 }
@@ -64,7 +65,7 @@ struct Flight {
 enum FlightState {
     /// No thread computes yet, and none waits.
     Queued,
-    /// Somebody computes.
+    /// A thread or task computes the value.
     Computing(Computer),
     Landed(Arc<[u8]>),
     /// The computation failed or panicked, or was queued and has been overtaken.
@@ -74,7 +75,7 @@ enum FlightState {
 /// The store's protection of the value that a flight computes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
-    /// No lease of the store is held: none yet, or the store has none.
+    /// The flight holds no lease of the store: none yet, or the store has none.
     #[default]
     Free,
     /// The store has granted this lease, and refuses the value once the lease is revoked.
@@ -86,7 +87,7 @@ pub(crate) enum Stage {
 /// The caller that computes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Computer {
-    /// This thread does nothing else until the computation has ended, so that it cannot wait for it.
+    /// A thread that does nothing else until the computation has ended, so that it cannot wait for it.
     Thread(ThreadId),
     /// A task, which any thread may run.
     Task,
@@ -101,17 +102,17 @@ impl Computer {
 /// The urgency with which a thread needs the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// It has no value: as a follower, it waits. It overtakes a flight that is only queued.
+    /// The thread has no value: as a follower, it waits; it overtakes a flight that is only queued.
     Now,
-    /// It has a value, and would compute the next one.
+    /// The thread has a value, and would compute the next one.
     Next,
-    /// It has a value, and would have another thread compute the next one, which has to
+    /// The thread has a value, and would have another thread compute the next one, which has to
     /// [`start`](Leader::start).
     Later,
 }
 
 impl Need {
-    /// That of a caller which has found this, and computes itself.
+    /// Returns the need of a caller that has found this, and that computes itself.
     pub(crate) fn of(hit: Option<Hit>) -> Self {
         if hit.is_some() { Self::Next } else { Self::Now }
     }
@@ -119,9 +120,9 @@ impl Need {
 
 /// The role of a thread that wants the value of a key.
 pub(crate) enum Boarding {
-    /// Compute it, and [`land`](Leader::land) it.
+    /// The caller has to compute the value, and to [`land`](Leader::land) it.
     Lead(Leader),
-    /// Another thread computes.
+    /// Another thread computes the value.
     Follow(Follower),
 }
 
@@ -152,8 +153,9 @@ impl Flights {
         Boarding::Lead(leader)
     }
 
-    /// Takes the lead from a flight that has been waited for too long, unless another thread has
-    /// done so already. The previous leader continues, and lands for those that still wait for it.
+    /// Takes over the lead from a flight that has been waited for too long, unless another thread
+    /// has done so already. The previous leader continues, and lands for those that still wait for
+    /// it.
     pub(crate) fn overtake(
         self: &Arc<Self>,
         key: &[u8],
@@ -188,9 +190,9 @@ impl Flights {
         Leader { flights: Arc::clone(self), key: key.into(), flight, lease, process }
     }
 
-    /// Notes that a key is about to change. No value is stored whose computation has begun; it goes
-    /// to the threads that wait for it already, and later callers start another flight. Must be
-    /// called before the store is changed.
+    /// Records that a key is about to change. No value is stored whose computation has begun; it
+    /// goes to the threads that wait for it already, and later callers start another flight. Must
+    /// be called before the store is changed.
     pub(crate) fn note_change(&self, key: &[u8]) {
         if self.is_quiet() {
             return;
@@ -201,8 +203,8 @@ impl Flights {
         }
     }
 
-    /// Changes a key under a condition, and notes the change if the condition held, as `has_held` tells by the result: it
-    /// has refused no value otherwise.
+    /// Changes a key under a condition, and records the change if the condition held, as `has_held` tells by the
+    /// result: it has refused no value otherwise.
     pub(crate) fn change_if<T>(
         &self,
         key: &[u8],
@@ -231,7 +233,7 @@ impl Flights {
         changed
     }
 
-    /// Does the same as [`note_change`](Self::note_change) for every key.
+    /// Records a change like [`note_change`](Self::note_change), of every key.
     pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
             return;
@@ -384,7 +386,8 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// Makes this thread the leader of a queued flight; returns whether the value is still wanted.
+    /// Makes this thread the leader of a queued flight, and returns whether the value is still
+    /// wanted.
     pub(crate) fn start(&self) -> bool {
         if !self.is_own() || !self.lease.is_valid() {
             return false;
@@ -489,7 +492,7 @@ impl Follower {
         *self.flight.stage.lock()
     }
 
-    /// Has a task woken when the flight ends. Returns whether it has ended already.
+    /// Registers a task to be woken when the flight ends, and returns whether it has ended already.
     #[cfg(feature = "async")]
     pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {
         // Held until the task is noted: a flight that ends then wakes it.

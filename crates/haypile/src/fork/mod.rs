@@ -68,7 +68,8 @@ impl ForkGate {
     /// Longest wait of a thread for a fork, and of a fork for threads, if its binding names no other.
     pub const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Goes behind the gate. During a fork, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
+    /// Enters the gate: while its guard lives, a fork waits for this thread. During a fork, waits for its end, at most
+    /// [`PATIENCE`](Self::PATIENCE).
     #[inline]
     pub fn enter() -> Self {
         if DEPTH.replace(DEPTH.get() + 1) == 0 {
@@ -100,8 +101,8 @@ impl ForkGate {
         function()
     }
 
-    /// To be called before a fork, in the thread that forks. Waits until no other thread is behind the gate,
-    /// for at most this long.
+    /// Prepares a fork, in the thread that forks: waits until no other thread is behind the gate, for at most this
+    /// long.
     pub fn prepare(at_most: Duration) {
         FORKING.fetch_add(1, Ordering::SeqCst);
         if !mutant::is_on("fork-waits-for-nobody") {
@@ -111,14 +112,14 @@ impl ForkGate {
         values::copy_all();
     }
 
-    /// To be called after a fork, in the parent.
+    /// Completes a fork in the parent.
     pub fn in_parent() {
         #[cfg(target_os = "linux")]
         values::drop_copies();
         FORKING.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// To be called after a fork, in the child. It only does what a signal handler may do.
+    /// Completes a fork in the child; it only does what a signal handler may do.
     pub fn in_child() {
         // The counts are those of the instant of the fork.
         let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");
@@ -142,8 +143,8 @@ impl ForkGate {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Whether this process may use what was opened in this generation: it is false if, at a fork since, another
-    /// thread was behind the gate.
+    /// Whether this process may use what was opened in this generation: it is false if another thread was behind the
+    /// gate at a fork since then.
     #[inline]
     pub fn is_usable(generation: u64) -> bool {
         generation >= USABLE_FROM.load(Ordering::Relaxed)
@@ -161,7 +162,7 @@ impl Drop for ForkGate {
     }
 }
 
-/// Lets a fork happen that waits for this thread, if it is behind the gate. A thread that waits for another
+/// Lets a fork proceed that waits for this thread, if the thread is behind the gate. A thread that waits for another
 /// one calls it again and again, and so counts as outside.
 pub(crate) fn pass() {
     let is_awaited = is_inside() && FORKING.load(Ordering::SeqCst) > 0;

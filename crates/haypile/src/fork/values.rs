@@ -48,7 +48,7 @@ fn values() -> &'static Mutex<Values> {
 }
 
 impl Kept {
-    /// Has the pages of a value copied at each fork. They are in shared memory, and hold nothing that a child
+    /// Registers a value whose pages are copied at each fork. They are in shared memory, and hold nothing that a child
     /// writes.
     pub(crate) fn new(value: &[u8]) -> Self {
         let mut values = values().lock();

@@ -1,5 +1,5 @@
-//! Many keys by one call: what their operations read is fetched into the processor's cache for several of
-//! them at once, so that they wait for memory together.
+//! Batches of keys: the memory that their operations read is prefetched for several keys at once, so that they wait for
+//! it together.
 //!
 //! The steps of a lookup depend on each other: the index names the slot, the slot has the address of the
 //! record. Each step is taken for all keys before the next, under a lock that is held for that key and step

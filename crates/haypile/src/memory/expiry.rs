@@ -141,7 +141,7 @@ struct Wheel {
     /// marked until time reaches them.
     occupied: [u64; LEVELS],
     links: Links<LISTS>,
-    /// By slot.
+    /// The expiry time of each entry in nanoseconds, indexed by slot.
     expires_ns: Vec<u64>,
 }
 

@@ -92,7 +92,7 @@ pub(super) struct BiasedLock<T> {
     /// Reads under the shared lock since the last write, about: readers that race count as one. Not
     /// zero while the lock is biased.
     reads: AtomicU32,
-    /// Stands for this lock in a line; not zero.
+    /// The number that stands for this lock in a line; not zero.
     number: u32,
     lines: Arc<[ReaderLine]>,
     value: UnsafeCell<T>,

@@ -1,4 +1,4 @@
-//! `memory://`: a cache in the process, bounded in bytes.
+//! The scheme `memory://`: a cache in the process, bounded in bytes.
 //!
 //! Keys are spread over shards. Each shard has a lock, a slab of records, an index of their slots
 //! by fingerprint, and a policy. Under a policy with
@@ -96,7 +96,7 @@ type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 /// pinned value stays in place.
 pub(crate) struct MemoryStore<P: Policy> {
     shards: Box<[Shard<P>]>,
-    /// Where reads in the shards are marked, and counted.
+    /// The lines in which reads in the shards are marked, and counted.
     lines: Arc<[ReaderLine]>,
     pool: Pool,
     /// Held by the thread that takes bytes from several shards. Only this thread may hold the locks

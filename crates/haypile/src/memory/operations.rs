@@ -111,7 +111,7 @@ impl<P: Policy> MemoryStore<P> {
         self.make_room(shard, bytes)
     }
 
-    /// Refuses all operations from here on; returns whether any shard was still open.
+    /// Makes all shards refuse all operations from here on, and returns whether any was still open.
     pub(super) fn refuse_all(&self) -> bool {
         // Closes every shard, even after one that was open.
         self.shards.iter().fold(false, |was_open, shard| {

@@ -1,4 +1,4 @@
-//! `persist=`: a store that keeps its entries from one process to the next.
+//! The option `persist=`: a store that keeps its entries from one process to the next.
 //!
 //! The entries are saved to a [snapshot](super::snapshot) when the store is closed or dropped, and
 //! by `flush(Durability::Disk)`. They are loaded when the store is opened, either before it serves
@@ -35,7 +35,8 @@ use crate::writers::Writers;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PersistOptions {
-    /// The file. It is replaced as a whole, so that a crash leaves either the old or the new one.
+    /// The path of the snapshot file. It is replaced as a whole, so that a crash leaves either the
+    /// old or the new one.
     pub path: PathBuf,
     /// The bound on the file in bytes; `None` means no bound. The most used entries are written
     /// first.
@@ -93,8 +94,8 @@ impl PersistOptions {
 #[derive(Debug)]
 pub(super) struct Persistence {
     options: PersistOptions,
-    /// Held while a snapshot is written, and by closing from the refusal of all operations until
-    /// the entries are deleted, because deleted entries cannot be saved.
+    /// The lock that is held while a snapshot is written, and by closing from the refusal of all
+    /// operations until the entries are deleted, because deleted entries cannot be saved.
     saving: Mutex<()>,
     /// Held until the snapshot is loaded, because a snapshot written before would lack the rest.
     loading: Mutex<()>,
@@ -103,7 +104,7 @@ pub(super) struct Persistence {
     warnings: Mutex<Vec<String>>,
     /// The course of the loading, once it has ended.
     loaded: Mutex<Option<Loading>>,
-    /// Those of the snapshot that was loaded.
+    /// The writers of the snapshot that was loaded.
     writers: Mutex<Option<Writers>>,
     /// The process that opened the store, and saves it.
     process: u64,

@@ -36,7 +36,7 @@ impl Pool {
         self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
     }
 
-    /// Takes bytes that are still to be returned.
+    /// Debits the pool by bytes that are still to be returned to it.
     pub(super) fn owe(&self, bytes: u64) {
         self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
     }

@@ -23,8 +23,8 @@ struct RecordHeader {
     holders: AtomicU32,
     /// Seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
-    /// Three lengths: of the key in bytes, in the lower 16 bits; of the marks in words, in the next 6; of the value and the marks together
-    /// in bytes, in the others.
+    /// The lengths of the key in bytes, in the lower 16 bits; of the marks in words, in the next 6; of the value and
+    /// the marks together in bytes, in the others.
     lengths: u64,
     fingerprint: u64,
     version: AtomicU64,
@@ -245,7 +245,7 @@ impl Draft {
         &self.0
     }
 
-    /// Completes the record: from here on only the expiry changes.
+    /// Completes the record: from here on only its expiry changes.
     pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
         let header = self.0.0.header();
         header.version.store(version, Ordering::Relaxed);
@@ -344,7 +344,8 @@ impl Record {
         self.0.header().holders.load(Ordering::Acquire) > 1
     }
 
-    /// Releases the record; returns whether that freed its memory, or a reader still has it.
+    /// Releases the record, and returns whether that freed its memory, which a reader may still
+    /// have.
     pub(super) fn release(self) -> bool {
         let record = std::mem::ManuallyDrop::new(self);
         // SAFETY: a record counts as one holder, and is not dropped again.
@@ -389,7 +390,8 @@ impl Pin {
         self.0.header().written_s.load(Ordering::Relaxed)
     }
 
-    /// Releases the pin; returns whether that freed the memory, because there was no other holder.
+    /// Releases the pin, and returns whether that freed the memory, because there was no other
+    /// holder.
     pub(super) fn release(self) -> bool {
         let pin = std::mem::ManuallyDrop::new(self);
         // SAFETY: a pin counts as one holder, and is not dropped again.

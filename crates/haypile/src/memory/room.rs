@@ -117,7 +117,7 @@ impl<P: Policy> MemoryStore<P> {
 enum Pass {
     /// The bytes above its fair share.
     Excess,
-    /// At most this number of bytes.
+    /// At most this number of bytes of each shard.
     Evenly(u64),
     All,
 }

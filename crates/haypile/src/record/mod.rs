@@ -1,5 +1,5 @@
-//! `record=PATH`: a cache's own operations as a trace, which `haypile simulate` and `haypile
-//! advise` read.
+//! The option `record=PATH`: a cache's own operations as a trace, which `haypile simulate` and
+//! `haypile advise` read.
 //!
 //! A [`RecordingStore`] wraps a store, forwards each operation, and records reads, writes,
 //! deletions and touches with key, value size, TTL and time, but never the value. `contains`,
@@ -111,7 +111,7 @@ pub enum RecordingState {
     Full,
     /// The file could not be written.
     Failed {
-        /// The system's error.
+        /// The error of the operating system.
         error: String,
     },
 }

@@ -63,7 +63,7 @@ struct RecorderOutput {
     error: Option<String>,
 }
 
-/// Records operations. Locks are taken in this order: `output`, then a stripe.
+/// A recorder of operations. Locks are taken in this order: `output`, then a stripe.
 #[derive(Debug)]
 pub(super) struct Recorder {
     stripes: Box<[Stripe]>,
@@ -140,7 +140,7 @@ impl Recorder {
         }
     }
 
-    /// Writes all operations and the end block. Later operations are not recorded.
+    /// Writes all recorded operations and the end block. Later operations are not recorded.
     pub(super) fn close(&self) {
         let mut output = self.output.lock();
         if !output.file.is_ours() {

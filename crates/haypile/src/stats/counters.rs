@@ -22,14 +22,14 @@ impl EventCounters {
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Adds these counts to `stats`.
+    /// Adds the counts to `stats`.
     pub fn add_to(&self, stats: &mut Stats) {
         for (event, counter) in Event::ALL.into_iter().zip(&self.0) {
             stats[event] += counter.load(Relaxed);
         }
     }
 
-    /// Returns these counts; what a store holds is left at zero.
+    /// Returns the counts; the sizes that a store reports are left at zero.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         self.add_to(&mut stats);

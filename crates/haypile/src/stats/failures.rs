@@ -1,4 +1,4 @@
-//! Failures that failed no operation of the caller.
+//! Failures that did not fail an operation of the caller.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ impl Failures {
         self.count.fetch_add(times, Ordering::Relaxed);
     }
 
-    /// Counts a failure; of the first one, the log has a warning.
+    /// Counts a failure, and logs a warning about the first one.
     pub(crate) fn count_and_log(&self, what: &str, error: &impl Display) {
         let is_first = self.counted() == 0;
         self.count(1, error);

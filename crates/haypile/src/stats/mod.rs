@@ -12,7 +12,7 @@ pub(crate) use failures::Failures;
 use crate::url::CacheUrl;
 
 impl Stats {
-    /// Hits per read; `None` before the first read.
+    /// Returns the hits per read; `None` before the first read.
     pub fn hit_ratio(&self) -> Option<f64> {
         let reads = self.hits.saturating_add(self.misses);
         (reads > 0).then(|| self.hits as f64 / reads as f64)
@@ -26,11 +26,12 @@ impl Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loading {
-    /// Reading the file.
+    /// The time of reading the file, in nanoseconds.
     pub read_ns: u64,
-    /// Checking the sums of its blocks, and deciding what is wanted.
+    /// The time of checking the sums of its blocks and of deciding which entries are wanted, in
+    /// nanoseconds.
     pub check_ns: u64,
-    /// Copying the entries, and inserting them into the store.
+    /// The time of copying the entries and inserting them into the store, in nanoseconds.
     pub insert_ns: u64,
     /// The entries that were offered to the store. One that was written in the meantime stays as it is, and
     /// a store that has shrunk may take fewer.
@@ -43,7 +44,7 @@ pub struct Loading {
 pub struct LevelStats {
     /// The level's own [URL](crate::Store::url).
     pub url: CacheUrl,
-    /// Its counts.
+    /// The counts of the level.
     pub stats: Stats,
 }
 

@@ -6,8 +6,8 @@ use super::{Event, LevelStats, Stats};
 use crate::url::CacheUrl;
 
 impl LevelStats {
-    /// The statistics of the levels of a cache, the fastest first, in the text format of Prometheus,
-    /// version 0.0.4. Over HTTP its type is `text/plain; version=0.0.4`.
+    /// Returns the statistics of the levels of a cache, the fastest first, in the text format of Prometheus, version
+    /// 0.0.4. Over HTTP its type is `text/plain; version=0.0.4`.
     ///
     /// Each sample has the labels `level`, counted from zero, and `store`, the level's URL without a
     /// password. The text ends with a line feed and may be joined with other texts whose metrics have
@@ -44,13 +44,13 @@ impl LevelStats {
 pub(super) struct EventMetric {
     name: &'static str,
     help: &'static str,
-    /// The operation and its result, where the metric is that of all operations.
+    /// The operation and its result, if the metric is shared by all operations.
     call: Option<Call>,
 }
 
 type Call = (&'static str, &'static str);
 
-/// The metric of an event that is the result of an operation.
+/// Returns the metric of an event that is the result of an operation.
 pub(super) const fn operation(operation: &'static str, result: &'static str) -> EventMetric {
     EventMetric {
         name: "haypile_operations_total",
@@ -59,7 +59,7 @@ pub(super) const fn operation(operation: &'static str, result: &'static str) -> 
     }
 }
 
-/// A metric that counts one event and nothing else.
+/// Returns a metric that counts one event and nothing else.
 pub(super) const fn alone(name: &'static str, help: &'static str) -> EventMetric {
     EventMetric { name, help, call: None }
 }
@@ -136,12 +136,12 @@ fn write_metric(
     Ok(())
 }
 
-/// A store's URL without a password, escaped.
+/// Returns a store's URL without a password, escaped.
 fn label_value(url: &CacheUrl) -> String {
     label_value_of(&url.redacted().to_string())
 }
 
-/// The text, escaped as the format asks for.
+/// Returns the text, escaped as the format asks for.
 fn label_value_of(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

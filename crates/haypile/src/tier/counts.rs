@@ -8,15 +8,17 @@ use crate::stats::{Failures, Stats};
 /// Counts in addition to those of the levels.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Hits of the upper level that could not be used, and were looked up below.
+    /// The number of hits of the upper level that could not be used, and were looked up below.
     passed: AtomicU64,
-    /// Reads that found a pending write, and reads that found an expired one.
+    /// The numbers of reads that found a pending write, and of reads that found an expired one.
     pending_hits: AtomicU64,
     pending_misses: AtomicU64,
-    /// Writes that were accepted to be written later, and those of them that have been.
+    /// The numbers of writes that were accepted to be written later, and of those that have been
+    /// written.
     deferred: AtomicU64,
     settled: AtomicU64,
-    /// Reads that failed in the lower level and were misses; `contains` is not among them.
+    /// The number of reads that failed in the lower level and were misses; `contains` is not among
+    /// them.
     unread_misses: AtomicU64,
     unread: Failures,
     lost: Failures,
@@ -44,7 +46,7 @@ impl Counts {
         count(&self.settled);
     }
 
-    /// Counts a failed read of this number of keys in the lower level, which are misses.
+    /// Counts a failed read of `misses` keys in the lower level, which are misses.
     pub(super) fn unread(&self, misses: usize, error: &Error) {
         self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.unread.count(1, error);

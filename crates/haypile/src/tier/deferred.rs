@@ -89,7 +89,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Writes all pending values. A failure of the lower level ends this.
+    /// Writes all pending values to the lower level. A failure of the lower level ends this.
     pub(super) fn drain(&self) -> Result<()> {
         let Some(queue) = self.queue() else { return Ok(()) };
         let mut result = Ok(());

@@ -16,7 +16,8 @@ const REST: Duration = Duration::from_millis(100);
 pub(super) struct Flusher(JoinHandle<()>);
 
 impl Flusher {
-    /// Starts the thread. If that fails, the queue is closed, and no writes are deferred.
+    /// Starts the thread that writes pending values. If that fails, the queue is closed, and no
+    /// writes are deferred.
     pub(super) fn start(levels: &Arc<Levels>) -> Option<Self> {
         let queue = levels.queue()?;
         let writer = Arc::clone(levels);

@@ -1,4 +1,4 @@
-//! `A -> B`: a fast level in front of one that is larger, or that others share.
+//! Tiers, `A -> B`: a fast level in front of one that is larger, or that others share.
 //!
 //! A [`TieredStore`] has an upper and a lower level; of three levels the lower one is itself a
 //! tiered store. **The lower level is the truth.** Contents, the outcome of conditions, versions,

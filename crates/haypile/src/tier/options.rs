@@ -90,8 +90,8 @@ impl TierOptions {
         Self { write_max_bytes: max_bytes, ..self }
     }
 
-    /// Sets the TTL that the last level gives entries without one; `None` means none. Without this
-    /// call, such writes do not reach the upper level, and are written through.
+    /// Sets the TTL that the last level uses for entries without one; `None` means none. Without
+    /// this call, such writes do not reach the upper level, and are written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
         Self { lower_ttl: Some(Life(ttl)), ..self }

@@ -19,7 +19,7 @@ const OVERHEAD_BYTES: u64 = 160;
 /// The part of that in the table of entries.
 const TABLE_BYTES: usize = 64;
 
-/// Entries to be written, bounded in bytes.
+/// A queue of entries to be written, bounded in bytes.
 ///
 /// Callers that put or remove a key hold its stripe; the lock of the queue is held briefly, and no
 /// other lock is taken under it.
@@ -37,11 +37,11 @@ pub(super) struct WriteQueue {
 /// The next thing to do of the thread that writes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextWrite {
-    /// Write the pending value of this key, which stays in the queue.
+    /// The thread has to write the pending value of this key, which stays in the queue.
     Key(Arc<[u8]>),
-    /// Nothing is pending.
+    /// The thread has nothing to write.
     Idle,
-    /// The queue was closed.
+    /// The thread has to end, because the queue was closed.
     Closed,
 }
 
@@ -55,7 +55,7 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// An entry to be written.
+/// The value and expiry of an entry to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) value: Arc<[u8]>,
@@ -93,7 +93,7 @@ impl WriteQueue {
         Self { max_bytes, process: process::id(), waiting, writer }
     }
 
-    /// Makes this thread the one that is unparked when there is something to do.
+    /// Sets the thread that is unparked when there is something to write.
     pub(super) fn be_written_by(&self, writer: Thread) {
         let _ = self.writer.set(writer);
     }
@@ -159,7 +159,7 @@ impl WriteQueue {
         self.waiting.lock().remove(key)
     }
 
-    /// Removes everything; returns the number of entries.
+    /// Removes all entries, and returns their number.
     pub(super) fn clear(&self) -> usize {
         let mut waiting = self.waiting.lock();
         let entries = std::mem::take(&mut waiting.entries).len();

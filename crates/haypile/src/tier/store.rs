@@ -1,4 +1,4 @@
-//! The tiered [`Store`].
+//! The tiered store: two levels as one [`Store`].
 
 use std::fmt;
 use std::sync::Arc;

@@ -40,7 +40,7 @@ pub(super) struct Note {
 /// The right to change keys of a stripe; the change ends when it is dropped.
 pub(super) struct HeldStripe<'a> {
     stripe: &'a Stripe,
-    /// The number of changes that a copy of this one has to find.
+    /// The number of changes that the stripe must still have when a copy of this change is put.
     changes: u64,
     _lock: MutexGuard<'a, ()>,
 }
@@ -114,7 +114,7 @@ impl Stripes {
         Some(held)
     }
 
-    /// Notes that a read returns a value which it could not promote, and lets it remove a copy. From here on,
+    /// Records that a read returns a value which it could not promote, and lets the caller remove a copy. From here on,
     /// nobody puts a copy of what was read below before. Waits while a copy is put.
     pub(super) fn pass(&self, note: Note) -> HeldCopies<'_> {
         let stripe = &self.0[note.stripe];

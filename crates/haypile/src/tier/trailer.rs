@@ -24,11 +24,11 @@ const HAS_EXPIRY: u8 = 4;
 /// The knowledge of a copy's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// None yet: nobody asked.
+    /// The version is not known yet: nobody asked.
     Nothing,
-    /// This version.
+    /// The copy has this version.
     Version(Version),
-    /// The last level has none.
+    /// The last level has no versions.
     HasNone,
 }
 

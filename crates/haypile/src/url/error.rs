@@ -1,4 +1,4 @@
-//! Errors in URLs.
+//! Errors in cache URLs.
 
 use haypile_policy::PolicyError;
 
@@ -13,7 +13,7 @@ use super::redact::REDACTED;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// There is no text, or nothing between two levels.
+    /// The URL is empty, or has an empty level.
     #[error(
         "an empty URL or level; write SCHEME://... or SCHEME:... as in memory://?size=64MiB or \
          memory:size=64MiB, and join levels by ' -> ' (first form) or '+' (second form)"
@@ -29,7 +29,7 @@ pub enum UrlError {
         /// The text around it.
         text: String,
     },
-    /// The options of one form behind the place of the other.
+    /// The options of one form stand behind the place of the other.
     #[error(
         "'{text}' mixes two forms; write file:///PATH?size=64MiB&ttl=10m or \
          file:/PATH,size=64MiB,ttl=10m; inside of a path write %3F for '?' and %2C for ','"
@@ -60,7 +60,7 @@ pub enum UrlError {
     /// A path that does not start at the root.
     #[error("the path '{path}' is not absolute; it has to start with a slash")]
     RelativePath {
-        /// The path given.
+        /// The path given by the user.
         path: String,
     },
     /// Text that is not `name=value`.
@@ -70,7 +70,7 @@ pub enum UrlError {
          form"
     )]
     NotAnOption {
-        /// The text given.
+        /// The text given by the user.
         text: String,
     },
     /// An option that is given twice.
@@ -82,7 +82,7 @@ pub enum UrlError {
     /// A scheme that is not registered.
     #[error("unknown scheme '{scheme}' (known: {allowed})")]
     UnknownScheme {
-        /// The scheme given.
+        /// The scheme given by the user.
         scheme: String,
         /// The schemes registered.
         allowed: String,
@@ -90,14 +90,14 @@ pub enum UrlError {
     /// An option that the scheme does not have.
     #[error("'{scheme}' has no option '{name}'; it takes {allowed}")]
     UnknownOption {
-        /// The scheme.
+        /// The name of the scheme.
         scheme: &'static str,
-        /// The option given.
+        /// The name of the option given.
         name: String,
         /// The options it has.
         allowed: String,
     },
-    /// A server or a path, or the lack of one, that does not fit the scheme.
+    /// The server or the path, or the lack of one, does not fit the scheme.
     #[error("'{level}': {expected}")]
     WrongPlace {
         /// The level in its canonical form.
@@ -108,33 +108,33 @@ pub enum UrlError {
     /// A value that is not a size.
     #[error("option '{name}': {source}")]
     BadSize {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The problem.
+        /// The problem with the value.
         source: SizeError,
     },
     /// A size that is out of range.
     #[error("option '{name}': {size} is out of range; it has to be from {min} to {max}")]
     SizeOutOfRange {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The size given.
+        /// The size given by the user.
         size: String,
-        /// The smallest allowed.
+        /// The smallest allowed size.
         min: String,
-        /// The largest allowed.
+        /// The largest allowed size.
         max: String,
     },
     /// A value that is not a whole number, or out of range.
     #[error("option '{name}': '{value}' is not a whole number from {min} to {max}")]
     BadCount {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The value given.
+        /// The value given by the user.
         value: String,
-        /// The smallest allowed.
+        /// The smallest allowed value.
         min: u64,
-        /// The largest allowed.
+        /// The largest allowed value.
         max: u64,
     },
     /// A value that is not a duration, or zero.
@@ -143,25 +143,25 @@ pub enum UrlError {
          us, ms, s, m, h or days, as in 500ms, 30s, 10m or 1h30m"
     )]
     BadDuration {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The value given.
+        /// The value given by the user.
         value: String,
     },
     /// A policy that does not exist, or a bad parameter.
     #[error("option '{name}': {source}")]
     BadPolicy {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The problem.
+        /// The problem with the value.
         source: PolicyError,
     },
     /// A value that is not a method of compression.
     #[error("option '{name}': unknown compression '{value}': {source}")]
     BadCompression {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The value given.
+        /// The value given by the user.
         value: String,
         /// The allowed values.
         source: CompressionError,
@@ -172,7 +172,7 @@ pub enum UrlError {
          feature, or choose another method"
     )]
     MissingFeature {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
         /// The feature that brings the method.
         feature: &'static str,
@@ -180,9 +180,9 @@ pub enum UrlError {
     /// A value that is not one of the choices.
     #[error("option '{name}': unknown value '{value}' (known: {allowed})")]
     NotAChoice {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The value given.
+        /// The value given by the user.
         value: String,
         /// The values allowed.
         allowed: String,
@@ -193,9 +193,9 @@ pub enum UrlError {
          the current directory, and does not end in a slash"
     )]
     NotAFile {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// The value given.
+        /// The value given by the user.
         value: String,
     },
     /// A value that cannot be used, in a URL whose password may have been split at a separator.
@@ -205,13 +205,13 @@ pub enum UrlError {
          ',', %3F for '?', %26 for '&', %2B for '+', %2F for '/' and %25 for '%'"
     )]
     HiddenValue {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
     },
     /// An option that has no meaning without another.
     #[error("the option '{name}' needs '{needs}'; give both or none")]
     OptionNeeds {
-        /// The option given.
+        /// The name of the option given.
         name: &'static str,
         /// The option that is missing.
         needs: &'static str,
@@ -219,11 +219,11 @@ pub enum UrlError {
     /// An option that does nothing where another has this value.
     #[error("the option '{name}' has no effect with {other}={value}; leave out one of them")]
     NoEffect {
-        /// The option given.
+        /// The name of the option given.
         name: &'static str,
         /// The other option.
         other: &'static str,
-        /// Its value.
+        /// The value of the other option.
         value: &'static str,
     },
     /// A tier option on a level that has none below it.
@@ -232,13 +232,13 @@ pub enum UrlError {
          'memory://?{name}=... -> file:///PATH'; this level has none below it"
     )]
     NoLevelBelow {
-        /// The option given.
+        /// The name of the option given.
         name: &'static str,
     },
     /// An empty value.
     #[error("option '{name}' has no value; it takes {help}")]
     EmptyValue {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
         /// The purpose of the option.
         help: &'static str,

@@ -1,4 +1,4 @@
-//! Parsing of both forms.
+//! Parsing of URLs in both forms.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Names without passwords.
+//! URLs with their passwords removed.
 //!
 //! A URL that parses has its password in one place. In a text that does not parse, or not as its author
 //! meant it, a password may be anywhere between the first colon that could follow a user and the last `@`:
@@ -13,8 +13,7 @@ use super::{CacheUrl, Level, UrlError};
 pub(super) const REDACTED: &str = "xxxxx";
 
 impl CacheUrl {
-    /// Returns the same name with `xxxxx` in the place of each password: for logs, labels and
-    /// messages.
+    /// Returns this URL with `xxxxx` in the place of each password: for logs, labels and messages.
     ///
     /// ```
     /// use haypile::url::CacheUrl;
@@ -56,7 +55,7 @@ impl CacheUrl {
 }
 
 impl Level {
-    /// Returns the same level with `xxxxx` in the place of its password, if its server has one: the
+    /// Returns this level with `xxxxx` in the place of its password, if its server has one: the
     /// text in `USER:PASSWORD@HOST` between the first colon and the last `@`.
     #[must_use]
     pub fn redacted(&self) -> Self {
@@ -143,11 +142,11 @@ struct Piece<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PieceKind {
-    /// It does not begin with a scheme.
+    /// The piece does not begin with a scheme.
     NoScheme,
-    /// It begins with a scheme that has no servers.
+    /// The piece begins with a scheme that has no servers.
     Local,
-    /// It begins with another scheme, or with a user that looks like one.
+    /// The piece begins with another scheme, or with a user that looks like one.
     Remote,
 }
 

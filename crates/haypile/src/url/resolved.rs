@@ -144,7 +144,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns one of the words that the scheme allows.
+    /// Returns the word given for an option whose values are a choice of words.
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         self.value(name, "a choice", |value| match value {
             OptionValue::Choice(word) => Some(*word),

@@ -25,24 +25,24 @@ pub struct Scheme {
 /// The kind of place of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the process, with neither a server nor a path.
+    /// The cache is in the process, with neither a server nor a path.
     Nowhere,
-    /// At a path.
+    /// The cache is at a path.
     Path,
-    /// At a server, with or without a path.
+    /// The cache is at a server, with or without a path.
     Server,
-    /// At a server or, on the same machine, at the path of a Unix socket.
+    /// The cache is at a server or, on the same machine, at the path of a Unix socket.
     ServerOrPath,
 }
 
 /// An option of a scheme.
 #[derive(Debug)]
 pub struct OptionSpec {
-    /// Its name.
+    /// The name of the option.
     pub name: &'static str,
-    /// The type of its value.
+    /// The type of the option's value.
     pub kind: ValueKind,
-    /// Its purpose and default.
+    /// The purpose and the default of the option, for people.
     pub help: &'static str,
 }
 
@@ -52,16 +52,16 @@ pub struct OptionSpec {
 pub enum ValueKind {
     /// A number of bytes within a range.
     Size {
-        /// The smallest allowed.
+        /// The smallest allowed size, in bytes.
         min_bytes: u64,
-        /// The largest allowed.
+        /// The largest allowed size, in bytes.
         max_bytes: u64,
     },
     /// A whole number within a range.
     Count {
-        /// The smallest allowed.
+        /// The smallest allowed value.
         min: u64,
-        /// The largest allowed.
+        /// The largest allowed value.
         max: u64,
     },
     /// A duration above zero: `500ms`, `30s`, `10m`.
@@ -70,7 +70,7 @@ pub enum ValueKind {
     Policy,
     /// A method of compression: `lz4`, `zstd`, `zstd:7`.
     Compression,
-    /// One of these words.
+    /// One of a list of words.
     Choice(&'static [&'static str]),
     /// The path of a file, absolute or relative to the current directory.
     Path,
@@ -126,7 +126,7 @@ impl OptionSpec {
         help: "file to which operations are recorded, one for each process: PATH.PID",
     };
 
-    /// `record_max=`.
+    /// The option `record_max=`.
     pub const RECORD_MAX: Self = Self {
         name: "record_max",
         kind: ValueKind::Size {
@@ -136,7 +136,7 @@ impl OptionSpec {
         help: "the bound on the recording of a process; 1GiB by default",
     };
 
-    /// `record_keys=`.
+    /// The option `record_keys=`.
     pub const RECORD_KEYS: Self = Self {
         name: "record_keys",
         kind: ValueKind::Choice(&["plain", "hash"]),

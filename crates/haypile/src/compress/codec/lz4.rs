@@ -1,4 +1,4 @@
-//! LZ4.
+//! The LZ4 compressor.
 
 use lz4_flex::block::{
     CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,

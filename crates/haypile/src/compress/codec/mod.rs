@@ -42,9 +42,9 @@ pub(super) struct Codec {
 /// The reason why data cannot be decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecompressed {
-    /// It did not come from the compressor.
+    /// The data did not come from the compressor.
     Corrupt,
-    /// This build is without the feature of this method.
+    /// This build lacks the feature of this method.
     #[cfg(not(all(feature = "lz4", feature = "zstd")))]
     Absent(Method),
 }
@@ -126,7 +126,7 @@ impl Method {
         }
     }
 
-    /// Returns the method's name, which is also that of the feature that brings it.
+    /// Returns the method's name, which is also the name of its feature.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Lz4 => "lz4",
@@ -134,7 +134,7 @@ impl Method {
         }
     }
 
-    /// Whether this build has the feature that brings the method.
+    /// Whether this build has the feature of the method.
     pub(crate) fn is_available(self) -> bool {
         match self {
             Self::Lz4 => cfg!(feature = "lz4"),
@@ -147,7 +147,7 @@ impl Method {
         [Self::Lz4, Self::Zstd].into_iter().find(|method| method.number() == number)
     }
 
-    /// Returns an upper bound on the decompressed length of any data of this length.
+    /// Returns an upper bound on the decompressed length of `data_bytes` bytes of data.
     pub(super) fn bound_bytes(self, data_bytes: usize) -> u64 {
         let data_bytes = data_bytes as u64;
         match self {

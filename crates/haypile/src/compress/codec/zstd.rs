@@ -1,4 +1,4 @@
-//! Zstandard.
+//! The Zstandard compressor.
 
 use zstd::bulk::{Compressor, Decompressor};
 

@@ -52,8 +52,8 @@ impl<P: Policy> Contents<P> {
         self.tell_capacity(pool);
     }
 
-    /// Gives up this number of bytes, or all, by evicting; returns how many. They belong to the
-    /// caller then.
+    /// Reduces the budget by this number of bytes, or by all, by evicting, and returns how many it
+    /// gave up. They belong to the caller then.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && !self.slab.is_empty() {
             let victim = self.policy.evict(None);
@@ -80,7 +80,8 @@ impl<P: Policy> Contents<P> {
         true
     }
 
-    /// Gives back what was claimed since the shard had this budget, for a write that is declined.
+    /// Returns to the pool what was claimed since the shard had this budget, for a write that is
+    /// declined.
     pub(super) fn unclaim(&mut self, budget_before: u64, pool: &Pool) {
         let claimed = self.budget.saturating_sub(budget_before);
         self.budget -= claimed;

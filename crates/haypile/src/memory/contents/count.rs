@@ -1,4 +1,4 @@
-//! Counters: values that are decimal digits.
+//! Counters: values that consist of decimal digits.
 
 use haypile_policy::Policy;
 use haypile_policy::rules::counter;
@@ -14,12 +14,12 @@ use crate::stats::Event;
 pub(in crate::memory) enum Uncounted {
     /// The value is not a counter.
     NotACounter,
-    /// With one more digit, of this many bytes, the entry would outweigh the cache.
+    /// The entry would outweigh the cache with one more digit, of this many bytes.
     TooLarge(u64),
     /// An allocation of this number of bytes failed.
     OutOfMemory(usize),
-    /// Nothing has happened yet: the shard should first claim this number of bytes from other
-    /// shards.
+    /// The counter is unchanged so far: the shard should first claim this number of bytes from
+    /// other shards.
     NeedsRoom(u64),
 }
 

@@ -36,7 +36,7 @@ impl Removals {
         Ok(())
     }
 
-    /// Notes that a key was removed, or that a value of it was accepted and not kept.
+    /// Records that a key was removed, or that a value of it was accepted and not kept.
     #[inline]
     pub(super) fn note(&mut self, fingerprint: u64) {
         if !self.lines.is_empty() && !mutant::is_on("memory-notes-no-removal") {
@@ -50,7 +50,7 @@ impl Removals {
         self.lines[line].note(fingerprint);
     }
 
-    /// Notes that everything was removed.
+    /// Records that all entries were removed.
     pub(super) fn note_clearing(&mut self) {
         self.clearings += 1;
     }

@@ -21,7 +21,7 @@ const LOOKS: usize = 64;
 const DROPS: usize = 2;
 
 impl<P: Policy> Contents<P> {
-    /// Deletes everything, including entries that are still to be loaded.
+    /// Deletes all entries, including those that are still to be loaded.
     pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;

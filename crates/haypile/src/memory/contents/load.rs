@@ -21,7 +21,7 @@ pub(in crate::memory) struct Load {
     /// The number of hits that bring the entry back to its place.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
-    /// As in [`Write`](super::Write).
+    /// The room that was made for the entry, if it was; see [`Write`](super::Write).
     pub(in crate::memory) room: Option<Room>,
 }
 
@@ -29,7 +29,7 @@ pub(in crate::memory) struct Load {
 pub(in crate::memory) struct Kept {
     fingerprint: u64,
     version: u64,
-    /// As in [`Load`].
+    /// The number of hits that bring the entry back to its place; see [`Load`].
     pub(in crate::memory) uses: u8,
 }
 

@@ -63,12 +63,12 @@ impl<P: Policy> Contents<P> {
         self.slab.get(slot)
     }
 
-    /// Counts a miss.
+    /// Counts a read that missed.
     pub(in crate::memory) fn count_miss(&self) {
         self.counters.add(Event::Miss);
     }
 
-    /// Counts a hit.
+    /// Counts a read that hit.
     #[inline]
     pub(in crate::memory) fn count_hit(&self) {
         self.counters.add(Event::Hit);
@@ -141,7 +141,7 @@ impl<P: Policy> Contents<P> {
         self.index.prefetch(spread(key.fingerprint));
     }
 
-    /// Prefetches where the record of this key probably is, if there is one. Returns its slot.
+    /// Prefetches the probable record of this key, and returns its slot, if there is one.
     #[inline]
     pub(in crate::memory) fn prefetch_slot(&self, key: HashedKey<'_>) -> Option<Slot> {
         let slot = self.index.likely(spread(key.fingerprint))?;

@@ -41,7 +41,7 @@ pub(super) struct HashedKey<'a> {
 /// Settings that the shards of a store share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
-    /// Whether there is one shard only.
+    /// Whether the store has this shard only.
     pub(super) is_alone: bool,
     /// The clock's zero in seconds of the Unix epoch, if the time of writing is recorded.
     pub(super) notes_time_from_s: Option<u64>,
@@ -53,7 +53,7 @@ pub(super) struct Options {
 pub(super) struct Contents<P> {
     policy: P,
     slab: Slab<Record>,
-    /// Slots by fingerprint.
+    /// The index of slots by fingerprint.
     index: Table,
     expiries: Expiries,
     counters: EventCounters,
@@ -61,7 +61,7 @@ pub(super) struct Contents<P> {
     bytes: u64,
     /// Bytes claimed from the pool; `bytes` never exceeds it.
     budget: u64,
-    /// This shard's part of the size.
+    /// The shard's part of the store's size, in bytes.
     fair_share: u64,
     /// The capacity that was reported to the policy.
     policy_capacity: u64,
@@ -69,16 +69,17 @@ pub(super) struct Contents<P> {
     version: u64,
     /// The number of slots that the policy is prepared for.
     policy_slots: usize,
-    /// Entries that have been removed since slots were last dropped.
+    /// The number of entries that have been removed since slots were last dropped.
     left: usize,
     is_alone: bool,
-    /// As in [`Options`].
+    /// The clock's zero in seconds of the Unix epoch, if the time of writing is recorded; see
+    /// [`Options`].
     notes_time_from_s: Option<u64>,
     removals: Removals,
     /// The clock and the words of groups, which all shards of the store have.
     groups: Arc<Words>,
-    /// While a snapshot is loaded, the fingerprints of the keys that were written or deleted since:
-    /// an older value does not replace a newer one, and a deleted entry does not come back.
+    /// The fingerprints of the keys that were written or deleted while a snapshot is loaded: an
+    /// older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
     /// The process that loads it.
     loaded_in: u64,
@@ -130,8 +131,8 @@ impl<P: Policy> Contents<P> {
         self.is_closed
     }
 
-    /// Refuses all operations from here on. The entries stay, so that they can be saved. Returns
-    /// whether the shard was open.
+    /// Makes the shard refuse all operations from here on. The entries stay, so that they can be
+    /// saved. Returns whether the shard was open.
     pub(super) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.is_closed, true)
     }
@@ -184,7 +185,7 @@ fn charge_of(record: &Record) -> u64 {
     charge_of_lengths(record.lengths())
 }
 
-/// Returns what an entry is charged for a key and a value of these lengths, its marks included.
+/// Returns the charge of an entry with a key and a value of these lengths, its marks included.
 #[inline]
 pub(super) fn charge_of_lengths((key_bytes, marked_bytes): (usize, usize)) -> u64 {
     charge(key_bytes as u64, marked_bytes as u64)

@@ -36,14 +36,14 @@ pub(in crate::memory) struct Room {
     pub(super) judged: u64,
 }
 
-/// Bytes that other shards should give for an entry, and the room that it has when they have.
+/// The bytes that other shards should give for an entry, and the room that it has once they have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedRoom {
     pub(super) bytes: u64,
     pub(super) room: Room,
 }
 
-/// A new entry that is not worth the entries that would leave for it, of this weight together.
+/// A new entry that is not worth the entries of this weight that would leave for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declined {
     newcomer: Newcomer,
@@ -55,17 +55,18 @@ pub(super) struct SlotPlace {
     pub(super) draft: Draft,
     pub(super) expires_ns: u64,
     pub(super) written_s: u32,
-    /// For an entry of a snapshot, the number of hits that bring it back to its place.
+    /// The number of hits that bring an entry of a snapshot back to its place; `None` for any other
+    /// entry.
     pub(super) uses: Option<u8>,
 }
 
 /// Outcome of a write.
 pub(in crate::memory) enum Outcome {
     Written(Written),
-    /// Nothing has happened yet: the shard should first claim this number of bytes from other
-    /// shards. The write then says that there is room.
+    /// Nothing has been written so far: the shard should first claim this number of bytes from
+    /// other shards. The write then says that there is room.
     NeedsRoom(Write, u64),
-    /// Nothing was written: there is no memory for this many bytes of metadata.
+    /// Nothing was written: there is no memory for this number of bytes of metadata.
     OutOfMemory(usize),
 }
 
@@ -215,8 +216,8 @@ impl<P: Policy> Contents<P> {
         Err(Declined { newcomer, missing })
     }
 
-    /// Declines an entry. The policy learns of it, nothing leaves, and the shard has the budget that it had
-    /// before.
+    /// Declines an entry that is not worth its room. The policy learns of it, nothing leaves, and the shard has the
+    /// budget that it had before.
     pub(super) fn decline(&mut self, declined: Declined, budget_before: u64, pool: &Pool) {
         let Declined { newcomer, missing } = declined;
         // Its value was accepted: an older one must not come after it.
@@ -327,9 +328,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Gives the entry in `slot` a new value. The entry leaves instead if the policy names it as a victim in its
-    /// turn, unless entries of other shards have left for it; or if nothing would make the value fit, and then
-    /// alone.
+    /// Replaces the value of the entry in `slot`. The entry leaves instead if the policy names it as a victim in its
+    /// turn, unless entries of other shards have left for it; or if nothing would make the value fit, and then alone.
     pub(super) fn update(
         &mut self,
         slot: Slot,

@@ -1,4 +1,4 @@
-//! Errors of snapshots.
+//! Errors of snapshot files.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ pub enum SnapshotError {
     Io {
         /// The operation that failed.
         action: &'static str,
-        /// The snapshot.
+        /// The path of the snapshot.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// There is something other than a file under this name.
+    /// The name belongs to something other than a file.
     #[error("{} is {what} and not a file; name a file for the snapshot", path.display())]
     NotAFile {
-        /// The name.
+        /// The path of the file.
         path: PathBuf,
         /// The kind of thing that is there.
         what: &'static str,
@@ -35,9 +35,9 @@ pub enum SnapshotError {
         path.display()
     )]
     OtherOwner {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its owner.
+        /// The user who owns the file.
         uid: u32,
     },
     /// Users other than its owner can write the file.
@@ -47,9 +47,9 @@ pub enum SnapshotError {
         path.display()
     )]
     WritableByOthers {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
     /// The file is not a snapshot of this program. It is left as it is.
@@ -58,7 +58,7 @@ pub enum SnapshotError {
          snapshot, or move this one away", path.display()
     )]
     NotASnapshot {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The file has a format that this program does not know.
@@ -67,19 +67,19 @@ pub enum SnapshotError {
          newer program, or delete the file", path.display(), super::format::MAJOR
     )]
     UnknownVersion {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its major version.
+        /// The major version of the file.
         major: u16,
-        /// Its minor version.
+        /// The minor version of the file.
         minor: u16,
     },
     /// The file, or one block of it, differs from what was written.
     #[error("the snapshot {} is damaged: {what}; delete it to stop this message", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The damaged part.
+        /// The part of the file that is damaged.
         what: Damage,
     },
     /// A key is longer than any store accepts.
@@ -94,9 +94,9 @@ pub enum SnapshotError {
          entry; allow more", path.display()
     )]
     MaxTooSmall {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The allowed bytes.
+        /// The allowed size, in bytes.
         max_bytes: u64,
         /// The bytes of a snapshot without entries.
         least_bytes: u64,
@@ -104,7 +104,7 @@ pub enum SnapshotError {
     /// An allocation for a block failed.
     #[error("there is no memory for a block of {bytes} bytes of the snapshot {}", path.display())]
     OutOfMemory {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The length of the block.
         bytes: u64,

@@ -79,7 +79,7 @@ pub(super) struct Head {
     /// The length of the marks of groups, in words.
     mark_words: u8,
     age_s: U32,
-    /// 0 means never.
+    /// The expiry in nanoseconds; 0 means never.
     expires_ns: U64,
     value_bytes: U64,
 }
@@ -137,7 +137,7 @@ impl Head {
     }
 }
 
-/// Whether these heads account for the whole payload of their block.
+/// Whether the lengths in these heads add up to the payload of their block.
 pub(super) fn heads_fill(heads: &[Head], payload_bytes: u64) -> bool {
     let add = |sum: u64, head: &Head| sum.checked_add(head.payload_bytes());
     heads.iter().try_fold(0, add) == Some(payload_bytes)

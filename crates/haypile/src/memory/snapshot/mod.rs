@@ -59,6 +59,7 @@ pub struct EntryRef<'a> {
     pub expires: Option<SystemTime>,
     /// The time of writing, to the second. It cannot be later than the snapshot.
     pub written: SystemTime,
-    /// The entry's [`Ranked::uses`](haypile_policy::Ranked::uses).
+    /// The number of hits that bring the entry back to its place:
+    /// [`Ranked::uses`](haypile_policy::Ranked::uses).
     pub uses: u8,
 }

@@ -18,7 +18,7 @@ use super::format::{
 pub(super) struct Outline {
     pub(super) created_ns: u64,
     pub(super) store: String,
-    /// Each block with its offset in the file.
+    /// The blocks of the snapshot, each with its offset in the file.
     pub(super) blocks: Vec<(u64, BlockInfo)>,
 }
 

@@ -78,7 +78,7 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
 }
 
 impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
-    /// Does the same with any seekable source. `path` is its name in errors.
+    /// Opens a snapshot in any seekable source. `path` is its name in errors.
     ///
     /// # Errors
     ///

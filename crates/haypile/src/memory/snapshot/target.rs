@@ -15,7 +15,7 @@ const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 /// A snapshot that has no name yet. Dropping this removes it.
 #[derive(Debug)]
 pub(super) struct SnapshotTarget {
-    /// The final path: the target of a symbolic link, not the link.
+    /// The final path of the file: the target of a symbolic link, not the link.
     path: PathBuf,
     file: NamedTempFile,
 }

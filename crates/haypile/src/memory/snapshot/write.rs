@@ -43,15 +43,15 @@ impl WriteOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pushed {
-    /// It is in the snapshot.
+    /// The entry is in the snapshot.
     Written,
-    /// Left out: it has expired.
+    /// The entry was left out, because it has expired.
     Expired,
-    /// Left out: it was written too long ago.
+    /// The entry was left out, because it was written too long ago.
     TooOld,
-    /// Left out: even alone it would exceed the bound of the file.
+    /// The entry was left out, because even alone it would exceed the bound of the file.
     TooLarge,
-    /// Left out: the file is full. No later entry gets in either.
+    /// The entry was left out, because the file is full; no later entry gets in either.
     Full,
 }
 
@@ -59,13 +59,13 @@ pub enum Pushed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
-    /// Entries in the file.
+    /// The number of entries in the file.
     pub entries: u64,
-    /// The bytes of their keys and values.
+    /// The bytes of the entries' keys and values.
     pub payload_bytes: u64,
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     pub file_bytes: u64,
-    /// Entries that were left out, for whatever reason.
+    /// The number of entries that were left out, for whatever reason.
     pub left_out: u64,
 }
 
