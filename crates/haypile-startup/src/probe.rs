@@ -83,8 +83,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Records that a process has ended, and returns whether it was a run. Returns whether it was a
-    /// run.
+    /// Records that a process has ended, and returns whether it was a run.
     pub(super) fn ended(&mut self, pid: i32, is_success: bool, now: Instant) -> bool {
         let Some((_, begun)) = self.running.filter(|(own, _)| *own == pid) else { return false };
         self.running = None;

@@ -114,7 +114,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Makes each entry of a group a miss; see [`Store::invalidate`].
+    /// Invalidates a group: makes each of its entries a miss; see [`Store::invalidate`].
     ///
     /// # Errors
     ///
@@ -465,7 +465,7 @@ impl Cache {
         Ok(LevelStats::prometheus(&levels))
     }
 
-    /// Returns when everything accepted before the call has reached `durability`.
+    /// Waits until everything accepted before the call has reached `durability`.
     ///
     /// # Errors
     ///

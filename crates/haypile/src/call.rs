@@ -26,7 +26,7 @@ fn advice(_: &io::Error) -> &'static str {
     ""
 }
 
-/// The result of a system call that an error names.
+/// An extension of results of system calls, which adds the call's name to errors.
 pub(crate) trait Call<T> {
     /// Names the system call in the error, unless it is named already. The error keeps its kind.
     fn call(self, call: &'static str) -> io::Result<T>;

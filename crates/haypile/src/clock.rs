@@ -85,7 +85,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Converts to nanoseconds, at most `u64::MAX`.
+/// Converts a duration to nanoseconds, at most `u64::MAX`.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,13 +2,13 @@
 
 use std::error::Error as StdError;
 
-/// The longest key that any store accepts, in bytes.
+/// The length of the longest key that any store accepts, in bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 65_535;
 
 /// The result of an operation on a cache.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An operation on a cache that failed. A miss is not an error.
+/// The error of an operation on a cache. A miss is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,9 +18,9 @@ pub enum Error {
          shorter key, for example a hash of this one"
     )]
     KeyTooLong {
-        /// The length of the key.
+        /// The length of the key in bytes.
         key_bytes: usize,
-        /// The longest key that the store accepts.
+        /// The length of the longest key that the store accepts, in bytes.
         limit_bytes: usize,
         /// The canonical URL of the store.
         store: String,
@@ -31,9 +31,9 @@ pub enum Error {
          {limit_bytes}; the old value stays; make the cache larger or split the value"
     )]
     ValueTooLarge {
-        /// The length of the value.
+        /// The length of the value in bytes.
         value_bytes: u64,
-        /// The longest value that the store accepts under this key.
+        /// The length of the longest value that the store accepts under this key, in bytes.
         limit_bytes: u64,
         /// The canonical URL of the store.
         store: String,
@@ -56,7 +56,8 @@ pub enum Error {
          the cache smaller or split the value"
     )]
     OutOfMemory {
-        /// The size of the allocation: the value, and the key if the store keeps them together.
+        /// The size of the allocation in bytes: the value, and the key if the store keeps them
+        /// together.
         bytes: usize,
         /// The canonical URL of the store.
         store: String,
@@ -64,12 +65,12 @@ pub enum Error {
     /// The store, or its protocol, does not have this operation.
     #[error("{store} cannot do this: {operation}; use another kind of cache for it")]
     Unsupported {
-        /// The operation, as the trait names it.
+        /// The operation, as the trait [`Store`](crate::Store) names it.
         operation: &'static str,
         /// The canonical URL of the store.
         store: String,
     },
-    /// `incr` or `decr` found a value that is not a counter. The value stays.
+    /// The operation `incr` or `decr` found a value that is not a counter. The value stays.
     #[error(
         "{operation} needs a value of 1 to 20 decimal digits up to 18446744073709551615, and the \
          value under this key in {store} is something else; set it to a number first"
@@ -80,13 +81,13 @@ pub enum Error {
         /// The canonical URL of the store.
         store: String,
     },
-    /// A TTL of zero. Nothing has changed.
+    /// The TTL is zero. Nothing has changed.
     #[error(
         "a TTL of zero is refused, because caches disagree on what it means: give no TTL for an \
          entry that never expires, or delete the entry"
     )]
     ZeroTtl,
-    /// A size that the store cannot have. The current size stays.
+    /// The store cannot have the requested size. The current size stays.
     #[error(
         "{store} cannot be made {size_bytes} bytes large; it has to be from {min_bytes} to \
          {max_bytes}"
@@ -135,14 +136,14 @@ pub enum Error {
     /// The server or file under the store failed.
     #[error("{store} failed to {operation}: {source}")]
     Backend {
-        /// The operation, as the trait names it.
+        /// The operation, as the trait [`Store`](crate::Store) names it.
         operation: &'static str,
         /// The canonical URL of the store.
         store: String,
         /// The error of the server, the file or the client library.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// An entry cannot have these groups. Nothing has changed.
+    /// The groups are too many, or one has a name that is too long or empty. Nothing has changed.
     #[error(
         "{groups} groups, one of them with a name of {group_bytes} bytes, are not what an entry can have in {store}: \
          give at most 64, each with a name of 1 to 250 bytes"
@@ -150,7 +151,8 @@ pub enum Error {
     Group {
         /// The number of groups.
         groups: usize,
-        /// The length of a name that is too long or empty, or else of the longest.
+        /// The length in bytes of a group's name that is too long or empty, or else of the longest
+        /// name.
         group_bytes: usize,
         /// The canonical URL of the store.
         store: String,

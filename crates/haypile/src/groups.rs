@@ -21,11 +21,11 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::write::WriteMode;
 
-/// The most groups of an entry.
+/// The highest number of groups of an entry.
 pub(crate) const MAX_GROUPS: usize = 64;
 /// The longest name of a group, in bytes.
 pub(crate) const MAX_GROUP_BYTES: usize = 250;
-/// The fewest and the most words that a store can be told to have for its groups.
+/// The fewest and the most words that a store may be configured to have for its groups.
 pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
 
 /// The length of a word in bytes.
@@ -34,7 +34,7 @@ const HASH_BYTES: usize = size_of::<u32>();
 /// The number of words in marks besides the hashes of groups: one has the entry's number, and one the lengths.
 const FIXED_WORDS: usize = 2;
 
-/// Groups of an entry, as their hashes in a store.
+/// The groups of an entry, as their hashes in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hashes(Vec<u32>);
 
@@ -82,7 +82,7 @@ impl Hashes {
     }
 }
 
-/// Refuses more groups than an entry can have, and names that none can have.
+/// Refuses more groups than an entry can have, and group names of invalid length.
 pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     let longest = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let shortest = groups.iter().map(|group| group.len()).min().unwrap_or(1);
@@ -115,8 +115,8 @@ pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
     u32::try_from(wide >> 32).expect("less than the number of words")
 }
 
-/// The clock and the words of a store that belongs to one process. There are none until the first group is named: who has no
-/// groups pays nothing.
+/// The clock and the words of groups, of a store that belongs to one process. There are none until the first group is
+/// named: who has no groups pays nothing.
 #[derive(Debug)]
 pub(crate) struct Words {
     clock: AtomicU64,
@@ -198,10 +198,10 @@ const MOST_WORDS: u64 = 1 << 20;
 /// The marks of an entry, after its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The clock when what the entry was computed from was read.
+    /// The number of the clock when the data that the entry was computed from was read.
     pub(crate) number: u64,
     groups: usize,
-    /// The length of the marks in bytes, with what fills the value up to whole words.
+    /// The length of the marks in bytes, with the padding that fills the value up to whole words.
     pub(crate) bytes: usize,
 }
 
@@ -260,7 +260,7 @@ impl Marks {
     }
 }
 
-/// Appends marks of the groups that other marks have, for a clock that begins: any invalidation is after them.
+/// Appends marks of the same groups as other marks, for a clock that begins: any invalidation is after them.
 pub(crate) fn renew(marks: &[u8], renewed: &mut Vec<u8>) {
     if let Some(read) = Marks::at_end_of(marks) {
         read.groups_of(marks).mark(renewed, 0);

@@ -1,4 +1,4 @@
-//! Leases on keys: the right to store a value that was computed from what was true before.
+//! Leases on keys: the right to store a value that was computed from data read earlier.
 
 use std::fmt;
 

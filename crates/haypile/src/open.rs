@@ -33,22 +33,22 @@ pub trait Opener: fmt::Debug + Send + Sync {
     ) -> Result<Arc<dyn Store>, OpenError>;
 }
 
-/// A cache that could not be opened.
+/// The error of a cache that could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The URL is wrong.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// A scheme that needs another platform.
+    /// The scheme needs another platform.
     #[error("'{scheme}' needs Linux on x86-64 or aarch64; on this platform there are {available}")]
     NotHere {
         /// The name of the scheme.
         scheme: &'static str,
-        /// The schemes registered.
+        /// The names of the registered schemes.
         available: String,
     },
-    /// A known scheme that this program has not registered.
+    /// The scheme is known, but this program has not registered it.
     #[error(
         "'{scheme}' is not registered in this program; register the crate that opens it; without \
          it there are {available}"
@@ -56,10 +56,10 @@ pub enum OpenError {
     NotRegistered {
         /// The name of the scheme.
         scheme: &'static str,
-        /// The schemes registered.
+        /// The names of the registered schemes.
         available: String,
     },
-    /// A policy that exceeds the bound for a moment, which only the simulator runs.
+    /// The policy exceeds the bound for a moment, so that only the simulator runs it.
     #[error(
         "the policy '{policy}' lets a cache grow beyond its size for a moment, and a store never \
          does; remove the parameter that allows that, or simulate it"
@@ -68,7 +68,7 @@ pub enum OpenError {
         /// The policy and its parameters.
         policy: String,
     },
-    /// The file store's policy, for a store of another kind.
+    /// The policy is the file store's, and the store is of another kind.
     #[error(
         "the policy '{policy}' belongs to the file store, which has no other, and 'memory' does \
          not have it; take another policy, or simulate it"
@@ -77,13 +77,13 @@ pub enum OpenError {
         /// The policy and its parameters.
         policy: String,
     },
-    /// A default TTL of zero.
+    /// The default TTL is zero.
     #[error(
         "the cache's TTL is zero, which is refused because caches disagree on its meaning; give \
          none for entries that never expire"
     )]
     ZeroTtl,
-    /// A number of shards that the store cannot have.
+    /// The store cannot have this number of shards.
     #[error("a store of this size cannot have {shards} shards; it has a power of two up to {most}")]
     BadShards {
         /// The requested number of shards.
@@ -91,13 +91,13 @@ pub enum OpenError {
         /// The largest number at this size.
         most: usize,
     },
-    /// A namespace that is longer than the store accepts.
+    /// The namespace is longer than the store accepts.
     #[error("a namespace of {bytes} bytes is too long: a file's namespace has at most 255")]
     LongNamespace {
         /// The length of the group's name, in bytes.
         bytes: usize,
     },
-    /// A size that the store cannot have.
+    /// The store cannot have the requested size.
     #[error("a cache cannot have {size_bytes} bytes; its size is from {min_bytes} to {max_bytes}")]
     SizeOutOfRange {
         /// The requested size, in bytes.

@@ -20,7 +20,7 @@ pub struct Pinned<'a> {
 
 enum HeldValue<'a> {
     Copied(Vec<u8>),
-    /// Copied because no further segment of a file may be locked.
+    /// A copy, because no further segment of a file may be locked.
     OutOfPins(Vec<u8>),
     InPlace(Box<dyn AsRef<[u8]> + Send + Sync + 'a>),
     /// A value in place, in memory that other processes write once it is let go of.
@@ -48,7 +48,7 @@ impl<'a> Pinned<'a> {
         Self { hit, value: HeldValue::Shared(Box::new(guard)) }
     }
 
-    /// Wraps a part of another one.
+    /// Wraps a part of another pinned value.
     pub(crate) fn part_of(other: Self, value_bytes: usize, hit: Hit) -> Self {
         let is_shared = matches!(other.value, HeldValue::Shared(_));
         let part = Part { of: other, value_bytes };

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A value per process: a forked child sees a new one.
+/// A value for each process: a forked child sees a new one.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
     first: ListNode<T>,

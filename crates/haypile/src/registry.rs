@@ -24,7 +24,7 @@ const NOT_HERE: [&str; 1] = ["file"];
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 const NOT_HERE: [&str; 0] = [];
 
-/// The schemes that can be opened.
+/// A registry of the schemes that can be opened.
 ///
 /// A new registry has those of this crate; [`register`](Self::register) adds others.
 ///
@@ -56,7 +56,7 @@ impl Registry {
         Self { clock, ..self }
     }
 
-    /// Adds a scheme, or replaces the opener of one.
+    /// Adds a scheme, or replaces its opener.
     pub fn register(&mut self, opener: Arc<dyn Opener>) {
         self.openers.insert(opener.scheme().name, opener);
     }
@@ -109,7 +109,7 @@ impl Registry {
         Ok((levels, resolve().map_err(without_secrets(url, upper.len()))?))
     }
 
-    /// Opens the cache of this URL, given as text.
+    /// Opens the cache of a URL that is given as text.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Registry {
         self.open_url(&text.parse()?)
     }
 
-    /// Opens the cache of this URL.
+    /// Opens the cache of a URL.
     ///
     /// # Errors
     ///

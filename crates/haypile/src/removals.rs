@@ -1,4 +1,5 @@
-//! A store's memory of removals, so that no value is stored that was computed before one.
+//! The memory that a store has of removals, so that no value is stored that was computed before
+//! one.
 //!
 //! Removals are noted in lines of eight words, which keys share by their hashes: a count, and seven removals, each its
 //! number in the line and a part of the key's hash. A key that is removed again moves its own note; another takes the place of
@@ -15,7 +16,7 @@ pub(crate) const NOTES: usize = 7;
 const TAG_BITS: u32 = 24;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 
-/// The fate of a key since a count was read.
+/// The fate of a key since the count of removals was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     /// The key was not removed.
@@ -25,7 +26,7 @@ pub(crate) enum Since {
     Unsure,
 }
 
-/// A line, as it was read.
+/// A line of removals, as it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) count: u64,
@@ -90,7 +91,7 @@ impl Line {
         if younger == NOTES { Since::Unsure } else { Since::Nothing }
     }
 
-    /// Notes a removal, in a line that nobody else changes.
+    /// Records a removal, in a line that nobody else changes.
     pub(crate) fn note(&mut self, hash: u64) {
         self.count = self.count.wrapping_add(1);
         match self.place(self.count, hash) {

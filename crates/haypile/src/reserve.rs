@@ -21,8 +21,7 @@ self_cell! {
     }
 }
 
-/// A write that has its place and waits for its bytes, together with its cache. Dropping it changes
-/// nothing.
+/// A reserved write that waits for its bytes, together with its cache. Dropping it changes nothing.
 pub struct OwnedReservation {
     reservation: Owned,
     cache: Cache,

@@ -401,7 +401,8 @@ pub enum Claim<'a> {
     Unneeded,
     /// The caller has the claim: no other process computes the key until the guard is dropped.
     Held {
-        /// Releases the claim when it is dropped. The end of the process does so, too.
+        /// The guard that releases the claim when it is dropped. The end of the process does so,
+        /// too.
         guard: Box<dyn fmt::Debug + Send + 'a>,
     },
     /// Another process has the claim, and computes the value.
@@ -416,8 +417,8 @@ pub struct ClaimHolder {
     pub id: u64,
     /// Whether the holder was seen to be stopped or frozen from outside.
     pub is_halted: bool,
-    /// Number of claims on this key, or on this and other keys, that had been released before. If another
-    /// process has the claim later, and this number is the same, that process has taken the claim over.
+    /// The number of claims on this key, or on this and other keys, that had been released before. If another process
+    /// has the claim later, and this number is the same, that process has taken the claim over.
     pub released: u64,
 }
 
@@ -438,9 +439,9 @@ impl ClaimHolder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest key, at most [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
+    /// The length of the longest key in bytes, at most [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
     pub max_key_bytes: usize,
-    /// The longest value under an empty key. A longer key can leave less.
+    /// The length of the longest value under an empty key, in bytes. A longer key can leave less.
     pub max_value_bytes: u64,
     /// The bound on the whole store, in the unit of [`Store::bytes`]; `None` if there is none or it
     /// is unknown.
@@ -543,7 +544,7 @@ impl Cursor {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// Keys, in no particular order.
+    /// The keys, in no particular order.
     pub keys: Vec<Vec<u8>>,
     /// The position to go on from; `None` at the end.
     pub next: Option<Cursor>,

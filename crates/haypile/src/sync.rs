@@ -1,4 +1,4 @@
-//! The locks and atomics of everything that threads share.
+//! The locks and atomics of all state that threads share.
 //!
 //! Under `--cfg shuttle` they are those of the Shuttle model checker, which runs a test under many
 //! interleavings of its threads; see `tests/interleavings.rs`.
@@ -111,8 +111,7 @@ pub(crate) mod thread_number {
         static NUMBER: Cell<usize> = const { Cell::new(NONE) };
     }
 
-    /// Returns the number of this thread, which other threads can have as well. Threads can have
-    /// the same one.
+    /// Returns the number of this thread, which other threads can have as well.
     #[inline]
     pub(crate) fn get() -> usize {
         match NUMBER.get() {
@@ -122,7 +121,7 @@ pub(crate) mod thread_number {
     }
 
     /// Assigns another number to this thread, because it met a thread of the same one, and returns
-    /// it. Returns it.
+    /// it.
     #[cold]
     pub(crate) fn change() -> usize {
         let number = NEXT.fetch_add(1, Relaxed) & (NONE >> 1);

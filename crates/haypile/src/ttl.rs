@@ -1,4 +1,4 @@
-//! The life of entries.
+//! TTLs: the life of entries.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ pub enum WriteMode {
     Leased(Lease),
 }
 
-/// Condition and TTL of a write.
+/// The condition and the TTL of a write.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,22 +61,22 @@ impl SetOptions {
         Self::default()
     }
 
-    /// Writes if there is no entry.
+    /// Returns options that write only if there is no entry.
     pub fn add() -> Self {
         Self { mode: WriteMode::Add, ..Self::default() }
     }
 
-    /// Writes if there is an entry.
+    /// Returns options that write only if there is an entry.
     pub fn replace() -> Self {
         Self { mode: WriteMode::Replace, ..Self::default() }
     }
 
-    /// Writes if the entry still has this version.
+    /// Returns options that write only if the entry still has this version.
     pub fn cas(version: Version) -> Self {
         Self { mode: WriteMode::Cas(version), ..Self::default() }
     }
 
-    /// Writes if the key has not changed since the lease was granted.
+    /// Returns options that write only if the key has not changed since the lease was granted.
     pub fn leased(lease: Lease) -> Self {
         Self { mode: WriteMode::Leased(lease), ..Self::default() }
     }
@@ -88,8 +88,8 @@ impl SetOptions {
     }
 }
 
-/// Outcome of a write. All but `Stored` mean that its condition did not hold and that nothing has
-/// changed.
+/// The outcome of a write. All but `Stored` mean that its condition did not hold and that nothing
+/// has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write with a condition may not have happened"]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ impl Written {
     }
 }
 
-/// A write that has its place and waits for its bytes.
+/// A reserved write, which waits for its bytes.
 pub trait Reservation: Send {
     /// Returns the bytes of the reserved value. They are unspecified at first: the caller must
     /// write all of them.

@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// Users and programs, other than this process, that can have written what a store returns: the question for a
+/// The users and programs, other than this process, that can have written what a store returns: the question for a
 /// program that runs what it reads, as loading a pickle of Python does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -25,7 +25,7 @@ pub(crate) const LONGEST_PREFIX: usize = 1024;
 /// The place of an entry among the purges of its store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// The epoch of the record of purges; zero if there was no record. Zero is that of none.
+    /// The epoch of the record of purges; zero if there was no record.
     pub(crate) epoch: u64,
     /// The number of the last purge before the entry was created.
     pub(crate) number: u64,

@@ -1,4 +1,4 @@
-//! Counts of what computations tolerate.
+//! Counts of the failures that computations tolerate.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -58,7 +58,7 @@ impl Patience {
         self.since.is_some()
     }
 
-    /// Begins to wait, unless it has begun, and returns the time that is left.
+    /// Starts the wait, unless it has started, and returns the time that is left.
     pub(super) fn left(&mut self) -> Duration {
         let since = *self.since.get_or_insert_with(Instant::now);
         self.limit.saturating_sub(since.elapsed())
@@ -85,7 +85,7 @@ impl Patience {
         may
     }
 
-    /// Decides about the process that holds the claim.
+    /// Decides how the caller continues while another process holds the claim.
     pub(super) fn on_taken(&mut self, holder: ClaimHolder) -> NextStep {
         self.busy_since = None;
         let before = self.holder.replace(holder);
@@ -121,7 +121,8 @@ impl Patience {
         }
     }
 
-    /// Decides about a claim that cannot be read, because another process holds a lock.
+    /// Decides how the caller continues when a claim cannot be read, because another process holds
+    /// a lock.
     pub(super) fn on_busy(&mut self) -> NextStep {
         let since = *self.busy_since.get_or_insert_with(Instant::now);
         let left = self.limit.min(HALTED_WAIT).saturating_sub(since.elapsed());

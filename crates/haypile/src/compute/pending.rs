@@ -101,7 +101,8 @@ pub struct Computation {
     current: Option<(Hit, Vec<u8>)>,
     /// The claim among processes, which is released before others of this process can lead.
     _claim: Option<OwnedClaim>,
-    /// `None` if this caller has waited for too long, and computes for itself.
+    /// The leader of the flight; `None` if this caller has waited for too long, and computes for
+    /// itself.
     leader: Option<Leader>,
     /// The terms on which the value will be stored.
     terms: Result<WriteMode>,

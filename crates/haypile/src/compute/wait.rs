@@ -27,7 +27,7 @@ pub(super) enum Followed {
 
 /// The decision of a caller that has followed another.
 pub(super) enum AfterWait {
-    /// The caller does not wait again.
+    /// The caller waits no longer, and has this outcome.
     Done(Followed),
     /// The caller waits for another one, which has taken over the computation.
     Follow(Follower),
@@ -130,10 +130,10 @@ impl Cache {
     }
 }
 
-/// The answer of a store that was asked for a claim, and gave none.
+/// The reason why a store gave no claim.
 pub(super) enum Seen {
     Taken(ClaimHolder),
-    /// A lock is held, so that nobody can tell.
+    /// A lock is held, so that the state of the claim is unknown.
     Busy,
     /// The value is computed even without a claim.
     Free,

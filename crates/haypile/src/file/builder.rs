@@ -13,8 +13,8 @@ use crate::store::Store;
 use crate::url::Level;
 use crate::wrapped;
 
-/// Opens the cache in a file, which all processes that open it share. The file may have any path: spaces, commas and
-/// bytes that are not UTF-8 need no care here, and the URL of the store has them percent-encoded.
+/// A builder that opens the cache in a file, which all processes that open it share. The file may have any path:
+/// spaces, commas and bytes that are not UTF-8 need no care here, and the URL of the store has them percent-encoded.
 ///
 /// ```
 /// use haypile::file::FileBuilder;
@@ -33,7 +33,7 @@ use crate::wrapped;
 #[derive(Clone, Debug)]
 pub struct FileBuilder {
     path: PathBuf,
-    /// Names and values of options, as in a URL.
+    /// The names and values of options, as in a URL.
     options: Vec<(String, String)>,
     clock: Arc<dyn Clock>,
 }

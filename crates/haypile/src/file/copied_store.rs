@@ -25,8 +25,8 @@ use crate::ttl::Ttl;
 use crate::url::{CacheUrl, ResolvedLevel};
 use crate::write::{Reservation, SetOptions, Written};
 
-/// A cache file that belongs to somebody else, or lies on a disk that may fail: every value is
-/// verified by its checksum, and nothing is mapped.
+/// The store of a cache file that belongs to another user, or lies on a disk that may fail: every
+/// value is verified by its checksum, and nothing is mapped.
 ///
 /// Pages of the index are read once and kept for a second. So an entry that is found was in the file
 /// at most one second ago, and may have been changed or deleted since. A miss is not old: the index is
@@ -35,7 +35,7 @@ use crate::write::{Reservation, SetOptions, Written};
 #[derive(Debug)]
 pub(in crate::file) struct CopiedStore {
     path: PathBuf,
-    /// The file that '/' is: after a chroot the path means another file.
+    /// The identity of the directory `/`: after a chroot the path means another file.
     root: Option<FileId>,
     file: RwLock<Arc<CopiedFile>>,
     /// The time of the last look at the path.

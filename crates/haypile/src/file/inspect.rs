@@ -1,4 +1,4 @@
-//! Looking at a file from outside: what it holds, who uses it, and whether it is whole.
+//! Inspection of a file from outside: its contents, its users, and whether it is intact.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -74,7 +74,7 @@ pub struct FileStat {
     /// Whether the whole index has been swept since the last reboot: until then, values are verified
     /// when they are read.
     pub is_swept: bool,
-    /// The method that compresses values.
+    /// The method that compresses the file's values.
     pub compression: Option<Compression>,
     /// The owner of a file that others than this user and root can write. Then it was read without
     /// being mapped, and nothing here is certain.
@@ -113,16 +113,16 @@ impl FileStat {
         }
     }
 
-    /// Whether others than this user and root can write a file. Then a cache is not opened there unless
-    /// its URL allows it; `mode=copy` reads it without trusting it.
+    /// Whether users other than this one and root can write a file. Then a cache is not opened there unless its URL
+    /// allows it; `mode=copy` reads it without trusting it.
     pub fn is_exposed(path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|metadata| check_private(&metadata).is_err())
     }
 }
 
 impl FileCheck {
-    /// Reads every entry: whether what the index says leads to a whole record of the right key, and
-    /// whether the counts are right. `progress` is told how much of it is done, from 0 to 1.
+    /// Reads every entry, and checks that each slot leads to an intact record of the right key, and
+    /// that the counts are right. `progress` is told how much of it is done, from 0 to 1.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! `file://`: one mapped file that every process on the machine shares, without a server.
+//! The scheme `file://`: one mapped file that every process on the machine shares, without a
+//! server.
 //!
 //! [docs/format-file.md](https://github.com/haypile/haypile/blob/main/docs/format-file.md) describes every byte, the invariants, and the protocol. The layers, from
 //! the bottom up; each uses only those above it in this table, which `make layers` checks:

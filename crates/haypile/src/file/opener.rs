@@ -1,4 +1,4 @@
-//! The scheme `file` and what it takes.
+//! The scheme `file` and its options.
 
 use std::path::Path;
 use std::sync::Arc;

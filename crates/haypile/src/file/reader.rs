@@ -1,4 +1,4 @@
-//! Reads of a file for a [`Store`](crate::Store), however the file is read.
+//! Reads of a file for a [`Store`](crate::Store), whichever way the file is accessed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(in crate::file) struct Reader {
     url: CacheUrl,
     pub(in crate::file) namespace: Option<String>,
     pub(in crate::file) clock: Arc<dyn Clock>,
-    /// The size in the URL that was given, which a file that is there ignores.
+    /// The size in the URL that was given, which an existing file ignores.
     asked_bytes: Option<u64>,
 }
 
@@ -189,7 +189,7 @@ impl Reader {
         Ok(Page::new(keys, (bucket < buckets).then(|| Cursor::new(0, bucket.into()))))
     }
 
-    /// Entries of the namespace and their bytes, counted one by one.
+    /// Returns the number of entries of the namespace and of their bytes, counted one by one.
     pub(in crate::file) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
         let (mut entries, mut bytes) = (0, 0);
         for bucket in 0..area.geometry.numbers.buckets {

@@ -1,11 +1,11 @@
-//! Writes to a file that wait for their bytes.
+//! Reservations: writes to a file that wait for their bytes.
 
 use crate::error::Result;
 use crate::file::store::FileStore;
 use crate::write::{Reservation, SetOptions, Written};
 
-/// A write whose bytes are in memory until it is committed: what is in the file may not be borrowed, for others write to
-/// it.
+/// A write whose bytes are in memory until it is committed: memory of the file may not be borrowed, because others
+/// write to it.
 pub(in crate::file) struct FileReservation<'a> {
     store: &'a FileStore,
     key: Box<[u8]>,

@@ -157,7 +157,7 @@ impl FileStore {
         }
     }
 
-    /// Pauses before another attempt, where others have changed the same words concurrently.
+    /// Pauses before another attempt, after others have changed the same words concurrently.
     #[cold]
     pub(in crate::file) fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
         wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))

@@ -31,9 +31,9 @@ const COUNTERS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Flights {
     keys: Mutex<Keys>,
-    /// Number of `keys`, so that writes need not lock them when there are none.
+    /// The number of `keys`, so that writes need not lock them when there are none.
     going: AtomicUsize,
-    /// Number of landed flights, by key.
+    /// The number of landed flights, by key.
     landed: [AtomicU64; COUNTERS],
     hasher: RandomState,
 }
@@ -410,14 +410,14 @@ impl Leader {
         }
     }
 
-    /// Notes how the store protects the value from now on.
+    /// Records how the store protects the value from now on.
     pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
             *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns how the store protects the value.
+    /// Returns the stage of the flight: how the store protects the value.
     pub(crate) fn stage(&self) -> Stage {
         if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
@@ -487,7 +487,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns how the store protects the value.
+    /// Returns the stage of the flight: how the store protects the value.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }
@@ -512,7 +512,7 @@ impl Follower {
         self.flight.state.lock().outcome()
     }
 
-    /// Waits for the value, at most for this long.
+    /// Waits for the value, for at most `at_most`.
     ///
     /// # Errors
     ///

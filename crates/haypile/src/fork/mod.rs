@@ -65,7 +65,7 @@ thread_local! {
 pub struct ForkGate(PhantomData<*const ()>);
 
 impl ForkGate {
-    /// Longest wait of a thread for a fork, and of a fork for threads, if its binding names no other.
+    /// The longest wait of a thread for a fork, and of a fork for threads, if the binding sets no other.
     pub const PATIENCE: Duration = Duration::from_secs(1);
 
     /// Enters the gate: while its guard lives, a fork waits for this thread. During a fork, waits for its end, at most

@@ -25,7 +25,7 @@ static COPIES: Mutex<Vec<PagesCopy>> = Mutex::new(Vec::new());
 
 #[derive(Debug, Default)]
 struct Values {
-    /// The addresses of their bytes, by their numbers.
+    /// The addresses of the values' bytes, by the values' numbers.
     by_number: BTreeMap<u64, Range<usize>>,
     next: u64,
 }
@@ -93,8 +93,8 @@ pub(super) fn drop_copies() {
     }
 }
 
-/// Puts the copies in the places of what they are copies of, in the child after a fork. It allocates and frees
-/// nothing.
+/// Puts the copies in the places of the pages that they are copies of, in the child after a fork. It allocates and
+/// frees nothing.
 pub(super) fn use_copies() {
     if let Some(mut copies) = COPIES.try_lock() {
         while let Some(copy) = copies.pop() {

@@ -27,8 +27,8 @@ use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;
 use crate::url::{CacheUrl, Level};
 
-/// Opens a memory store with parts that a URL cannot express: a clock, a fingerprint, a custom
-/// policy.
+/// A builder that opens a memory store with parts that a URL cannot express: a clock, a
+/// fingerprint, a custom policy.
 ///
 /// ```
 /// use haypile::memory::MemoryBuilder;
@@ -319,7 +319,7 @@ impl Name {
 
 /// The hash function of a store's keys.
 pub(super) enum KeyHasher {
-    /// XXH3 with this seed.
+    /// The function XXH3 with this seed.
     Seeded(u64),
     Given(Arc<Fingerprint>),
 }

@@ -1,4 +1,4 @@
-//! [`MemoryCache`], a cache whose store is known to be in the process.
+//! [`MemoryCache`], a cache whose store is always in the process.
 
 use std::ops::Deref;
 

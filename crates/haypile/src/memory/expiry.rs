@@ -1,4 +1,4 @@
-//! The entries that expire at a given time, without a scan.
+//! The expiries of entries, which find those that expire at a given time without a scan.
 //!
 //! A hierarchical timer wheel: G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels:
 //! Data Structures for the Efficient Implementation of a Timer Facility", SOSP 1987 (scheme 7).
@@ -117,7 +117,7 @@ impl Expiries {
         }
     }
 
-    /// Forgets everything and frees the memory.
+    /// Forgets all expiries, and frees the memory.
     pub(super) fn clear(&mut self) {
         self.wheel = None;
     }
@@ -137,8 +137,8 @@ impl Expiries {
 struct Wheel {
     /// The tick up to which buckets were taken. All entries in buckets lie after it.
     reached: u64,
-    /// Per level, the buckets that may have entries. Buckets that were emptied by cancelling stay
-    /// marked until time reaches them.
+    /// The buckets that may have entries, for each level. Buckets that were emptied by cancelling
+    /// stay marked until time reaches them.
     occupied: [u64; LEVELS],
     links: Links<LISTS>,
     /// The expiry time of each entry in nanoseconds, indexed by slot.

@@ -84,13 +84,13 @@ impl ReaderLine {
 
 /// A lock for readers and writers that can be biased towards readers.
 pub(super) struct BiasedLock<T> {
-    /// Held by writers, and by readers that have not marked a line.
+    /// The lock that writers hold, and readers that have not marked a line.
     lock: RwLock<()>,
     /// Whether readers may mark a line in the place of taking the lock. Becomes true under the shared lock
     /// and false under the exclusive one.
     is_biased: AtomicBool,
-    /// Reads under the shared lock since the last write, about: readers that race count as one. Not
-    /// zero while the lock is biased.
+    /// The approximate number of reads under the shared lock since the last write: readers that
+    /// race count as one. Not zero while the lock is biased.
     reads: AtomicU32,
     /// The number that stands for this lock in a line; not zero.
     number: u32,

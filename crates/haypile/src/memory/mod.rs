@@ -90,7 +90,8 @@ use shortage::Reserve;
 /// for those that choose keys.
 type Fingerprint = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
-/// A cache in the process; see the [module documentation](self). A [`MemoryBuilder`] opens it.
+/// The store of a cache in the process; see the [module documentation](self). A [`MemoryBuilder`]
+/// opens it.
 ///
 /// Its TTLs have the resolution of the clock, nanoseconds. Touching an entry counts as a use. A
 /// pinned value stays in place.
@@ -99,8 +100,8 @@ pub(crate) struct MemoryStore<P: Policy> {
     /// The lines in which reads in the shards are marked, and counted.
     lines: Arc<[ReaderLine]>,
     pool: Pool,
-    /// Held by the thread that takes bytes from several shards. Only this thread may hold the locks
-    /// of two shards.
+    /// The lock of the thread that takes bytes from several shards. Only this thread may hold the
+    /// locks of two shards.
     reclaiming: Mutex<()>,
     capacity_bytes: AtomicU64,
     hasher: KeyHasher,

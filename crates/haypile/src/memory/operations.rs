@@ -120,7 +120,7 @@ impl<P: Policy> MemoryStore<P> {
         })
     }
 
-    /// Deletes everything in a store that refuses all operations.
+    /// Deletes all entries of a store that refuses all operations.
     pub(super) fn forget_all(&self) {
         for shard in &self.shards {
             shard.0.write().clear(&self.pool);

@@ -54,7 +54,7 @@ pub struct PersistOptions {
 }
 
 impl PersistOptions {
-    /// Keeps the whole store in this file, and loads it before the store serves.
+    /// Returns options that keep the whole store in this file, and load it before the store serves.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -71,19 +71,19 @@ impl PersistOptions {
         Self { max_bytes: max_bytes.into(), ..self }
     }
 
-    /// Leaves out entries that were written longer ago.
+    /// Sets the age above which entries are left out.
     #[must_use]
     pub fn max_age(self, max_age: impl Into<Option<Duration>>) -> Self {
         Self { max_age: max_age.into(), ..self }
     }
 
-    /// Serves while the store loads.
+    /// Sets whether the store serves while it loads.
     #[must_use]
     pub fn in_background(self, in_background: bool) -> Self {
         Self { in_background, ..self }
     }
 
-    /// Uses the file even if other users can write it.
+    /// Sets whether to use the file even if other users can write it.
     #[must_use]
     pub fn allow_shared(self, allow_shared: bool) -> Self {
         Self { allow_shared, ..self }
@@ -97,12 +97,13 @@ pub(super) struct Persistence {
     /// The lock that is held while a snapshot is written, and by closing from the refusal of all
     /// operations until the entries are deleted, because deleted entries cannot be saved.
     saving: Mutex<()>,
-    /// Held until the snapshot is loaded, because a snapshot written before would lack the rest.
+    /// The lock that is held until the snapshot is loaded, because a snapshot written before would
+    /// lack the rest.
     loading: Mutex<()>,
     /// Whether the store lacks a part of the snapshot: loading has begun and not ended.
     is_part: AtomicBool,
     warnings: Mutex<Vec<String>>,
-    /// The course of the loading, once it has ended.
+    /// The times of the loading, once it has ended.
     loaded: Mutex<Option<Loading>>,
     /// The writers of the snapshot that was loaded.
     writers: Mutex<Option<Writers>>,
@@ -111,7 +112,7 @@ pub(super) struct Persistence {
 }
 
 impl Persistence {
-    /// Refuses a file that could not be written later.
+    /// Creates the state, and refuses a file that could not be written later.
     pub(super) fn new(mut options: PersistOptions) -> io::Result<Self> {
         let folder = match options.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -153,8 +154,8 @@ impl Persistence {
         self.warnings.lock().clone()
     }
 
-    /// Returns who can have written the snapshot that was loaded, where that may be somebody else: without
-    /// `allow_shared` it is refused. Waits for the end of loading.
+    /// Returns the users that can have written the snapshot that was loaded, where that may be another one than this:
+    /// without `allow_shared` it is refused. Waits for the end of loading.
     pub(super) fn writers(&self) -> Vec<Writers> {
         if !self.options.allow_shared || self.is_inherited() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! The bytes of a store that no shard has claimed.
+//! The pool: the bytes of a store that no shard has claimed.
 
 use crate::sync::atomic::{AtomicI64, Ordering};
 use haypile_policy::rules::memory as rules;
@@ -11,7 +11,7 @@ use haypile_policy::rules::memory as rules;
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Pool {
-    /// Negative while more bytes are owed than there are.
+    /// The number of unclaimed bytes; negative while more bytes are owed than there are.
     free_bytes: AtomicI64,
 }
 

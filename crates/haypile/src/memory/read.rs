@@ -126,7 +126,7 @@ impl<P: Policy> MemoryStore<P> {
 
 /// A pin that returns the bytes of its record to the pool, if the record has been removed.
 pub(super) struct PinnedRecord<'a> {
-    /// `None` only during drop.
+    /// The pin of the record; `None` only during drop.
     pin: Option<Pin>,
     pool: &'a Pool,
 }

@@ -19,16 +19,17 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// The bytes of the key, of the value and of the marks of its groups follow directly.
 #[repr(C)]
 struct RecordHeader {
-    /// Number of holders of the allocation: the record, and pins.
+    /// The number of holders of the allocation: the record, and pins.
     holders: AtomicU32,
-    /// Seconds of the Unix epoch; 0 if not recorded.
+    /// The time of writing in seconds of the Unix epoch; 0 if not recorded.
     written_s: AtomicU32,
     /// The lengths of the key in bytes, in the lower 16 bits; of the marks in words, in the next 6; of the value and
     /// the marks together in bytes, in the others.
     lengths: u64,
     fingerprint: u64,
     version: AtomicU64,
-    /// Nanoseconds after the clock's origin; `u64::MAX` for never, or [`NEVER_IN_GROUPS`].
+    /// The expiry in nanoseconds after the clock's origin; `u64::MAX` for never, or
+    /// [`NEVER_IN_GROUPS`].
     expires_ns: AtomicU64,
 }
 
@@ -42,8 +43,8 @@ const MAX_HOLDERS: u32 = u32::MAX / 2;
 /// Cache lines of a record that are prefetched: enough for a value of 200 bytes.
 const PREFETCHED_LINES: usize = 4;
 
-/// The expiry of an entry in groups that never expires: whatever can become invalid has one, and who reads others has no more to
-/// ask.
+/// The expiry of an entry in groups that never expires: every entry that can become invalid has an expiry, so that
+/// readers of others need no further check.
 pub(super) const NEVER_IN_GROUPS: u64 = u64::MAX - 1;
 
 /// Where the lengths after the key's begin.
@@ -312,13 +313,14 @@ impl Record {
         if self.has_groups() { expires_ns.min(NEVER_IN_GROUPS) } else { expires_ns }
     }
 
-    /// Prefetches the header and some of the bytes after it.
+    /// Prefetches the header of the record, and some of the bytes after it.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.lines().for_each(prefetch);
     }
 
-    /// Prefetches the same to free it: the next record is written to that memory.
+    /// Prefetches the header and some of the bytes after it to free them: the next record is
+    /// written to that memory.
     #[inline]
     pub(super) fn prefetch_to_free(&self) {
         self.lines().for_each(prefetch_to_write);

@@ -115,7 +115,7 @@ impl<P: Policy> MemoryStore<P> {
 /// A shard's contribution to the room.
 #[derive(Clone, Copy)]
 enum Pass {
-    /// The bytes above its fair share.
+    /// The bytes of a shard above its fair share.
     Excess,
     /// At most this number of bytes of each shard.
     Evenly(u64),

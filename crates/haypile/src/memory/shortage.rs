@@ -1,4 +1,4 @@
-//! Running out of memory: an error of the write, and not the end of the process.
+//! Shortage of memory: it fails a write, and does not end the process.
 //!
 //! The record of an entry is allocated so that this can fail. The metadata of its shard is not: a shard
 //! tests that it can grow before it does. And an error is text, which takes memory as well, so that a store

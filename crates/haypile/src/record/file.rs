@@ -18,7 +18,7 @@ use crate::private_file::{GuardedFile, append};
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
 
-/// The reason why nothing more is written.
+/// The reason why nothing more is written to the file.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The file has reached its bound.
@@ -120,7 +120,8 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Fails if the file has lost its name, because nobody could read what is written then.
+    /// Checks that the file still has its name, because otherwise nobody could read what is written
+    /// then.
     pub(super) fn check_name(&mut self) -> io::Result<()> {
         #[cfg(unix)]
         if std::os::unix::fs::MetadataExt::nlink(&self.file.get()?.metadata()?) == 0 {

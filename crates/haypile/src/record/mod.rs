@@ -58,7 +58,7 @@ pub use store::RecordingStore;
 
 pub(crate) use open::wrap;
 
-/// The file to record to, and how.
+/// The options of a recording: the file to record to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordOptions {
@@ -81,7 +81,7 @@ impl RecordOptions {
     /// The largest value of `record_max=`: 1 PiB.
     pub const MAX_MAX_BYTES: u64 = 1 << 50;
 
-    /// Records to `path` with the defaults.
+    /// Returns options that record to `path` with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), max_bytes: Self::DEFAULT_MAX_BYTES, hash_keys: false }
     }

@@ -1,4 +1,4 @@
-//! Recording that a URL asks for.
+//! Opening of recordings that a URL asks for.
 
 use std::sync::Arc;
 

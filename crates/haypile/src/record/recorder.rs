@@ -50,7 +50,7 @@ struct Stripe(Mutex<Buffer>);
 #[derive(Debug)]
 struct Buffer {
     payload: Payload,
-    /// Blocks of other buffers that were written since the first operation.
+    /// The number of blocks of other buffers that were written since the first operation.
     behind: u32,
     until_check: u32,
 }
@@ -69,7 +69,7 @@ pub(super) struct Recorder {
     stripes: Box<[Stripe]>,
     output: Mutex<RecorderOutput>,
     state: AtomicU8,
-    /// The next time at which buffers are flushed that are not full.
+    /// The next time at which buffers that are not full are flushed.
     due_ns: AtomicU64,
     options: RecordOptions,
     clock: Arc<dyn Clock>,

@@ -28,7 +28,7 @@ pub struct RecordingStore {
 }
 
 impl RecordingStore {
-    /// Records operations on `inner` from now on. The file is created at once.
+    /// Wraps `inner`, and records its operations from now on. The file is created at once.
     ///
     /// The URL is that of `inner`; a [`Registry`](crate::Registry) opens stores whose URL has the
     /// recording options.

@@ -1,4 +1,4 @@
-//! The list of events. Whatever counts, adds up or shows them iterates over it.
+//! The list of events, from which everything that counts, adds up or shows events is made.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,7 +8,7 @@ use super::prometheus::{EventMetric, alone, operation};
 /// Makes [`Event`] and the fields of [`Stats`] of one list, so that neither can lack what the other has.
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $event:ident $field:ident $metric:expr;)+) => {
-        /// An event that stores count; [`Stats`] has a field for each.
+        /// An event that a store counts; [`Stats`] has a field for each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Event {
@@ -34,7 +34,7 @@ macro_rules! events {
             }
         }
 
-        /// Counts since a store was opened, and what it holds now.
+        /// The counts since a store was opened, and the sizes of its current contents.
         ///
         /// A store that cannot know a number leaves it at zero and says so in its own documentation.
         /// Other crates start from the default and fill in what they know. An operation that ends in
@@ -43,15 +43,16 @@ macro_rules! events {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[doc = $doc])+ pub $field: u64,)+
-            /// Entries held now. It may include some that have expired and have not been met since.
+            /// The number of current entries. It may include some that have expired and have not
+            /// been met since.
             pub entries: u64,
-            /// Bytes held now: keys, values and metadata of the entries that `entries` counts.
+            /// The number of bytes of keys, values and metadata of the entries that `entries`
+            /// counts.
             pub bytes: u64,
             /// The bound on [`bytes`](Self::bytes) now; `None` where there is none or the store cannot
             /// tell.
             pub capacity_bytes: Option<u64>,
-            /// The course of the loading of what was saved, once it has ended; `None` where there is
-            /// nothing to load.
+            /// The times of loading a snapshot, once that has ended; `None` where there is nothing to load.
             pub loading: Option<Loading>,
         }
 

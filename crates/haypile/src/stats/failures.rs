@@ -13,7 +13,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Counts a failure that concerns this number of operations.
+    /// Counts a failure that concerns `times` operations.
     pub(crate) fn count(&self, times: u64, error: &impl Display) {
         *self.last.lock() = error.to_string();
         self.count.fetch_add(times, Ordering::Relaxed);

@@ -33,12 +33,12 @@ pub struct Loading {
     pub check_ns: u64,
     /// The time of copying the entries and inserting them into the store, in nanoseconds.
     pub insert_ns: u64,
-    /// The entries that were offered to the store. One that was written in the meantime stays as it is, and
-    /// a store that has shrunk may take fewer.
+    /// The number of entries that were offered to the store. One that was written in the meantime stays as it is, and a
+    /// store that has shrunk may take fewer.
     pub entries: u64,
 }
 
-/// Counts of one level of a store.
+/// The counts of one level of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {

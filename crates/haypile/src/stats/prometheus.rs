@@ -1,4 +1,4 @@
-//! Statistics as Prometheus reads them.
+//! Statistics in the text format of Prometheus.
 
 use std::fmt::{self, Write};
 

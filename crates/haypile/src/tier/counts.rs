@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::stats::{Failures, Stats};
 
-/// Counts in addition to those of the levels.
+/// The counts of a tiered store in addition to those of its levels.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// The number of hits of the upper level that could not be used, and were looked up below.
@@ -77,7 +77,7 @@ impl Counts {
         .flatten()
     }
 
-    /// Combines the counts of the levels into those of the whole.
+    /// Combines the counts of the levels into those of the tiered store.
     pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);

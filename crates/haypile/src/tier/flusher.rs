@@ -39,7 +39,7 @@ impl Flusher {
         }
     }
 
-    /// Waits for the end of the thread, which comes when the queue is closed.
+    /// Waits for the end of the thread, which ends when the queue is closed.
     pub(super) fn join(self) {
         if self.0.join().is_err() {
             log::error!("the thread that writes to the lower level panicked");

@@ -1,4 +1,4 @@
-//! The two levels, and what keeps them consistent; the protocol is in the [module](super).
+//! The two levels, and their consistency; the protocol is in the [module](super).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Levels {
         self.options.url(&self.upper.url(), &self.lower.url())
     }
 
-    /// Notes the state of a key. Must be called before the lower level is read.
+    /// Records the state of a key; to be called before the lower level is read.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }

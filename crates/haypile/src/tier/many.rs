@@ -15,7 +15,7 @@ use crate::store::Found;
 use crate::write::{SetOptions, Written};
 
 impl Levels {
-    /// Deletes keys from the upper level; also returns the instant.
+    /// Deletes keys from the upper level, and also returns the instant.
     pub(super) fn change_many(&self, keys: &[&[u8]]) -> (Vec<HeldStripe<'_>>, u64) {
         let held = self.stripes.hold_many(keys.iter().copied());
         let began_ns = self.clock.now_ns();

@@ -26,15 +26,15 @@ const TABLE_BYTES: usize = 64;
 #[derive(Debug)]
 pub(super) struct WriteQueue {
     max_bytes: u64,
-    /// The process that writes them.
+    /// The process that writes the pending entries.
     process: u32,
     waiting: Mutex<Waiting>,
-    /// The thread that writes them. It is parked while it has nothing to do: a condition variable has a
+    /// The thread that writes the pending entries. It is parked while it has nothing to do: a condition variable has a
     /// lock of its own, which a child that is forked in between would find locked.
     writer: OnceLock<Thread>,
 }
 
-/// The next thing to do of the thread that writes.
+/// The next action of the thread that writes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextWrite {
     /// The thread has to write the pending value of this key, which stays in the queue.
@@ -48,7 +48,7 @@ pub(super) enum NextWrite {
 #[derive(Debug, Default)]
 struct Waiting {
     entries: HashMap<Arc<[u8]>, (u64, Pending)>,
-    /// Keys by their turn.
+    /// The keys of pending entries, by their turn.
     order: BTreeMap<u64, Arc<[u8]>>,
     next_turn: u64,
     bytes: u64,
@@ -64,7 +64,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Returns its remaining life; `None` if it has expired.
+    /// Returns the remaining life of the entry; `None` if it has expired.
     pub(super) fn left(&self, now_ns: u64) -> Option<Life> {
         if self.expiry_ns == u64::MAX {
             return Some(Life(None));
@@ -114,8 +114,7 @@ impl WriteQueue {
         self.process += 1;
     }
 
-    /// Queues an entry, in the place of a pending one of the same key; returns whether there was
-    /// room.
+    /// Queues an entry, replacing a pending one of the same key; returns whether there was room.
     pub(super) fn put(&self, key: &[u8], value: &[u8], expiry_ns: u64) -> bool {
         if !has_memory(key.len() + value.len()) {
             return false;
@@ -173,7 +172,7 @@ impl WriteQueue {
         self.waiting.lock().order.values().cloned().collect()
     }
 
-    /// Refuses entries from here on.
+    /// Closes the queue, so that it refuses entries from here on.
     pub(super) fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.wake();

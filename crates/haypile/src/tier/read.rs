@@ -13,7 +13,7 @@ use crate::store::Hit;
 /// The queue's knowledge of a key.
 pub(super) enum Waiting {
     Nothing,
-    /// A write that has expired: it has still overwritten the entry below.
+    /// A write that has expired, and that has still overwritten the entry below.
     Gone,
     Value(Arc<[u8]>, Hit),
 }

@@ -20,13 +20,13 @@ pub(super) struct Stripes(Box<[Stripe]>);
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Stripe {
-    /// Odd while a key is changed, and another number after it. A read that returns a value without
-    /// putting a copy into the upper level adds two.
+    /// The number of changes: odd while a key is changed, and another number after it. A read that
+    /// returns a value without putting a copy into the upper level adds two.
     changes: AtomicU64,
-    /// Held by a change, also while it waits for the lower level.
+    /// The lock that a change holds, even while it waits for the lower level.
     lock: Mutex<()>,
-    /// Held while a copy is put into the upper level, or removed by a read; never while anything waits for
-    /// the lower level.
+    /// The lock that is held while a copy is put into the upper level, or removed by a read; never while anything waits
+    /// for the lower level.
     copies: Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ impl Stripes {
         usize::try_from(xxh3_64(key) % STRIPES as u64).expect("less than STRIPES")
     }
 
-    /// Notes the state of a key's stripe, before the key is read below.
+    /// Records the state of a key's stripe, before the key is read below.
     pub(super) fn note(&self, key: &[u8]) -> Note {
         let stripe = Self::of(key);
         // The read below comes after this load: if it overlaps a change whose end this load does

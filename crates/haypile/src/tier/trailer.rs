@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::store::Hit;
 use crate::write::Version;
 
-/// The length of the trailer.
+/// The length of the trailer in bytes.
 pub(super) const TRAILER_BYTES: usize = 20;
 
 const MARK: [u8; 3] = *b"hpt";

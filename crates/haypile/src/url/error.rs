@@ -7,7 +7,8 @@ use crate::size::SizeError;
 
 use super::redact::REDACTED;
 
-/// A URL that cannot be parsed, or that asks for something that its scheme does not have.
+/// The error of a URL that cannot be parsed, or that asks for something that its scheme does not
+/// have.
 ///
 /// It quotes the URL without what could be a password: `xxxxx` stands in its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -19,14 +20,14 @@ pub enum UrlError {
          memory:size=64MiB, and join levels by ' -> ' (first form) or '+' (second form)"
     )]
     Empty,
-    /// An arrow between two levels without a blank on each side.
+    /// An arrow between two levels lacks a blank before or after it.
     #[error(
         "'{text}': '->' joins two levels and needs a blank before and after it, as in 'memory:// \
          -> none://'; the form without blanks is memory:+none:; inside of a value or path write \
          %3E for '>'"
     )]
     BadSeparator {
-        /// The text around it.
+        /// The text around the arrow.
         text: String,
     },
     /// The options of one form stand behind the place of the other.
@@ -35,7 +36,7 @@ pub enum UrlError {
          file:/PATH,size=64MiB,ttl=10m; inside of a path write %3F for '?' and %2C for ','"
     )]
     MixedForms {
-        /// The place with the options.
+        /// The place and the options behind it.
         text: String,
     },
     /// The text before the colon is not a scheme, or there is no colon.
@@ -48,7 +49,7 @@ pub enum UrlError {
         /// The text of the level.
         text: String,
     },
-    /// A `%` that does not start an escape, or escapes that are not UTF-8.
+    /// A `%` does not start an escape, or escapes are not UTF-8.
     #[error(
         "'{text}': a % needs two hexadecimal digits after it, and the bytes have to be \
          UTF-8; write %25 for a % sign"
@@ -57,13 +58,13 @@ pub enum UrlError {
         /// The part that contains it.
         text: String,
     },
-    /// A path that does not start at the root.
+    /// The path does not start at the root.
     #[error("the path '{path}' is not absolute; it has to start with a slash")]
     RelativePath {
         /// The path given by the user.
         path: String,
     },
-    /// Text that is not `name=value`.
+    /// An option is not of the form `name=value`.
     #[error(
         "'{text}' is not an option; options are name=value, the name of lower-case letters, \
          digits, '_' and '-'; they follow a '?' and are separated by '&', or by ',' in the short \
@@ -73,21 +74,21 @@ pub enum UrlError {
         /// The text given by the user.
         text: String,
     },
-    /// An option that is given twice.
+    /// An option is given twice.
     #[error("the option '{name}' is given twice; give it once")]
     DuplicateOption {
         /// The name of the option.
         name: String,
     },
-    /// A scheme that is not registered.
+    /// The scheme is not registered.
     #[error("unknown scheme '{scheme}' (known: {allowed})")]
     UnknownScheme {
         /// The scheme given by the user.
         scheme: String,
-        /// The schemes registered.
+        /// The names of the registered schemes.
         allowed: String,
     },
-    /// An option that the scheme does not have.
+    /// The scheme does not have this option.
     #[error("'{scheme}' has no option '{name}'; it takes {allowed}")]
     UnknownOption {
         /// The name of the scheme.
@@ -102,10 +103,10 @@ pub enum UrlError {
     WrongPlace {
         /// The level in its canonical form.
         level: String,
-        /// The scheme's expectation.
+        /// The form that the scheme expects.
         expected: String,
     },
-    /// A value that is not a size.
+    /// The value is not a size.
     #[error("option '{name}': {source}")]
     BadSize {
         /// The name of the option.
@@ -113,7 +114,7 @@ pub enum UrlError {
         /// The problem with the value.
         source: SizeError,
     },
-    /// A size that is out of range.
+    /// The size is out of range.
     #[error("option '{name}': {size} is out of range; it has to be from {min} to {max}")]
     SizeOutOfRange {
         /// The name of the option.
@@ -125,7 +126,7 @@ pub enum UrlError {
         /// The largest allowed size.
         max: String,
     },
-    /// A value that is not a whole number, or out of range.
+    /// The value is not a whole number, or out of range.
     #[error("option '{name}': '{value}' is not a whole number from {min} to {max}")]
     BadCount {
         /// The name of the option.
@@ -137,7 +138,7 @@ pub enum UrlError {
         /// The largest allowed value.
         max: u64,
     },
-    /// A value that is not a duration, or zero.
+    /// The value is not a duration, or zero.
     #[error(
         "option '{name}': '{value}' is not a duration; write a number above zero and a unit: ns, \
          us, ms, s, m, h or days, as in 500ms, 30s, 10m or 1h30m"
@@ -148,7 +149,7 @@ pub enum UrlError {
         /// The value given by the user.
         value: String,
     },
-    /// A policy that does not exist, or a bad parameter.
+    /// The policy does not exist, or a parameter of it is wrong.
     #[error("option '{name}': {source}")]
     BadPolicy {
         /// The name of the option.
@@ -156,17 +157,17 @@ pub enum UrlError {
         /// The problem with the value.
         source: PolicyError,
     },
-    /// A value that is not a method of compression.
+    /// The value is not a method of compression.
     #[error("option '{name}': unknown compression '{value}': {source}")]
     BadCompression {
         /// The name of the option.
         name: &'static str,
         /// The value given by the user.
         value: String,
-        /// The allowed values.
+        /// The error with the allowed values.
         source: CompressionError,
     },
-    /// A method of compression that this build is without.
+    /// This build lacks the method of compression.
     #[error(
         "option '{name}': this program was built without haypile's feature '{feature}'; build it with this \
          feature, or choose another method"
@@ -174,10 +175,10 @@ pub enum UrlError {
     MissingFeature {
         /// The name of the option.
         name: &'static str,
-        /// The feature that brings the method.
+        /// The feature that supports the method.
         feature: &'static str,
     },
-    /// A value that is not one of the choices.
+    /// The value is not one of the choices.
     #[error("option '{name}': unknown value '{value}' (known: {allowed})")]
     NotAChoice {
         /// The name of the option.
@@ -187,7 +188,7 @@ pub enum UrlError {
         /// The values allowed.
         allowed: String,
     },
-    /// A path that cannot be a file's.
+    /// The path cannot be that of a file.
     #[error(
         "option '{name}': '{value}' cannot be the path of a file; it is absolute or relative to \
          the current directory, and does not end in a slash"
@@ -198,7 +199,7 @@ pub enum UrlError {
         /// The value given by the user.
         value: String,
     },
-    /// A value that cannot be used, in a URL whose password may have been split at a separator.
+    /// The value cannot be used, in a URL whose password may have been split at a separator.
     #[error(
         "option '{name}': its value cannot be used; it is not shown, because the URL has an '@' after \
          its server, and it could be a part of a password; in a password write %40 for '@', %2C for \
@@ -208,7 +209,7 @@ pub enum UrlError {
         /// The name of the option.
         name: &'static str,
     },
-    /// An option that has no meaning without another.
+    /// The option has no meaning without another.
     #[error("the option '{name}' needs '{needs}'; give both or none")]
     OptionNeeds {
         /// The name of the option given.
@@ -216,17 +217,17 @@ pub enum UrlError {
         /// The option that is missing.
         needs: &'static str,
     },
-    /// An option that does nothing where another has this value.
+    /// The option does nothing where another has this value.
     #[error("the option '{name}' has no effect with {other}={value}; leave out one of them")]
     NoEffect {
         /// The name of the option given.
         name: &'static str,
-        /// The other option.
+        /// The name of the other option.
         other: &'static str,
         /// The value of the other option.
         value: &'static str,
     },
-    /// A tier option on a level that has none below it.
+    /// A tier option is on a level that has none below it.
     #[error(
         "the option '{name}' belongs to a level in front of another, as in \
          'memory://?{name}=... -> file:///PATH'; this level has none below it"
@@ -235,7 +236,7 @@ pub enum UrlError {
         /// The name of the option given.
         name: &'static str,
     },
-    /// An empty value.
+    /// The value is empty.
     #[error("option '{name}' has no value; it takes {help}")]
     EmptyValue {
         /// The name of the option.

@@ -1,4 +1,4 @@
-//! URLs, the names of caches.
+//! URLs: the names of caches.
 //!
 //! A cache is one level, or several with the fastest in front. There are two forms with the same
 //! meaning:
@@ -159,7 +159,7 @@ impl Level {
         self
     }
 
-    /// Sets the path.
+    /// Sets the path of the level.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Level {
         Ok(self)
     }
 
-    /// Adds an option.
+    /// Adds an option to the level.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl Level {
         &self.scheme
     }
 
-    /// Returns host and port, decoded; empty if there is none.
+    /// Returns the host and port, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         &self.server
     }
@@ -217,7 +217,7 @@ impl Level {
         self.path.to_string_lossy()
     }
 
-    /// Returns names and values of the options, decoded. No name occurs twice.
+    /// Returns the names and values of the options, decoded. No name occurs twice.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

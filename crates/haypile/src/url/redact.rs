@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::{CacheUrl, Level, UrlError};
 
-/// The replacement of a password.
+/// The text that replaces a password.
 pub(super) const REDACTED: &str = "xxxxx";
 
 impl CacheUrl {

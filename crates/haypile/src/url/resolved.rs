@@ -94,7 +94,7 @@ impl ResolvedLevel {
         self.scheme
     }
 
-    /// Returns host and port, decoded; empty if there is none.
+    /// Returns the host and port, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         self.level.server()
     }
@@ -104,7 +104,7 @@ impl ResolvedLevel {
         self.level.path()
     }
 
-    /// Returns a size in bytes.
+    /// Returns the value of a size option, in bytes; `None` if it is not given.
     pub fn size(&self, name: &str) -> Option<u64> {
         self.value(name, "a size", |value| match value {
             OptionValue::Size(ByteSize(bytes)) => Some(*bytes),
@@ -112,7 +112,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns a whole number.
+    /// Returns the value of an option that is a whole number; `None` if it is not given.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.value(name, "a count", |value| match value {
             OptionValue::Count(count) => Some(*count),
@@ -120,7 +120,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns a duration.
+    /// Returns the value of an option that is a duration; `None` if it is not given.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         self.value(name, "a duration", |value| match value {
             OptionValue::Duration(duration) => Some(*duration),
@@ -128,7 +128,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns a policy.
+    /// Returns the value of an option that is a policy; `None` if it is not given.
     pub fn policy(&self, name: &str) -> Option<&PolicySpec> {
         self.value(name, "a policy", |value| match value {
             OptionValue::Policy(policy) => Some(policy),
@@ -136,7 +136,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns a method of compression.
+    /// Returns the value of an option that is a method of compression; `None` if it is not given.
     pub fn compression(&self, name: &str) -> Option<Compression> {
         self.value(name, "a compression", |value| match value {
             OptionValue::Compression(compression) => Some(*compression),
@@ -144,7 +144,7 @@ impl ResolvedLevel {
         })
     }
 
-    /// Returns the word given for an option whose values are a choice of words.
+    /// Returns the value of an option that is one of several words; `None` if it is not given.
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         self.value(name, "a choice", |value| match value {
             OptionValue::Choice(word) => Some(*word),

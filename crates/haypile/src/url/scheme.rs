@@ -15,8 +15,8 @@ pub struct Scheme {
     pub place: Place,
     /// The options, in the order in which the canonical form prints them.
     pub options: &'static [OptionSpec],
-    /// Options that do nothing where another has a certain value: (option, other, value of other). A URL with both is
-    /// refused.
+    /// The options that do nothing where another has a certain value: (option, other, value of other). A URL with both
+    /// is refused.
     pub idle: &'static [(&'static str, &'static str, &'static str)],
     /// A help text of one line.
     pub help: &'static str,
@@ -50,14 +50,14 @@ pub struct OptionSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
-    /// A number of bytes within a range.
+    /// A size: a number of bytes within a range.
     Size {
         /// The smallest allowed size, in bytes.
         min_bytes: u64,
         /// The largest allowed size, in bytes.
         max_bytes: u64,
     },
-    /// A whole number within a range.
+    /// A count: a whole number within a range.
     Count {
         /// The smallest allowed value.
         min: u64,
@@ -85,7 +85,7 @@ impl OptionSpec {
     /// The default of `compute_wait=`.
     pub const DEFAULT_COMPUTE_WAIT: Duration = DEFAULT_COMPUTE_WAIT;
 
-    /// `ttl=`, which every scheme with entries has.
+    /// The option `ttl=`, which every scheme with entries has.
     pub const TTL: Self = Self {
         name: "ttl",
         kind: ValueKind::Duration,
@@ -93,14 +93,14 @@ impl OptionSpec {
                by default",
     };
 
-    /// `namespace=`, which every scheme with entries has.
+    /// The option `namespace=`, which every scheme with entries has.
     pub const NAMESPACE: Self = Self {
         name: "namespace",
         kind: ValueKind::Text,
         help: "clear, len and iteration see only the entries of this name",
     };
 
-    /// `compute_wait=`, which every scheme has for whose stores values are computed.
+    /// The option `compute_wait=`, which every scheme has for whose stores values are computed.
     pub const COMPUTE_WAIT: Self = Self {
         name: "compute_wait",
         kind: ValueKind::Duration,
@@ -108,8 +108,8 @@ impl OptionSpec {
                computes itself; 30s by default",
     };
 
-    /// `allow_shared=`, which every scheme has that keeps entries in a file: at the path of the
-    /// level, or at that of `persist=`.
+    /// The option `allow_shared=`, which every scheme has that keeps entries in a file: at the path
+    /// of the level, or at that of `persist=`.
     pub const ALLOW_SHARED: Self = Self {
         name: "allow_shared",
         kind: ValueKind::Choice(&["no", "yes"]),
@@ -117,7 +117,7 @@ impl OptionSpec {
                no by default",
     };
 
-    /// `record=`, which every scheme has whose stores can be recorded, together with
+    /// The option `record=`, which every scheme has whose stores can be recorded, together with
     /// [`RECORD_MAX`](Self::RECORD_MAX) and [`RECORD_KEYS`](Self::RECORD_KEYS). The
     /// [`Registry`](crate::Registry) does the [recording](crate::record), not the opener.
     pub const RECORD: Self = Self {
@@ -144,7 +144,7 @@ impl OptionSpec {
                default",
     };
 
-    /// `compress=`, which every scheme with entries has.
+    /// The option `compress=`, which every scheme with entries has.
     pub const COMPRESS: Self = Self {
         name: "compress",
         kind: ValueKind::Compression,
@@ -152,7 +152,7 @@ impl OptionSpec {
                default",
     };
 
-    /// `compress_min=`, which comes with [`COMPRESS`](Self::COMPRESS).
+    /// The option `compress_min=`, which comes with [`COMPRESS`](Self::COMPRESS).
     pub const COMPRESS_MIN: Self = Self {
         name: "compress_min",
         kind: ValueKind::Size { min_bytes: CompressedStore::MIN_MIN_BYTES, max_bytes: 1 << 30 },

@@ -7,7 +7,7 @@ use crate::compress::spec::MAX_ZSTD_LEVEL;
 /// The start of a frame. Older formats start differently, and are not read.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// The compressor and the decompressor of a thread.
+/// The compressor and the decompressor of one thread.
 #[derive(Default)]
 pub(super) struct Zstd {
     /// The last compressor used, and its level.

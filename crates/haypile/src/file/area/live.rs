@@ -14,14 +14,14 @@ use crate::file::platform::ground::{Ground, Line};
 const SEGMENTS_PER_LINE: u32 = 8;
 
 impl<G: Ground> Area<G> {
-    /// Counts an entry more.
+    /// Counts one entry more in a segment.
     #[inline]
     pub(in crate::file) fn add_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.coming());
     }
 
-    /// Counts an entry less. Before its slot changes: as long as the slot is there, the segment is not
-    /// refilled.
+    /// Counts one entry less in a segment; to be called before its slot changes, because as long as the slot is there,
+    /// the segment is not refilled.
     #[inline]
     pub(in crate::file) fn remove_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.going());

@@ -1,4 +1,4 @@
-//! The file as the protocol sees it: its words.
+//! The area: the words of a file, as the protocol sees them.
 
 pub(in crate::file) mod entry;
 pub(in crate::file) mod groups;
@@ -82,7 +82,7 @@ impl Owner {
     }
 }
 
-/// A process that holds something another one waits for, as far as it is known.
+/// A process that holds something that another one waits for, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Holder {
     /// The process with this id was stopped or frozen.

@@ -1,4 +1,4 @@
-//! The time of an operation.
+//! The time, as one operation sees it.
 
 use std::cell::Cell;
 use std::fmt;

@@ -57,7 +57,7 @@ impl<'a, G: Ground> PinCounts<'a, G> {
         has_room
     }
 
-    /// Counts a pin less, before its lock is released.
+    /// Counts one pin less, before its lock is released.
     pub(in crate::file) fn uncount(&self, segment: u32) {
         self.area.ground.add(self.area.geometry.pin_word(segment), u64::MAX);
     }

@@ -1,4 +1,4 @@
-//! Records, found by where slots say that they are.
+//! Records, found by the slots that point to them.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::platform::ground::Ground;
 
-/// A loss of power or damage makes no versions skip beyond this.
+/// The version beyond which a loss of power or damage makes no versions skip.
 pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
 
 /// The part of a record that is prefetched before its length is known.
@@ -64,7 +64,7 @@ impl<G: Ground> Area<G> {
         self.validity(record).ms
     }
 
-    /// Returns when a record expires, as [`expires_ms`](Self::expires_ms), and whether it has groups.
+    /// Returns the expiry of a record, as [`expires_ms`](Self::expires_ms) does, and whether it has groups.
     #[inline]
     pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {

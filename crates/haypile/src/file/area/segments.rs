@@ -41,7 +41,7 @@ impl<G: Ground> Area<G> {
         has_room.then_some(used)
     }
 
-    /// Returns how many segments the record of a segment is in: several, if it is the head of a run.
+    /// Returns the number of segments of the record in a segment: several, if it is the head of a run.
     pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
         self.run_from(segment, self.entry(segment).state())
     }
@@ -62,7 +62,7 @@ impl<G: Ground> Area<G> {
         matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
     }
 
-    /// Draws the number of a segment that becomes the youngest.
+    /// Draws the sequence number of a segment that becomes the youngest.
     pub(in crate::file) fn next_sequence(&self) -> u64 {
         self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }

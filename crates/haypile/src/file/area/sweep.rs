@@ -9,7 +9,8 @@ pub(in crate::file) struct SweepState {
     pub(in crate::file) owner: Option<Token>,
     pub(in crate::file) chains: Vec<Option<Chain>>,
     pub(in crate::file) phase: Phase,
-    /// The sweeping process and its progress, as last seen, and how often that was the same.
+    /// The sweeping process and its progress, as last seen, and the number of times that both were
+    /// unchanged.
     pub(in crate::file) seen: u64,
     pub(in crate::file) times: u32,
 }

@@ -21,7 +21,7 @@ pub(in crate::file) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// which the waiting process would get its turn.
 pub(in crate::file) const LONGEST_CROWD: Duration = Duration::from_secs(30);
 
-/// Attempts before a wait can end: the waiting process may have been stopped itself.
+/// The number of attempts before a wait can end: the waiting process may have been stopped itself.
 pub(in crate::file) const LEAST_ATTEMPTS: u32 = 8;
 
 /// The attempts of one operation, counted from the first that failed.

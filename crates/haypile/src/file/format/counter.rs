@@ -2,7 +2,7 @@
 
 use crate::stats::Event;
 
-/// Counters of an owner slot.
+/// The number of counters of an owner slot.
 pub(in crate::file) const COUNTERS: usize = 20;
 /// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
 const MOST_COUNTED: u64 = 1 << 56;
@@ -60,7 +60,7 @@ const fn offset(position: usize, is_own: bool) -> u64 {
     (if is_own { 64 } else { 64 + 8 * COUNTERS as u64 }) + 8 * position as u64
 }
 
-/// Values of the counters of an owner slot, or sums of several.
+/// The values of the counters of an owner slot, or sums of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::file) struct Counted([u64; COUNTERS]);
 

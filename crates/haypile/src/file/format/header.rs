@@ -1,11 +1,12 @@
-//! The first page of the file: what it is, and the words that everything hangs on.
+//! The header: the first page of the file, which identifies it, and the words that everything
+//! depends on.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::compress::Method;
 use crate::file::format::layout::{Geometry, Numbers};
 
-/// The length of the header.
+/// The length of the header in bytes.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
 const VERSION: u32 = 6;
@@ -22,14 +23,14 @@ pub(in crate::file) const EPOCH: u64 = 264;
 pub(in crate::file) const STAMP: u64 = 272;
 /// The stamp under which the whole index has been swept.
 pub(in crate::file) const SWEPT: u64 = 280;
-/// The process that attaches, and its namespace. For people: the kernel's lock is what counts.
+/// The process that attaches, and its namespace, for people only: the kernel's lock is what counts.
 pub(in crate::file) const ATTACHER: u64 = 288;
 pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
 /// The number of owner slots that have ever been taken, all of them the first.
 pub(in crate::file) const OWNER_SLOTS_USED: u64 = 304;
 pub(in crate::file) const RECYCLER: u64 = 320;
 pub(in crate::file) const SEQUENCE: u64 = 328;
-/// The process that sweeps the index, and how far it is.
+/// The process that sweeps the index, and its progress.
 pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
 /// The version up to which no version is given to an entry any more; the word is in a line that is
@@ -46,7 +47,7 @@ pub(in crate::file) const READY_WORDS: u64 = 8;
 pub(in crate::file) const DEATHS: u64 = 960;
 pub(in crate::file) const RECOUNTED: u64 = 968;
 
-/// The file is in use.
+/// The state of a file that is in use.
 pub(in crate::file) const READY: u64 = 1;
 /// The state of a file whose path another file has taken.
 pub(in crate::file) const RETIRED: u64 = 2;
@@ -62,7 +63,7 @@ pub(in crate::file) struct Header {
     pub(in crate::file) compression: Option<Method>,
 }
 
-/// Why a file cannot be used. Texts continue "… cannot be used: ".
+/// The reason why a file cannot be used. Texts continue "… cannot be used: ".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::file) enum HeaderError {
     #[error("it is not a cache of Haypile; name another path, or remove the file")]
@@ -143,7 +144,7 @@ impl Header {
         u64::try_from(self.identity >> (128 - 45)).expect("45 bits").max(1)
     }
 
-    /// Reads the first bytes of a file of `file_bytes`.
+    /// Decodes the header from the first bytes of a file of `file_bytes`.
     pub(in crate::file) fn decode(page: &[u8], file_bytes: u64) -> Result<Self, HeaderError> {
         if page.len() < word(BYTES) || page[..8] != MAGIC {
             return Err(HeaderError::Foreign);

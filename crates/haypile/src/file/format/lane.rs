@@ -7,7 +7,8 @@ use super::slot::{LockWord, Token};
 
 /// The word of the lane's queue and its user.
 pub(in crate::file) const USE: u64 = 8;
-/// The filling of its segment when a recycler last found that changed, and when that was.
+/// The words with the filling of the lane's segment when a recycler last found it changed, and with
+/// the time of that.
 pub(in crate::file) const SEEN: u64 = 16;
 
 /// The use of a lane: the queue of what is appended there, and the owner that does so. Others may
@@ -41,7 +42,7 @@ pub(in crate::file) fn remembered(word: u64, queue: u32) -> Option<u32> {
     u32::try_from(number).ok()?.checked_sub(1)
 }
 
-/// Notes a lane for a queue, or that there is none.
+/// Returns the word with a lane recorded for a queue, or with none.
 pub(in crate::file) fn remember(word: u64, queue: u32, lane: Option<u32>) -> u64 {
     let number = lane.map_or(0, |lane| u64::from(lane) + 1);
     let shift = queue * LANE_BITS;

@@ -5,13 +5,13 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 use crate::groups;
 use crate::removals;
 
-/// A line of the processor's cache, which regions are made of.
+/// The length of a line of the processor's cache in bytes, of which all regions are multiples.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
 /// The length of an owner slot in bytes.
 pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 384;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
-/// The slots of a bucket, and of an overflow line.
+/// The number of slots of a bucket's own line, and of an overflow line.
 pub(in crate::file) const SLOTS: u64 = 7;
 /// Entries that a bucket is planned for.
 const ENTRIES_PER_BUCKET: u64 = 6;
@@ -24,10 +24,10 @@ pub(in crate::file) const MAX_FILE_BYTES: u64 = 1 << 40;
 pub(in crate::file) const MIN_ENTRY_BYTES: u64 = 32;
 /// The largest `entry_size=`, in bytes.
 pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
-/// `entry_size=` where nothing is said.
+/// The default of `entry_size=`, in bytes.
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
-/// The most processes that a token can name.
+/// The highest number of owner slots that a token can name.
 pub(in crate::file) const MAX_OWNER_SLOTS: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
@@ -46,7 +46,7 @@ const MOST_GROUP_WORDS: u64 = 1 << 20;
 const LEAST_BYTES_PER_GROUP_WORD: u64 = 64;
 /// The words of the last clearings of namespaces.
 const CLEARINGS: u64 = 256;
-/// The tables of live counts.
+/// The number of tables of live counts.
 pub(in crate::file) const LIVE_TABLES: u32 = 8;
 /// The most segments: in larger files they are longer, for choosing one goes through all of them.
 const MAX_SEGMENTS: u64 = 8192;
@@ -286,7 +286,7 @@ impl Geometry {
         self.table + u64::from(segment) * LINE_BYTES
     }
 
-    /// Returns where the records of a segment begin.
+    /// Returns the offset at which the records of a segment begin.
     #[inline]
     pub(in crate::file) fn segment_start(&self, segment: u32) -> u64 {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)

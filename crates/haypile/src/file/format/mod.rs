@@ -1,4 +1,4 @@
-//! The bytes of the file: where each word is, and what it means. Pure: nothing here reads or writes.
+//! The format of the file: where each word is, and what it means. Pure: nothing here reads or writes.
 
 pub(in crate::file) mod counter;
 pub(in crate::file) mod header;

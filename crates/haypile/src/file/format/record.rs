@@ -13,8 +13,7 @@ const HAS_NAMESPACE: u64 = 1 << 31;
 /// The expiry of what never expires, in the bits that a word has for it.
 const NEVER: u64 = (1 << 47) - 1;
 
-/// The words before a key and a value, the second without its checksum: two registers, for it is passed on
-/// by every step of an operation.
+/// The head of a record: the two words before its key and value, the second without its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Head {
     first: u64,
@@ -52,7 +51,7 @@ impl Head {
         self.second & MAX_VALUE_BYTES
     }
 
-    /// Returns whether there is a word for an expiry.
+    /// Returns whether the record has a word for an expiry.
     #[inline]
     pub(in crate::file) fn has_expiry(self) -> bool {
         self.second & HAS_EXPIRY != 0
@@ -82,7 +81,7 @@ impl Head {
         (Self { first, second: second & 0xFFFF_FFFF }, second >> 32)
     }
 
-    /// 32 bits over everything but the expiry.
+    /// Returns the checksum: 32 bits over everything but the expiry.
     #[inline]
     pub(in crate::file) fn checksum(self, key_hash: u64, value: &[u8]) -> u64 {
         xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
@@ -93,7 +92,7 @@ impl Head {
         key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
-    /// Begins the same checksum, of a value that comes in pieces.
+    /// Starts the same checksum, for a value that comes in pieces.
     pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
         Xxh3::with_seed(self.checksum_seed(key_hash))
     }
@@ -105,7 +104,7 @@ impl Head {
     /// The offset of the expiry word in the record, if there is one.
     pub(in crate::file) const EXPIRY_AT: u64 = 16;
 
-    /// Returns where the key begins after the record's start.
+    /// Returns the offset of the key from the record's start.
     #[inline]
     pub(in crate::file) fn key_at(self) -> u64 {
         if self.has_expiry() { 24 } else { 16 }

@@ -28,7 +28,7 @@ pub(in crate::file) const SMALL: u32 = 1;
 pub(in crate::file) const MAIN: u32 = 0;
 /// The number of queues.
 pub(in crate::file) const QUEUES: u32 = 6;
-/// The queues of a file in which TTLs make no difference.
+/// The number of queues of a file in which TTLs make no difference.
 pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
 
 /// The state of a segment: its kind, its queue, and since when.
@@ -68,7 +68,8 @@ impl State {
         member.checked_sub(self.run).filter(|_| self.run > 0)
     }
 
-    /// Garbage is a sealed segment of some queue: it will be recycled.
+    /// Decodes the word of a state; garbage is decoded as a sealed segment of some queue, which
+    /// will be recycled.
     #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
         let kind = match word & 7 {
@@ -127,7 +128,7 @@ impl Origin {
     }
 }
 
-/// Entries of a segment that slots point to, and their bytes.
+/// The number of a segment's entries that slots point to, and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::file) struct Live {
     pub(in crate::file) entries: u64,

@@ -1,4 +1,4 @@
-//! A bucket under its lock, with the overflow lines that it goes on in.
+//! A locked bucket, with its overflow lines.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::mutant;
 /// The number of overflow lines that are searched for a free one.
 const LINES_TRIED: usize = 64;
 
-/// A slot with the tag of a key, and where it is.
+/// A slot with the tag of a key, and its offset.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Found {
     pub(in crate::file) at: u64,
@@ -77,7 +77,7 @@ impl Matches {
     }
 }
 
-/// A bucket that nobody else changes, but for frequencies.
+/// A locked bucket, of which nobody else changes anything but frequencies.
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
@@ -111,7 +111,7 @@ fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
-    /// Locks the bucket of a hash.
+    /// Locks the bucket that a hash belongs to.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(
@@ -138,7 +138,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(Self { area, owner_slot: owner.slot, number, held })
     }
 
-    /// Returns where each line begins, the bucket's own first.
+    /// Returns the offset of each line, the bucket's own first.
     pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
@@ -149,9 +149,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.area.scan(self.number, self.held.payload(), look)
     }
 
-    /// Looks for the only slot of a key, or for an empty one, where neither a clearing nor a loss of
-    /// power has left anything that matters: the common case of [`find`](Self::find). `None` says
-    /// nothing.
+    /// Searches for the only slot of a key, or for an empty one, where neither a clearing nor a loss of power has left
+    /// anything that matters: the common case of [`find`](Self::find). `None` says nothing.
     #[inline]
     pub(in crate::file) fn find_simply(&self, key: &Key<'_>, epoch: u64) -> Option<Simple> {
         let tag = Slot::tag_of(key.hash);

@@ -35,7 +35,7 @@ impl<G: Ground> Area<G> {
         is_own.then_some((at, word))
     }
 
-    /// Returns where each line of a bucket begins, its own first.
+    /// Returns the offset of each line of a bucket, its own first.
     pub(in crate::file) fn lines(
         &self,
         bucket: u32,
@@ -100,7 +100,7 @@ pub(in crate::file) fn slot_in(line: impl Line, word: u64) -> Slot {
     Slot(line.load(word, mutant::order("slot-read", Ordering::Acquire)))
 }
 
-/// Returns where the slots of a line are.
+/// Returns the offsets of the slots of a line.
 #[inline]
 pub(in crate::file) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
     // After the word of the lock, or of the owner.

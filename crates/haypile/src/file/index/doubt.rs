@@ -1,4 +1,4 @@
-//! Which slots and records are believed.
+//! Verification: which slots and records are believed.
 //!
 //! After a loss of power every word of the file is as it was at some moment, each for itself. So is
 //! every word of a copy that somebody made while the file was in use. Until the index has been swept under
@@ -44,7 +44,7 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
     }
 
-    /// Returns whether no slot leads anywhere by accident for those who write now.
+    /// Returns whether no slot leads anywhere by accident for the processes that write now.
     pub(in crate::file) fn is_swept_for_all(&self) -> bool {
         let word = |at| self.ground.load(at, Ordering::Relaxed);
         word(header::SWEPT) == word(header::STAMP)
@@ -143,13 +143,13 @@ impl<G: Ground> Area<G> {
         Ok(is_at_home.then_some(hash))
     }
 
-    /// Returns whether a copy of a record's value is what was written.
+    /// Returns whether a copy of a record's value equals what was written.
     pub(in crate::file) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
             || record.head.checksum(hash, value) == self.checksum_of(record)
     }
 
-    /// Returns whether a record is what was written.
+    /// Returns whether a record equals what was written.
     pub(in crate::file) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         let is_whole = mutant::is_on("checksums-not-compared")
             || self.sum(hash, record)? == self.checksum_of(record);

@@ -1,4 +1,5 @@
-//! Removals of keys, noted where those who compute values look before they store them.
+//! Removals of keys, recorded where processes that compute values check them before they store
+//! these.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,7 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 use crate::removals::{Line, NOTES, Since, note_of};
 
-/// The line of a hash.
+/// The line of removals for a hash.
 #[derive(Debug)]
 pub(in crate::file) struct Removals<'a, G> {
     ground: &'a G,

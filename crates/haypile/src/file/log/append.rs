@@ -99,7 +99,7 @@ impl<G: Ground> Appended<'_, G> {
         crash::point("append.filled");
     }
 
-    /// Changes the expiry, where there is a word for it.
+    /// Changes the expiry of the record, if it has a word for one.
     pub(in crate::file) fn set_expiration(&self, expiration: Expiration) {
         if self.head.has_expiry() {
             self.area.entry(self.segment).raise_expiry(expiration.ms);
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// An owner that appends: its hazard and its lanes are its own, and what it has taken nobody else opens.
+/// An owner that appends: its hazard and its lanes are its own, and nobody else opens the segments that it has taken.
 #[derive(Debug)]
 pub(in crate::file) struct Appender<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
@@ -243,7 +243,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         appended
     }
 
-    /// Writes a record's first two words, which say how long it is.
+    /// Writes a record's first two words, which have its lengths.
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,

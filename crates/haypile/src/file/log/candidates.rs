@@ -15,11 +15,11 @@ use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// The distance at which buckets are prefetched.
+/// The number of records by which buckets are prefetched ahead.
 pub(in crate::file) const AHEAD: usize = 8;
 /// The prefetch distance of a walk over the records of a segment.
 const NEAR_BYTES: u64 = 2048;
-/// Waiting processes see progress after this number of records: each may cost a read from a slow disk.
+/// The number of records after which waiting processes see progress: each may cost a read from a slow disk.
 pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 
 /// The fate of a record that is not kept.
@@ -27,7 +27,7 @@ pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 pub(in crate::file) enum Dropped {
     Evicted,
     Expired,
-    /// The record was no entry any more: it was overwritten, deleted or cleared.
+    /// The record had left before: it was overwritten, deleted or cleared.
     Before,
     /// The record was left alone: it has expired for the recycler, and was touched since.
     Touched,
@@ -160,7 +160,7 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Appends a copy of a record to a queue, and lets its slot point there.
+    /// Appends a copy of a record to a queue, and makes its slot point there.
     pub(in crate::file) fn keep(
         &self,
         candidate: &Candidate,
@@ -225,7 +225,7 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(Kept::Yes)
     }
 
-    /// Empties the slots of a record, with what they hide.
+    /// Empties the slots of a record, with the slots that they hide.
     pub(in crate::file) fn drop_entry(
         &self,
         candidate: &Candidate,

@@ -1,4 +1,5 @@
-//! Fingerprints of keys that were evicted soon after they came. Hints: they may be lost or wrong.
+//! Ghosts: fingerprints of keys that were evicted soon after they came. Hints: they may be lost or
+//! wrong.
 
 use std::sync::atomic::Ordering;
 

@@ -36,7 +36,7 @@ impl<'a, G: Ground> Lanes<'a, G> {
         0..self.area.geometry.numbers.lanes
     }
 
-    /// Returns who uses a lane, and for which queue.
+    /// Returns the owner that uses a lane, and the queue for which it does.
     #[inline]
     pub(in crate::file) fn use_of(&self, lane: u32) -> Option<LaneUse> {
         let at = self.area.geometry.lane(lane) + lane::USE;
@@ -121,7 +121,7 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         self.area.segment_named(self.held.payload())
     }
 
-    /// Returns who uses the lane, and for which queue.
+    /// Returns the owner that uses the lane, and the queue for which it does.
     #[inline]
     pub(in crate::file) fn usage(&self) -> Option<LaneUse> {
         Lanes::of(self.area).use_of(self.number)
@@ -200,7 +200,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Seals whatever is open in lanes that nobody holds, so that it can be moved.
+    /// Seals all open segments of lanes that nobody holds, so that they can be moved.
     pub(in crate::file) fn seal_all_lanes(&self) {
         for lane in Lanes::of(self).numbers() {
             if let Some(mut lane) = LockedLane::lock_if_free(self, self.owner, lane) {

@@ -188,8 +188,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         }
     }
 
-    /// Recycles until this number of segments is free, or as many as a write may; gives those that
-    /// are.
+    /// Recycles until this number of segments is free, or as many as a write may, and returns the
+    /// free ones.
     pub(in crate::file) fn make_free(
         &self,
         wanted: usize,

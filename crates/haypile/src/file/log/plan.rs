@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// The role of a segment, or of a run of several, for a record that needs neighbouring segments.
+/// The use of a segment, or of a run of several, as a record that needs neighbouring segments finds
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Use {
     /// The segment is free, and can be taken as it is.
@@ -24,7 +25,7 @@ pub(in crate::file) struct Stretch {
     pub(in crate::file) usage: Use,
 }
 
-/// Segments for a record, and where the runs go that are in them.
+/// The segments for a record, and the destinations of the runs that are in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Plan {
     pub(in crate::file) window: Range<u32>,

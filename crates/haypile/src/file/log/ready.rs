@@ -27,7 +27,7 @@ fn ready_words() -> impl Iterator<Item = u64> {
     (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
 }
 
-/// The segments of a file that are ready.
+/// The ready segments of a file.
 #[derive(Debug)]
 pub(in crate::file) struct Ready<'a, G> {
     area: &'a Area<G>,
@@ -51,12 +51,12 @@ impl<'a, G: Ground> Ready<'a, G> {
         self.area.entry(segment).state().kind == SegmentKind::Ready
     }
 
-    /// Returns how many more segments should be ready.
+    /// Returns the number of segments that should be made ready.
     pub(in crate::file) fn missing(&self) -> usize {
         self.wanted().saturating_sub(self.segments().count())
     }
 
-    /// Returns how many segments should be ready: two for each owner that writes but one.
+    /// Returns the number of segments that should be ready: two for each owner that writes but one.
     pub(in crate::file) fn wanted(&self) -> usize {
         let most = u64::from(self.area.geometry.numbers.segments / SEGMENTS_PER_READY);
         let most = usize::try_from(most.min(header::READY_WORDS)).expect("a few");

@@ -29,9 +29,9 @@ pub(in crate::file) enum Recycled {
     Emptied,
     /// The segment is a run, and stays where it is as the youngest of its queue.
     Renewed,
-    /// A process uses it.
+    /// A process uses the segment.
     InUse,
-    /// The records that it has to keep do not fit elsewhere.
+    /// The records of the segment that have to be kept do not fit elsewhere.
     NoRoom,
     /// The segment has this number of live bytes, and would not have been chosen with them; its count was wrong.
     Miscounted(u64),
@@ -169,7 +169,7 @@ impl<G: Ground> Recycler<'_, G> {
         Some(state)
     }
 
-    /// Leaves a segment as it was before.
+    /// Restores the state that a segment had before it was recycled.
     pub(in crate::file) fn end_recycling(&self, segment: u32, state: State) {
         self.entry(segment).set_state(State { kind: SegmentKind::Sealed, ..state });
     }

@@ -1,4 +1,4 @@
-//! The right to choose segments and to empty them: one process at a time has it.
+//! The recycler: the right to choose segments and to empty them, which one process at a time has.
 
 use std::ops::Deref;
 
@@ -13,7 +13,7 @@ use crate::file::platform::ground::Ground;
 pub(in crate::file) struct Recycler<'a, G: Ground> {
     area: &'a Area<G>,
     held: Held<'a, G>,
-    /// The owner that recycles. Others wait for it, so that it does not wait long itself.
+    /// The owner that recycles; others wait for it, so that it does not wait long itself.
     pub(in crate::file) owner: Owner,
 }
 

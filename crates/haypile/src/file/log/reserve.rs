@@ -38,7 +38,8 @@ impl Reserve {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Appends a copy of a record to a queue. `None`: there is no room, for no segment is free.
+    /// Appends a copy of a record to a queue; returns `None` if there is no room, because no
+    /// segment is free.
     pub(in crate::file) fn append_copy(
         &self,
         reserve: &mut Reserve,
@@ -96,9 +97,9 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Returns whether it is a segment of a queue with this much room that no lane names, nor is about to: the
-    /// spare one of a process that died with it. If each such death cost a free segment, several would
-    /// leave none for what is kept.
+    /// Returns whether a segment is an orphan: it is of a queue, has this much room, and no lane names it, nor is about
+    /// to, because it was the spare segment of a process that died. If each such death cost a free segment, several
+    /// would leave none for what is kept.
     pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         let has_room = self.room_in(queue, segment, bytes).is_some();
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));

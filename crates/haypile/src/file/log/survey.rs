@@ -1,4 +1,4 @@
-//! Looking at all segments, and choosing.
+//! Surveys of all segments, and the choice of the one to recycle.
 
 use haypile_policy::rules::file::{Queue, Rules, Sealed};
 
@@ -34,23 +34,23 @@ pub(in crate::file) struct Survey {
     /// Segments that were taken by owners that seem to be dead.
     pub(in crate::file) abandoned: Vec<u32>,
     filled: Vec<Filled>,
-    /// Segments of small, of open ones as much as is used.
+    /// The number of segments in the small queue; open ones count by their used part.
     small: u32,
-    /// Live bytes of segments that are not runs, and segments of live runs. Those that are read in place are
-    /// left out.
+    /// The live bytes of segments that are not runs, and the segments of live runs, without those that are read in
+    /// place.
     live_bytes: u64,
     live_runs: u32,
-    /// The segments that are read in place.
+    /// The number of segments that are read in place.
     pinned: u32,
 }
 
 impl Survey {
-    /// Chooses another segment from now on: this one is in use.
+    /// Excludes a segment from the choice, because it is in use.
     pub(in crate::file) fn avoid(&mut self, segment: u32) {
         self.filled.retain(|filled| filled.segment != segment);
     }
 
-    /// Notes the live bytes of a segment whose count was wrong, and that it is not dead.
+    /// Records the live bytes of a segment whose count was wrong, and that it is not dead.
     pub(in crate::file) fn recount(&mut self, segment: u32, live_bytes: u64) {
         let filled = self.filled.iter_mut().find(|filled| filled.segment == segment);
         let Some(filled) = filled else { return };
@@ -77,12 +77,12 @@ impl Survey {
 pub(in crate::file) struct Choice {
     pub(in crate::file) segment: u32,
     pub(in crate::file) cause: Cause,
-    /// The live bytes with which it is still sparse.
+    /// The number of live bytes up to which the segment counts as sparse.
     pub(in crate::file) most_bytes: u64,
 }
 
 impl Choice {
-    /// Chooses a segment however many live bytes it has.
+    /// Returns the choice of a segment, however many live bytes it has.
     pub(in crate::file) fn of(segment: u32, cause: Cause) -> Self {
         Self { segment, cause, most_bytes: u64::MAX }
     }
@@ -177,7 +177,7 @@ impl<G: Ground> Recycler<'_, G> {
         survey
     }
 
-    /// Sees again what is free, since a segment was recycled.
+    /// Updates the survey after a segment was recycled.
     pub(in crate::file) fn survey_recycled(&self, survey: &mut Survey, segment: u32) {
         let Some(at) = survey.filled.iter().position(|filled| filled.segment == segment) else {
             return;

@@ -1,4 +1,4 @@
-//! Counting all entries.
+//! Censuses: counting all entries.
 
 use std::sync::atomic::Ordering;
 
@@ -59,9 +59,9 @@ impl<'a, G: Ground> Census<'a, G> {
         sum
     }
 
-    /// Counts again what slots point to, for a process has died since that was done: each death can
-    /// leave a count off by one. A loss of power leaves any counts. Where a process is in the way, or others
-    /// change a segment each time that it is counted, the counts stay in doubt.
+    /// Counts again the entries that slots point to, because a process has died since the last count: each death can
+    /// leave a count off by one. A loss of power leaves any counts. Where a process is in the way, or others change a
+    /// segment each time that it is counted, the counts stay in doubt.
     pub(in crate::file) fn recount_after_deaths(&self, owner: Owner) {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         let recounted = self.area.ground.load(header::RECOUNTED, Ordering::Relaxed);

@@ -19,7 +19,7 @@ const FIRST: u64 = 16;
 pub(in crate::file) struct Claim<'a, G: Ground> {
     key: ClaimKey<'a, G>,
     owner: Owner,
-    /// The process that has it, and not a child that was forked while it was held.
+    /// The process that has the claim, and not a child that was forked while it was held.
     process: u64,
 }
 
@@ -100,12 +100,13 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// Returns how many claims of the line have been given back.
+    /// Returns the number of claims of the line that have been given back.
     pub(in crate::file) fn releases(&self) -> u64 {
         self.area.ground.load(self.releases_at(), Ordering::Relaxed)
     }
 
-    /// Returns where the word is that counts them; a waiting process can sleep on it.
+    /// Returns the offset of the word that counts given-back claims; a waiting process can sleep on
+    /// it.
     pub(in crate::file) fn releases_at(&self) -> u64 {
         self.at + RELEASES
     }

@@ -1,4 +1,4 @@
-//! Going through the keys of a bucket.
+//! Iteration over the keys of a bucket.
 
 use crate::file::area::{Area, Key, OpError};
 use crate::file::crash;

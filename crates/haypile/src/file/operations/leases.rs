@@ -18,7 +18,7 @@ use crate::removals::Since;
 pub(in crate::file) struct LeasedKey<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
     pub(in crate::file) key: Key<'a>,
-    /// The hash of its namespace, whose clearing revokes the lease.
+    /// The hash of the key's namespace, whose clearing revokes the lease.
     pub(in crate::file) namespace: Option<u64>,
     /// The groups that the value is to be in.
     pub(in crate::file) groups: Option<&'a Hashes>,
@@ -29,7 +29,7 @@ pub(in crate::file) struct LeasedKey<'a, G> {
 struct Known {
     /// The number of the key's entry.
     entry: u64,
-    /// Removals in the line of the key.
+    /// The count of removals in the line of the key.
     removals: u64,
     /// The clock of groups, which namespaces are cleared by as well.
     clock: u64,

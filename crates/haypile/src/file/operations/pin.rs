@@ -20,13 +20,14 @@ use crate::mutant;
 use crate::process::{self, SharedValues};
 use crate::sync::Mutex;
 
-/// The length from which a value is pinned: copying a shorter one costs less than the lock.
+/// The length in bytes from which a value is pinned: copying a shorter one costs less than the
+/// lock.
 pub(in crate::file) const PINNED_FROM_BYTES: u64 = 64 << 10;
 
 /// The time for which values are copied without asking, once all pins are taken.
 const REFUSED_FOR: Duration = Duration::from_millis(10);
 
-/// A value in the file that stays what it is until this is dropped.
+/// A value in the file that stays unchanged until this is dropped.
 ///
 /// Only a process that disregards the protocol could change it; who may write the file can destroy it
 /// anyway.
@@ -61,7 +62,7 @@ pub(in crate::file) struct Pins {
 #[derive(Debug)]
 struct SegmentPin {
     segment: u32,
-    /// The process that has it. A forked child leaves it alone.
+    /// The process that has the pin, which a forked child leaves alone.
     process: u64,
     // Released before it stops to count: a file that is let go of has no lock any more.
     _lock: Lock,
@@ -328,7 +329,7 @@ impl SegmentPin {
     }
 }
 
-/// An entry whose segment stays what it is.
+/// An entry whose segment stays unchanged while the pin is held.
 #[derive(Debug)]
 pub(in crate::file) struct Held<P> {
     pub(in crate::file) record: Record,

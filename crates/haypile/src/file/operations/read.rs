@@ -1,4 +1,4 @@
-//! Reading, which takes no lock and waits for nobody.
+//! Reads, which take no lock and wait for no other process.
 
 use crate::file::area::{Area, Key, OpError};
 use crate::file::format::record::Expiration;
@@ -26,7 +26,7 @@ pub(in crate::file) struct Seen {
 }
 
 impl Seen {
-    /// Notes a use of the entry. It may be lost.
+    /// Records a use of the entry, which may be lost.
     pub(in crate::file) fn note_use(&self, ground: &impl Ground) {
         if self.slot.frequency() < MAX_FREQUENCY {
             let _ = ground.exchange(self.slot_at, self.slot.0, self.slot.used().0);
@@ -138,8 +138,8 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Ok(Search::Contended)
     }
 
-    /// Finds a key, and puts its value into `value` where there is one. Whether the entry has
-    /// expired is left to the caller.
+    /// Finds a key, and copies its value into `value`, if given. Whether the entry has expired is
+    /// left to the caller.
     pub(in crate::file) fn search(self, value: Option<&mut Vec<u8>>) -> Result<Search, OpError> {
         self.search_inline(value, false)
     }

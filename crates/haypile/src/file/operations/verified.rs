@@ -8,7 +8,8 @@ use crate::sync::Mutex;
 /// The entries that are remembered: about 3 MB of them. Beyond that, all are verified again.
 const MOST: usize = 1 << 16;
 
-/// The entries that were verified, by where their records are and by their versions, which no other entry has.
+/// The entries that were verified, identified by the offsets of their records and by their versions, which no other
+/// entry has.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Verified(Mutex<HashSet<(u64, u64)>>);
 

@@ -305,7 +305,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         }
     }
 
-    /// Deletes an entry, if it has this version where one is given; returns whether it did.
+    /// Deletes an entry, if it has the version that is given; returns whether it did.
     pub(in crate::file) fn delete(
         &self,
         key: &Key<'_>,
@@ -339,9 +339,9 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(was_there)
     }
 
-    /// Removes the entries of a bucket whose keys are chosen, by their bytes and whether these begin with a namespace. Expired
-    /// ones as well: a clock may be set back. Its lock is taken even if nothing is there, since that orders a value
-    /// that is stored concurrently before the removal, or after it has been noted.
+    /// Removes the entries of a bucket whose keys are chosen, by their bytes and by whether these begin with a
+    /// namespace. Expired ones as well: a clock may be set back. Its lock is taken even if nothing is there, since that
+    /// orders a value that is stored concurrently before the removal, or after it has been noted.
     pub(in crate::file) fn clear_bucket(
         &self,
         number: u32,

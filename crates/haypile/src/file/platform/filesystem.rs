@@ -2,12 +2,12 @@
 
 use std::fs::File;
 
-/// The kind of a file system, as far as it matters.
+/// The kind of a file system, as far as the engine distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum FileSystem {
     Local,
     Network(&'static str),
-    /// A program decides where the data is.
+    /// A file system whose data is where some program decides.
     Unknown(&'static str),
 }
 
@@ -65,8 +65,8 @@ pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
     kind(file) != Some(ZFS)
 }
 
-/// The free space of a file system that takes room for each page of a mapping that is written, though
-/// the file was allocated: without room the kernel neither writes the page nor returns.
+/// The free space of a file system that takes room for each page of a mapping that is written, though the file was
+/// allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct FreeSpace {
     pub(in crate::file) free_bytes: u64,
@@ -78,7 +78,7 @@ impl FreeSpace {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
     }
 
-    /// Returns whether that is more than there is.
+    /// Returns whether the free space is too little for a cache of this size.
     pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
         self.free_bytes < Self::needed_bytes(file_bytes)
     }

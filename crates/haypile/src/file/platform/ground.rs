@@ -11,9 +11,9 @@ use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// The order of a store that comes after all that its thread stored before. Only those who find what
-/// a dead process left depend on it: a processor that stops has stored what it did so far, in order,
-/// and a compiler must not have changed that order. The model, which never does, takes it for none.
+/// The order of a store that comes after all stores of its thread before it. Only those who find what a dead process
+/// left depend on it: a processor that stops has stored what it did so far, in order, and a compiler must not have
+/// changed that order. The model, which never does, takes it for none.
 pub(in crate::file) const IN_ORDER: Ordering =
     if cfg!(shuttle) { Ordering::Relaxed } else { Ordering::Release };
 
@@ -29,7 +29,7 @@ pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     }
 }
 
-/// Returns whether the lower bytes of a word are these, of which there are fewer than 8.
+/// Returns whether the lower bytes of a word equal these, of which there are fewer than 8.
 #[inline]
 pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
     let mut last = [0; 8];

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A process, by its number and by the namespace that the number belongs to.
+/// A process, identified by its id and by the namespace that the id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct ProcessId {
     pub(in crate::file) number: u64,
-    /// The inode of the namespace; 0 where the system does not tell it.
+    /// The inode of the namespace; 0 where the system does not report it.
     pub(in crate::file) namespace: u64,
 }
 

@@ -1,4 +1,5 @@
-//! State that the kernel keeps: who is there, by locks on bytes far beyond the end of the file.
+//! State that the kernel keeps: which processes are alive, by locks on bytes far beyond the end of
+//! the file.
 
 #![expect(unsafe_code, reason = "no library has locks of open file descriptions on single bytes")]
 
@@ -24,7 +25,7 @@ const OWNER_SLOTS_AT: i64 = 1 << 62;
 const SEGMENTS_AT: i64 = OWNER_SLOTS_AT + (1 << 32);
 /// The bytes of a segment: one for each owner that can read it in place.
 const BYTES_OF_A_SEGMENT: i64 = 1024;
-/// The byte that a process locks while it replaces the file.
+/// The offset of the byte that a process locks while it replaces the file.
 pub(in crate::file) const REPLACER_AT: i64 = OWNER_SLOTS_AT - 1;
 /// The byte that a process locks while it attaches to the file.
 const ATTACHER_AT: i64 = OWNER_SLOTS_AT - 2;
@@ -33,7 +34,7 @@ pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// The time to sleep before asking again.
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
 
-/// A file, told apart from others that had or get its path.
+/// The identity of a file, which distinguishes it from others that had or get its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::file) struct FileId {
     pub(in crate::file) device: u64,
@@ -112,8 +113,8 @@ impl Descriptor {
 /// The file as the kernel sees it.
 #[derive(Debug)]
 pub(in crate::file) struct Kernel {
-    /// Never holds a lock: locks do not conflict with those of their own description. None where it
-    /// was let go of.
+    /// The descriptor of the file, which never holds a lock, because locks do not conflict with
+    /// those of their own description; `None` where it was let go of.
     descriptor: RwLock<Option<Descriptor>>,
     pub(in crate::file) id: FileId,
     pub(in crate::file) path: PathBuf,
@@ -219,7 +220,7 @@ impl Kernel {
         Err(io::Error::other("another file has taken the path of the cache"))
     }
 
-    /// Locks the file for attaching. `None`: another process holds the lock for too long.
+    /// Locks the file for attaching; returns `None` if another process holds the lock for too long.
     pub(in crate::file) fn start_attaching(&self) -> io::Result<Option<Attaching>> {
         let file = self.open_again()?;
         let is_locked = set_lock_within(&file, ATTACHER_AT, LOCK_PATIENCE)?;
@@ -236,7 +237,7 @@ impl Kernel {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT, slots.into())
     }
 
-    /// Locks the byte of an owner slot; `None` where another process has it.
+    /// Locks the byte of an owner slot; returns `None` if another process has it.
     pub(in crate::file) fn lock_slot(&self, slot: u32) -> io::Result<Option<Lock>> {
         let byte = OWNER_SLOTS_AT + i64::from(slot);
         let file = self.open_again()?;
@@ -256,7 +257,7 @@ impl Kernel {
         ))
     }
 
-    /// Locks a segment against recycling by the byte that belongs to an owner slot; `None` where that is locked.
+    /// Locks a segment against recycling by the byte that belongs to an owner slot; returns `None` if that is locked.
     pub(in crate::file) fn pin(&self, segment: u32, slot: u32) -> io::Result<Option<Lock>> {
         let file = self.open_again()?;
         let byte = first_byte_of(segment) + i64::from(slot);
@@ -266,8 +267,8 @@ impl Kernel {
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
     }
 
-    /// Returns whether a process has an owner slot: only a write lock says so, which no process can hold that
-    /// may only read the file.
+    /// Returns whether a process has an owner slot, which only a write lock shows, because no process that may only
+    /// read the file can hold one.
     pub(in crate::file) fn is_slot_taken(&self, slot: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
@@ -283,8 +284,8 @@ impl Kernel {
         self.with_file(|file| conflicts(file, kind, byte, count))
     }
 
-    /// Tests on a file that nobody else uses yet the locks that its users will need. One that a
-    /// lock of another kind keeps from being locked is not tested.
+    /// Tests the locks that users of a file will need, on a file that nobody else uses yet. One
+    /// that a lock of another kind keeps from being locked is not tested.
     pub(in crate::file) fn test_locks(path: &Path) -> io::Result<()> {
         let kernel = Self::new(open(path, true)?, path, true)?;
         let attaching = kernel.start_attaching()?;
@@ -317,7 +318,7 @@ fn set_lock(file: &File, kind: libc::c_int, byte: i64) -> io::Result<bool> {
     }
 }
 
-/// Locks a byte for writing as soon as it is free; says whether it was within this time.
+/// Locks a byte for writing as soon as it is free, and returns whether it was within this time.
 pub(in crate::file) fn set_lock_within(
     file: &File,
     byte: i64,

@@ -65,7 +65,7 @@ pub(in crate::file) enum Access {
 #[derive(Debug)]
 pub(in crate::file) struct Map {
     start: NonNull<u8>,
-    /// Whole words of 8 bytes.
+    /// The number of whole words of 8 bytes.
     words: usize,
     bytes: usize,
 }
@@ -331,7 +331,7 @@ impl Map {
         unsafe { AtomicU32::from_ptr(word) }
     }
 
-    /// Sleeps while the lower half of the word is this, at most for this long.
+    /// Sleeps while the lower half of the word at `at` is `value`, at most for `at_most`.
     pub(in crate::file) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
         let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
         let at_most = Timespec {
@@ -426,7 +426,8 @@ impl Drop for Map {
 #[derive(Debug)]
 pub(in crate::file) struct Anchor {
     start: NonNull<c_void>,
-    /// The process that made it: in a child there is something else at this address, or nothing.
+    /// The process that made the page: in a child there is something else at this address, or
+    /// nothing.
     process: rustix::process::Pid,
 }
 

@@ -26,7 +26,7 @@ pub(in crate::file) struct Mapped {
 }
 
 impl Mapped {
-    /// Brings the file to disk; returns whether it still has a name.
+    /// Flushes the file to disk, and returns whether it still has a name.
     pub(in crate::file) fn sync(&self) -> io::Result<bool> {
         let done = self.kernel.with_file(|file| {
             file.sync_data().call("fdatasync")?;

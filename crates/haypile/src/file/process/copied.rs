@@ -42,7 +42,7 @@ pub(in crate::file) struct Copied {
     pub(in crate::file) kernel: Kernel,
     clock: Arc<dyn Clock>,
     pages: Mutex<HashMap<u64, PageCopy>>,
-    /// Copies of earlier rounds are made again.
+    /// The number of the current round; copies of earlier rounds are read again.
     round: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Opening a file that is there, making one that is not, and replacing one.
+//! Opening a file that exists, making one that does not, and replacing one.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -18,7 +18,7 @@ use crate::file::process::room;
 use crate::mutant;
 use crate::private_file::{Exposed, check_private};
 
-/// The longest time for which opening begins again, where files come and go under the path.
+/// The longest time for which opening is retried, where files come and go under the path.
 pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 
 /// A file that has been opened, and its header.
@@ -38,7 +38,7 @@ pub(in crate::file) enum Compressed {
     As(Option<Method>),
 }
 
-/// The properties that are wanted of a file.
+/// The properties wanted of a file.
 #[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
@@ -46,7 +46,7 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) size_bytes: u64,
     /// The expected size of an entry in a new file, in bytes.
     pub(in crate::file) entry_bytes: u64,
-    /// Words for groups of a new one, if that was said.
+    /// The number of words for groups of a new file, if one was given.
     pub(in crate::file) groups: Option<u64>,
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,

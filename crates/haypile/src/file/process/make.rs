@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// Brings the name of a file to disk.
+/// Flushes the name of a file to disk.
 pub(in crate::file) fn make_name_durable(path: &Path) -> io::Result<()> {
     #[cfg(feature = "test-hooks")]
     crate::file::hooks::note_sync("name");

@@ -1,4 +1,4 @@
-//! A process and its threads: the file that it opened, its owner slots, and what becomes of both.
+//! A process and its threads: the file that it opened, its owner slots, and the fate of both.
 
 pub(in crate::file) mod copied;
 pub(in crate::file) mod create;

@@ -39,7 +39,7 @@ pub(in crate::file) struct Work {
     /// The slot; `None` once it was given back.
     slot: Option<TakenSlot>,
     versions: std::ops::Range<u64>,
-    /// The checks for idle owners that it stays for, unless it is used again.
+    /// The number of checks for idle owners for which the slot stays, unless it is used again.
     checks_left: u32,
 }
 
@@ -47,8 +47,8 @@ pub(in crate::file) struct Work {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnerCell {
-    /// The number of its slot, for counting without the lock. Where the slot has just been given
-    /// back, a count may be another process's.
+    /// The number of the owner's slot, for counting without the lock. Where the slot has just been
+    /// given back, a count may be another process's.
     counting: AtomicU32,
     work: Mutex<Work>,
 }
@@ -97,7 +97,7 @@ pub(in crate::file) struct Owners {
     count: AtomicUsize,
     /// The owner that stands for the whole process until all are given back.
     first: Owner,
-    /// Held while owners come or go.
+    /// The lock that is held while owners come or go.
     changing: Mutex<Changes>,
 }
 
@@ -248,8 +248,8 @@ impl Owners {
         counted
     }
 
-    /// Acts for the whole process, whose slot is not given back during that; `None` where it was already: with
-    /// the token of a slot that another process has by then, the lock that `act` takes would be a dead owner's.
+    /// Calls `act` with the owner that stands for the whole process, whose slot is not given back during that; returns
+    /// `None` if it was given back already.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
         (!changes.have_left).then(|| act(self.first))
@@ -305,8 +305,8 @@ impl TakenSlot {
     }
 }
 
-/// Notes the deaths of owners whose slots nobody has taken since: each may have left a count of entries
-/// wrong. Where a slot cannot be locked, that is left to the next call.
+/// Records the deaths of owners whose slots nobody has taken since: each may have left a count of entries wrong. Where
+/// a slot cannot be locked, that is left to the next call.
 pub(in crate::file) fn note_deaths(area: &Area<Mapped>) {
     for slot in area.used_owner_slots().filter(OwnerSlot::seems_taken) {
         // Only the owner of a slot changes its state.

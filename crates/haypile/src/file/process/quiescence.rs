@@ -1,4 +1,4 @@
-//! Operations in progress, by thread: what one of them may be using is not freed.
+//! Operations in progress, by thread: memory that one of them may be using is not freed.
 //!
 //! A thread marks that it is in an operation by plain stores to a line of its own, without a fence. The
 //! one that wants to free something takes it away from those that begin, has the kernel order the
@@ -27,7 +27,7 @@ const WITHOUT_MARK: u64 = 1 << 63;
 /// The pages of a process: a line for other uses, and then the marks.
 pub(in crate::file) type MarkPages = WipedOnFork<PAGES>;
 
-/// The share of the operations that have periodic work.
+/// The share of the operations that do periodic work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum LookPeriod {
     Long,
@@ -54,7 +54,7 @@ pub(in crate::file) struct OperationGuard<'a> {
     operation: OperationId,
 }
 
-/// Which operation of its thread it is: the mark after it, or [`WITHOUT_MARK`] and its number twice, which
+/// The identity of an operation within its thread: the mark after it, or [`WITHOUT_MARK`] and its number twice, which
 /// is odd for one within another operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct OperationId(u64);
@@ -100,7 +100,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(WITHOUT_MARK + 2 * (number + 1)) }
     }
 
-    /// Returns which it is, by value: it stays in registers where its address is not taken.
+    /// Returns the identity of the operation, by value: it stays in registers where its address is
+    /// not taken.
     #[inline]
     pub(in crate::file) fn operation(&self) -> OperationId {
         self.operation
@@ -115,7 +116,7 @@ impl<'a> OperationGuard<'a> {
 }
 
 impl OperationId {
-    /// Returns whether this operation has the periodic work.
+    /// Returns whether this operation has to do the periodic work.
     #[inline]
     pub(in crate::file) fn is_due(self, mask: u64) -> bool {
         self.0 & mask == 0
@@ -145,7 +146,7 @@ fn mark_of(page: &MarkPages, thread: usize) -> &AtomicU64 {
 /// The operations that were in progress at some moment.
 #[derive(Debug)]
 pub(in crate::file) struct PendingOperations {
-    /// Threads, and their marks.
+    /// The threads with operations in progress, and their marks.
     marks: Vec<(usize, u64)>,
     is_shared: bool,
 }
@@ -162,7 +163,7 @@ impl PendingOperations {
         Some(Self { marks, is_shared: true })
     }
 
-    /// Returns whether all of them have ended.
+    /// Returns whether all of these operations have ended.
     pub(in crate::file) fn are_over(&mut self, page: &MarkPages) -> bool {
         self.marks.retain(|(thread, mark)| mark_of(page, *thread).load(Ordering::Acquire) == *mark);
         self.is_shared &= mark_of(page, NUMBERS).load(Ordering::Acquire) & ACTIVE > 0;

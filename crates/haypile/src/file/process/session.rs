@@ -77,7 +77,8 @@ struct LeaveProgress {
     in_progress: Option<PendingOperations>,
 }
 
-/// Something that outlives an operation and uses the file, until it is dropped.
+/// A hold on a session by something that outlives an operation and uses the file, until it is
+/// dropped.
 #[derive(Debug)]
 pub(in crate::file) struct SessionHold(Arc<AtomicUsize>);
 
@@ -168,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Why this process only reads, though it wants to write.
+    /// Returns the reason why this process only reads, though it wants to write.
     pub(in crate::file) fn why_it_only_reads(&self, path: &Path) -> Option<FileError> {
         Some(match self.reads_only? {
             ReadsOnly::Crowded => self.crowded_out(path),
@@ -210,7 +211,7 @@ impl Session {
         self.is_watched && self.space().is_some_and(is_low)
     }
 
-    /// Counts something that outlives an operation and uses the file.
+    /// Returns a hold for something that outlives an operation and uses the file.
     pub(in crate::file) fn hold(&self) -> SessionHold {
         self.holds.fetch_add(1, Ordering::Relaxed);
         SessionHold(Arc::clone(&self.holds))

@@ -1,5 +1,5 @@
-//! The sessions of a process on one path: what becomes of them when the process forks, the file is
-//! replaced, or its file system is full.
+//! The sessions of a process on one path: their fate when the process forks, the file is replaced,
+//! or its file system is full.
 
 #![expect(unsafe_code, reason = "a pointer that a fork sets to zero, and lifetimes of sessions")]
 
@@ -39,7 +39,7 @@ pub(in crate::file) struct Sessions {
     path: PathBuf,
     wanted: Wanted,
     verifies_all: bool,
-    /// The file that '/' is: after a chroot the path means another file.
+    /// The identity of the directory `/`: after a chroot the path means another file.
     root: Option<FileId>,
     /// The bits of an operation's mark that are compared to tell whether it does the periodic work
     /// ([`LookPeriod::mask`]). Once this is closed, every operation does it, and is refused there.
@@ -146,7 +146,7 @@ impl Sessions {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Returns whether an operation has the work of [`attend`](Self::attend).
+    /// Returns whether an operation has to call [`attend`](Self::attend).
     #[inline]
     pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
@@ -322,8 +322,8 @@ impl Sessions {
         }
     }
 
-    /// Locks the segment of an entry that was found, as
-    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin). The pin keeps the session.
+    /// Pins the segment of an entry that was found, as
+    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin) does. The pin keeps the session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn pin<'a>(
         &'a self,
@@ -337,8 +337,8 @@ impl Sessions {
         Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
-    /// Claims a key, as [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim). The claim keeps
-    /// the session.
+    /// Claims a key, as [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim) does. The claim keeps the
+    /// session.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn claim<'a>(
         &'a self,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The numbers that are given to one thread at a time.
+/// The number of thread numbers that are given to one thread at a time.
 pub(in crate::file) const NUMBERS: usize = 1024;
 /// The number of threads beyond these, and of one that is ending: no owner is theirs alone.
 const NONE_OF_ITS_OWN: usize = NUMBERS;

@@ -46,7 +46,7 @@ impl<P: Policy> Contents<P> {
         ShardBytes { used, budget, fair_share, is_alone }
     }
 
-    /// Accounts for bytes that were claimed for this shard.
+    /// Adds bytes that were claimed for this shard to its budget.
     pub(in crate::memory) fn grow(&mut self, bytes: u64, pool: &Pool) {
         self.budget += bytes;
         self.tell_capacity(pool);
@@ -68,7 +68,7 @@ impl<P: Policy> Contents<P> {
         given
     }
 
-    /// Returns bytes to the pool that the shard does not need; returns whether there were any.
+    /// Returns bytes that the shard does not need to the pool, and reports whether there were any.
     pub(super) fn return_idle(&mut self, pool: &Pool) -> bool {
         let Some(idle) = self.shard_bytes().idle() else { return false };
         if !mutant::is_on("shard-goes-on-using-returned-bytes") {

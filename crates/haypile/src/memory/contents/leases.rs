@@ -66,7 +66,7 @@ impl Removals {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Grants a lease, or returns the bytes for which there is no memory.
+    /// Grants a lease, or returns the number of bytes for which there is no memory.
     pub(in crate::memory) fn lease(
         &mut self,
         key: HashedKey<'_>,

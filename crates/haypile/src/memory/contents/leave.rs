@@ -63,7 +63,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an expired entry; returns whether there was one.
+    /// Removes an expired entry, and returns whether there was one.
     #[inline]
     pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
         !self.expiries.is_idle() && self.expire_next(now_ns, pool)
@@ -123,7 +123,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Tidies up after entries have been removed: drops slots if many are free, and returns excess
+    /// Cleans up after entries have been removed: drops slots if many are free, and returns excess
     /// bytes to the pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {

@@ -81,7 +81,7 @@ pub(super) struct Contents<P> {
     /// The fingerprints of the keys that were written or deleted while a snapshot is loaded: an
     /// older value does not replace a newer one, and a deleted entry does not come back.
     changed: Option<HashSet<u64>>,
-    /// The process that loads it.
+    /// The process that loads the snapshot.
     loaded_in: u64,
     is_closed: bool,
 }

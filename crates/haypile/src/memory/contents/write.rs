@@ -25,7 +25,7 @@ pub(in crate::memory) struct Write {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) mode: WriteMode,
     pub(in crate::memory) ttl: Option<Duration>,
-    /// The room that was made for it, if it was.
+    /// The room that was made for the value, if it was.
     pub(in crate::memory) room: Option<Room>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct SlotPlace {
     pub(super) uses: Option<u8>,
 }
 
-/// Outcome of a write.
+/// The outcome of a write.
 pub(in crate::memory) enum Outcome {
     Written(Written),
     /// Nothing has been written so far: the shard should first claim this number of bytes from
@@ -228,7 +228,7 @@ impl<P: Policy> Contents<P> {
         self.unclaim(budget_before, pool);
     }
 
-    /// [`lacks_memory`](Self::lacks_memory) for an entry that is new.
+    /// Returns the memory that a new entry lacks; see [`lacks_memory`](Self::lacks_memory).
     pub(in crate::memory) fn lacks_memory_for_new(&self, expires: bool) -> Option<usize> {
         self.lacks_memory(true, expires.then(|| self.slab.slots()))
     }

@@ -24,7 +24,7 @@ pub enum SnapshotError {
     NotAFile {
         /// The path of the file.
         path: PathBuf,
-        /// The kind of thing that is there.
+        /// The kind of file that has the name.
         what: &'static str,
     },
     /// The owner of the file is neither root nor the effective user of this process.
@@ -52,7 +52,7 @@ pub enum SnapshotError {
         /// The permissions of the file.
         mode: u32,
     },
-    /// The file is not a snapshot of this program. It is left as it is.
+    /// The file is not a snapshot of this program, and is left as it is.
     #[error(
         "{} is not a snapshot of a cache, and is left as it is; name another file for the \
          snapshot, or move this one away", path.display()
@@ -85,7 +85,7 @@ pub enum SnapshotError {
     /// A key is longer than any store accepts.
     #[error("a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535")]
     KeyTooLong {
-        /// The length of the key.
+        /// The length of the key in bytes.
         key_bytes: usize,
     },
     /// The bound is below the size of a snapshot without entries.
@@ -106,13 +106,13 @@ pub enum SnapshotError {
     OutOfMemory {
         /// The path of the file.
         path: PathBuf,
-        /// The length of the block.
+        /// The length of the block in bytes.
         bytes: u64,
     },
-    /// The writer failed before, and its file is gone.
+    /// The writer has failed before, and its file is gone.
     #[error("the snapshot {} was given up after an earlier failure", path.display())]
     GivenUp {
-        /// The file that was to be written.
+        /// The path of the file that was to be written.
         path: PathBuf,
     },
 }

@@ -12,7 +12,7 @@ use crate::clock::nanos;
 pub(super) const MAGIC: [u8; 8] = *b"\x89HPS\r\n\x1a\n";
 pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
 pub(super) const MAJOR: u16 = 2;
-/// The oldest that can be read: no entry has groups there.
+/// The oldest major version that can be read, in which no entry has groups.
 pub(super) const OLDEST_MAJOR: u16 = 1;
 pub(super) const MINOR: u16 = 0;
 
@@ -21,7 +21,7 @@ const MARK_WORD_BYTES: usize = 8;
 /// The largest sum of heads and payload of a block with several entries.
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The longest name of a store.
+/// The longest name of a store in bytes.
 pub(super) const MAX_STORE_BYTES: usize = 65_535;
 
 pub(super) const HEADER_BYTES: u64 = size_of::<SnapshotHeader>() as u64;
@@ -29,7 +29,7 @@ pub(super) const HEAD_BYTES: u64 = size_of::<Head>() as u64;
 pub(super) const BLOCK_INFO_BYTES: u64 = size_of::<BlockInfo>() as u64;
 pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
 
-/// The start of the file. The name of the store follows.
+/// The header at the start of the file, before the name of the store.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SnapshotHeader {
@@ -200,7 +200,7 @@ pub(super) fn max_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES * 2 + 1
 }
 
-/// The end of the file.
+/// The footer at the end of the file.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Footer {
@@ -238,7 +238,7 @@ impl Footer {
     }
 }
 
-/// Returns nanoseconds since the Unix epoch: 0 before it, at most `u64::MAX`.
+/// Converts a time to nanoseconds since the Unix epoch: 0 before it, at most `u64::MAX`.
 pub(super) fn since_epoch_ns(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanos)
 }

@@ -1,4 +1,4 @@
-//! Header, footer and table of a snapshot, read and checked.
+//! The outline of a snapshot: its header, footer and table, read and checked.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -41,7 +41,7 @@ impl From<io::Error> for Refusal {
 }
 
 impl Outline {
-    /// Reads and checks everything: after this, the blocks are known to lie one after the other.
+    /// Reads and checks the outline: after this, the blocks are known to lie one after the other.
     pub(super) fn read(
         source: &mut (impl Read + Seek),
         path: &Path,

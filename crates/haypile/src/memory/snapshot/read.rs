@@ -16,7 +16,7 @@ use super::outline::Outline;
 use super::target::open_file;
 use super::{EntryRef, SnapshotError};
 
-/// The entries to read.
+/// The options of reading: which entries to read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions<C> {
     /// The time of day. Expired entries are skipped.
@@ -31,13 +31,13 @@ pub struct ReadOptions<C> {
     pub allow_shared: bool,
 }
 
-/// Reads a snapshot from the least used entry that fits to the most used.
+/// A reader of a snapshot, from the least used entry that fits to the most used.
 ///
 /// Each block is checked as a whole before any of its entries is returned.
 #[derive(Debug)]
 pub struct SnapshotReader<R, C> {
     source: TimedSource<R>,
-    /// Time in this reader's own calls, that of its reads included.
+    /// The time in this reader's own calls, that of its reads included.
     busy: Duration,
     path: PathBuf,
     options: ReadOptions<C>,
@@ -68,7 +68,7 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
         Self::from_source(open_file(path, options.allow_shared)?, path, options)
     }
 
-    /// Returns who can have written the file.
+    /// Returns the users that can have written the file.
     pub fn writers(&self) -> Writers {
         self.source.source.metadata().map_or_else(
             |_| Writers::Anyone { store: self.path.display().to_string() },

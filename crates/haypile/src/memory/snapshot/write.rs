@@ -16,7 +16,7 @@ use super::{EntryRef, SnapshotError};
 use crate::error::MAX_KEY_BYTES;
 use crate::private_file::append;
 
-/// The entries to write, and bounds on the file.
+/// The options of writing: which entries to write, and bounds on the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The time of day, which becomes the time of the snapshot. Expired entries are left out.
@@ -33,13 +33,13 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Writes everything that has not expired.
+    /// Returns options that write every entry that has not expired.
     pub fn new(now: SystemTime, store: impl Into<String>) -> Self {
         Self { now, store: store.into(), max_bytes: None, max_age: None, allow_shared: false }
     }
 }
 
-/// Outcome for an entry.
+/// The outcome of adding an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pushed {
@@ -55,7 +55,7 @@ pub enum Pushed {
     Full,
 }
 
-/// Summary of a snapshot.
+/// The summary of a written snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
@@ -69,7 +69,7 @@ pub struct WriteSummary {
     pub left_out: u64,
 }
 
-/// Writes a snapshot from the most used entry to the least used.
+/// A writer of a snapshot, from the most used entry to the least used.
 ///
 /// The file gets its name in [`finish`](Self::finish), atomically and durably. Until then, and if
 /// this is dropped or the process dies, any previous file stays as it is.
@@ -80,13 +80,13 @@ pub struct SnapshotWriter {
     path: PathBuf,
     options: WriteOptions,
     now_ns: u64,
-    /// `None` after a failure.
+    /// The file that is written; `None` after a failure.
     target: Option<SnapshotTarget>,
-    /// The block that is being filled.
+    /// The heads of the entries in the block that is being filled.
     heads: Vec<Head>,
     payload: Vec<u8>,
     table: Vec<BlockInfo>,
-    /// Bytes of the file without that block.
+    /// The number of bytes in the file without that block.
     written_bytes: u64,
     empty_bytes: u64,
     left_out: u64,
