@@ -13,7 +13,8 @@ const LEAD: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Bucket {
     bits_per_second: Option<u64>,
-    /// The schedule of turns, which all connections share.
+    /// The schedule of turns, which all connections share. Its queue of waiting connections is first
+    /// in, first out, and each has one turn in it: that is what makes them share the link evenly.
     schedule: Mutex<Schedule>,
 }
 

@@ -14,6 +14,7 @@ const HAS_NAMESPACE: u64 = 1 << 31;
 const NEVER: u64 = (1 << 47) - 1;
 
 /// The head of a record: the two words before its key and value, the second without its checksum.
+/// It takes two registers, because every step of an operation passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Head {
     first: u64,

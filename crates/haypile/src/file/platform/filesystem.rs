@@ -66,7 +66,7 @@ pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
 }
 
 /// The free space of a file system that takes room for each page of a mapping that is written, though the file was
-/// allocated.
+/// allocated: without room the kernel neither writes the page nor returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct FreeSpace {
     pub(in crate::file) free_bytes: u64,

@@ -249,7 +249,8 @@ impl Owners {
     }
 
     /// Calls `act` with the owner that stands for the whole process, whose slot is not given back during that; returns
-    /// `None` if it was given back already.
+    /// `None` if it was given back already. With the token of a slot that another process has by then, the lock that
+    /// `act` takes would be a dead owner's.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
         (!changes.have_left).then(|| act(self.first))
