@@ -81,8 +81,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.put(USED, bytes);
     }
 
-    /// Returns when the last record of the segment expires, in ms since 1970; `u64::MAX` if one
-    /// never does.
+    /// Returns the latest expiry of the segment's records, in ms since 1970; `u64::MAX` if one
+    /// never expires.
     #[inline]
     pub(in crate::file) fn expires_ms(&self) -> u64 {
         self.load(EXPIRY)

@@ -178,8 +178,8 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Makes the next operation that asks for a count count the entries again, because something
-    /// other than a death has made the counts wrong.
+    /// Invalidates the counts of entries, so that the next operation that asks for them counts
+    /// again: something other than a death has made them wrong.
     pub(in crate::file) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }

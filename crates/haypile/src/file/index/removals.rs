@@ -1,5 +1,5 @@
-//! Removals of keys, recorded where processes that compute values check them before they store
-//! these.
+//! Removals of keys, recorded where a process that computes a value checks before it stores the
+//! value.
 
 use std::sync::atomic::Ordering;
 

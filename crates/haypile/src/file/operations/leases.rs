@@ -95,8 +95,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Removals::of(self.area, self.key.hash).since(removals)
     }
 
-    /// Returns whether the key is seen to have changed since the lease was granted, without a lock. Whatever is not
-    /// nothing remains so.
+    /// Returns whether the key is seen to have changed since the lease was granted, without a lock. A change
+    /// that is seen once is seen by every later call.
     pub(in crate::file) fn look(&self, lease: Lease) -> Result<Since, OpError> {
         let search = Lookup::new(self.area, &self.key).search(None)?;
         let entry = KnownEntry::of(&search);

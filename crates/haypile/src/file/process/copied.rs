@@ -67,7 +67,7 @@ pub(in crate::file) fn open(
 }
 
 impl Copied {
-    /// Makes every page be read again before it is next used.
+    /// Invalidates the copies of pages, so that each is read again before it is next used.
     pub(in crate::file) fn refresh(&self) {
         self.round.fetch_add(1, Ordering::Relaxed);
     }
