@@ -112,14 +112,14 @@ impl ForkGate {
         values::copy_all();
     }
 
-    /// Completes a fork in the parent.
+    /// Completes a fork in the parent; to be called there after the fork.
     pub fn in_parent() {
         #[cfg(target_os = "linux")]
         values::drop_copies();
         FORKING.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Completes a fork in the child; it only does what a signal handler may do.
+    /// Completes a fork in the child; to be called there after the fork. It only does what a signal handler may do.
     pub fn in_child() {
         // The counts are those of the instant of the fork.
         let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");

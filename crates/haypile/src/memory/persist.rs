@@ -35,7 +35,7 @@ use crate::writers::Writers;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PersistOptions {
-    /// The path of the snapshot file. It is replaced as a whole, so that a crash leaves either the
+    /// The path of the snapshot file. The file is replaced as a whole, so that a crash leaves either the
     /// old or the new one.
     pub path: PathBuf,
     /// The bound on the file in bytes; `None` means no bound. The most used entries are written
