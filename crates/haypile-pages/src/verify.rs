@@ -135,7 +135,8 @@ pub(super) fn size_of(
     Ok(())
 }
 
-/// Checks that the cache is where its name says, by a page that another process loads after the first one has closed
+/// Checks that the cache is in memory or on disk, as its name says, by a page that another process
+/// loads after the first one has closed
 /// the cache.
 ///
 /// # Errors

@@ -48,7 +48,8 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         usize::from(self.list[slot])
     }
 
-    /// Returns the weight of the entry in `slot`.
+    /// Returns the weight of the entry in `slot`: what it counts of the capacity, in bytes or as
+    /// one object.
     #[inline]
     pub(super) fn weight(&self, slot: Slot) -> u64 {
         self.weights.get(slot)

@@ -165,7 +165,8 @@ pub struct StartReport {
     pub reaped: u64,
     /// The number of processes that still ran when the measurement was over, and were killed.
     pub left_running: u64,
-    /// Nanoseconds from the first to the last operation on the cache of `span`.
+    /// The time from the first to the last operation on the cache that `--span` names, in
+    /// nanoseconds.
     pub span_ns: Option<u64>,
     /// Operations on that cache.
     pub span_operations: Option<u64>,

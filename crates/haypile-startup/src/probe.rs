@@ -49,7 +49,8 @@ impl Probe {
         Self { running: None, next: start, failed_at: start, success: None }
     }
 
-    /// Returns the process of a run under way, which is not part of the tree.
+    /// Returns the process of the readiness command that is running, which is not a part of the
+    /// measured process tree.
     pub(super) fn pid(&self) -> Option<i32> {
         self.running.map(|(pid, _)| pid)
     }

@@ -61,7 +61,8 @@ pub(super) struct Waiting<'a> {
     pub(super) has_stale: bool,
     /// Whether the last request for the target failed.
     pub(super) is_failing: bool,
-    /// The ticket that orders requests, if only a request that is sent after this one answers it.
+    /// The serial number of this request among those to the origin, if only a response to a later
+    /// one may answer it.
     pub(super) ticket: Option<u64>,
 }
 

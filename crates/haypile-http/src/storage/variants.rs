@@ -29,7 +29,8 @@ pub(crate) struct Variants {
     pub(super) known: Vec<Known>,
 }
 
-/// A variant, as far as the entry of its target knows it.
+/// An entry of the list of stored responses of a URL: the hash of the variant's name, its length,
+/// and whether it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     /// The hash of its name.

@@ -81,7 +81,7 @@ impl PixmapCache {
         }
     }
 
-    /// Finds a pixmap, and counts its use.
+    /// Returns the stored pixmap of a name, and marks it as used, so that it is evicted later.
     ///
     /// # Errors
     ///

@@ -146,7 +146,8 @@ impl ExperimentFile {
         FILES.get(experiment)
     }
 
-    /// Returns this file's question, as results store it; `path` is where the file was read.
+    /// Returns the question, the source and the method of this experiment file, for the first row
+    /// of results; `path` is where it was read.
     pub fn asked(&self, path: &Path) -> Asked {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Asked {

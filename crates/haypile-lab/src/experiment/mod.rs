@@ -196,7 +196,7 @@ impl Topic for Known {
     }
 }
 
-/// Returns all experiments as reports know them.
+/// Returns all experiments as sections of a report.
 pub fn topics() -> Topics {
     Topics::new(Known::all())
 }

@@ -45,7 +45,7 @@ pub enum JobError {
         processes: u32,
     },
     /// The job exceeds a limit of the format.
-    #[error("a job cannot have {what}; at most {limit} are allowed")]
+    #[error("a job of the laboratory cannot have {what}; at most {limit} are allowed")]
     TooLarge {
         /// The quantity that is too large, with its number.
         what: String,

@@ -42,7 +42,7 @@ pub enum SubjectError {
     #[error("the cache was lost: {0}")]
     Lost(#[source] Cause),
     /// The cache's files could not be dropped from the system's memory.
-    #[error("the cache could not be made cold: {0}")]
+    #[error("the cache's files cannot be dropped from the system's memory: {0}")]
     Cool(#[source] Cause),
     /// Writing the cache's contents to disk failed.
     #[error("the cache could not be written to disk: {0}")]

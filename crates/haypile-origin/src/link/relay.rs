@@ -155,7 +155,7 @@ impl Link {
         queue_bytes(bits_per_second, self.profile.round_trip + self.profile.jitter)
     }
 
-    /// Returns the properties of the link.
+    /// Returns the rates, the round trip and the losses of the emulated network link.
     pub fn profile(&self) -> &LinkProfile {
         &self.profile
     }

@@ -40,7 +40,8 @@ struct KnownKeys {
     bytes: u16,
 }
 
-/// The records of a block that is being filled.
+/// The encoded records of the block of a recording that is being filled, before it is written to
+/// the file.
 #[derive(Debug)]
 pub struct Payload {
     /// Space for the block's header, followed by the payload, so that one write covers both.

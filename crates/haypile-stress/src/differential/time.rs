@@ -47,7 +47,7 @@ impl Time {
         Moment::at(self.now_ns())
     }
 
-    /// Performs `work`, and returns its result with the moment at which it happened.
+    /// Performs `work`, and returns its result with the times between which it happened.
     pub(super) fn of<T>(&self, work: impl FnOnce() -> T) -> (T, Moment) {
         let earliest_ns = self.now_ns();
         let result = work();

@@ -23,7 +23,8 @@ pub(super) struct Chosen {
 }
 
 impl Versions {
-    /// Records the version of a write.
+    /// Records the version number that the cache gave to a write of a key; an error if two writes
+    /// have the same, or if the number changed without a write.
     pub(super) fn saw(&mut self, key: Key, version: Version, write: u64) -> Checked {
         let versions = self.by_key.entry(key).or_default();
         if let Some((last, last_write)) = versions.last()

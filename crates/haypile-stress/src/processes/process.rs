@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// The findings of a kind that a process writes out; it counts the others.
 const MOST_FINDINGS: usize = 10;
 
-/// The part of a process that its threads share.
+/// The open cache, the plan and the counters that all threads of a stressing process use.
 pub(super) struct Shared {
     pub(super) plan: Plan,
     pub(super) target: Target,

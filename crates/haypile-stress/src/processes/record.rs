@@ -87,7 +87,7 @@ impl Record {
         body.copy_from_slice(self.body());
     }
 
-    /// Returns the bytes of the value.
+    /// Returns the record as the bytes that a process writes into the cache as a value.
     pub(super) fn to_vec(self) -> Vec<u8> {
         let mut value = vec![0; self.bytes];
         self.write(&mut value);

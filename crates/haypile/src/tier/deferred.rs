@@ -44,7 +44,8 @@ impl Levels {
         Some(pending.left(self.clock.now_ns()).is_some())
     }
 
-    /// Writes the pending value of a key.
+    /// Writes the newest value of a key that the upper level has and the lower level has not got
+    /// yet.
     pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
         let _held = (!mutant::is_on("waiting-write-is-done-without-the-stripe"))
             .then(|| self.stripes.hold(key));

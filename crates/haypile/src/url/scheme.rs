@@ -93,7 +93,7 @@ impl OptionSpec {
                by default",
     };
 
-    /// The option `namespace=`, which every scheme with entries has.
+    /// The option `namespace=` of URLs, which each scheme has whose caches store entries.
     pub const NAMESPACE: Self = Self {
         name: "namespace",
         kind: ValueKind::Text,

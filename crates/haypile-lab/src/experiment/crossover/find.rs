@@ -39,7 +39,8 @@ pub struct FoundCrossovers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Crossover {
-    /// The last size before the change, in bytes.
+    /// The largest measured entry size before the answer changes from slower to not slower or back,
+    /// in bytes.
     pub from_bytes: u32,
     /// The first size after the change, in bytes.
     pub to_bytes: u32,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A way of loading icons.
+/// A way in which a program gets its icons: by probing folders, by scanning them, or from a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Way {

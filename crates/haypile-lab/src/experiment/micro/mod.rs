@@ -62,7 +62,8 @@ pub use options::MicroOptions;
 /// The name of the experiment in results.
 pub const NAME: &str = "micro";
 
-/// The experiment `micro`.
+/// The experiment `micro`: the cost of single operations on a cache, such as hits, misses and
+/// writes.
 pub(crate) struct MicroExperiment;
 
 impl OnCaches for MicroExperiment {

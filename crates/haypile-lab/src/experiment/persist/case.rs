@@ -30,7 +30,8 @@ pub struct Sizes {
     pub seed: u64,
 }
 
-/// A part of the experiment, each with a state of the disk that a runner finds when it begins.
+/// A part of the experiment, such as writing or opening, with the files that have to be there when
+/// it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersistPart {
     /// Sets everything: timed. No later part opens its file.

@@ -13,8 +13,9 @@ use crate::site::page::{MAX_WAIT, Page, PageLoad};
 /// A load of a page, among which the causes of other loads are found.
 pub(super) struct Loaded<'a> {
     pub(super) exchange: &'a Exchange,
-    /// The start and the end, in milliseconds since 1970.
+    /// The time at which the request began, in milliseconds since 1970.
     pub(super) started_ms: f64,
+    /// The time at which the response ended, in milliseconds since 1970.
     pub(super) ended_ms: f64,
 }
 

@@ -23,7 +23,8 @@ impl<'a, G: Ground> Removals<'a, G> {
         Self { ground: &area.ground, at: area.geometry.removals_of(hash), hash }
     }
 
-    /// Returns the number of removals in the line. What was done before one of them is seen after an acquire fence.
+    /// Returns how many removals there have been of keys whose hashes share this line. What was
+    /// done before one of them is seen after an acquire fence.
     pub(in crate::file) fn count(&self) -> u64 {
         self.ground.load(self.at, Ordering::Relaxed)
     }

@@ -146,7 +146,8 @@ impl<'a, G: Ground> Appender<'a, G> {
             .ok_or(OpError::Busy(Holder::Running))
     }
 
-    /// Makes a lane name a segment that was begun for a queue, and seals the one that it named.
+    /// Makes this segment the one that a lane (a place to which writers append) appends to for a
+    /// queue, and closes the segment before.
     pub(in crate::file) fn name(&self, queue: u32, segment: u32) -> Result<(), OpError> {
         self.lock_lane(queue)?.name(segment);
         Ok(())

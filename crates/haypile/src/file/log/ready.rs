@@ -153,7 +153,8 @@ impl<'a, G: Ground> Appender<'a, G> {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Makes free segments beyond the reserve ready.
+    /// Prepares free segments for the next writers, as far as there are more than the reserve
+    /// keeps.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
         let ready = Ready::of(self);
         let named: Vec<(u64, u32)> = ready.segments().collect();

@@ -22,7 +22,8 @@ pub(in crate::file) struct Reserve {
 }
 
 impl Reserve {
-    /// Returns an empty reserve, which will take none of these segments.
+    /// Returns an empty reserve that never takes one of these segments, because they are to be free
+    /// in the end.
     pub(in crate::file) fn outside(emptied: Range<u32>) -> Self {
         Self { emptied, ..Self::default() }
     }

@@ -54,7 +54,8 @@ impl Line for MappedLine<'_> {
     }
 }
 
-/// The access that pages are mapped for. Mapping them for writing makes them all be written to disk.
+/// Whether a mapping of the file is for reading or for writing (`PROT_READ`, `PROT_WRITE`). Mapping
+/// pages for writing makes the system write all of them to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Access {
     Read,

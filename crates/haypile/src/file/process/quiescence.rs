@@ -77,7 +77,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(before + 2) }
     }
 
-    /// Begins an operation without giving the thread a number.
+    /// Begins an operation, and gives the thread no number (its place in the table of marks) if it
+    /// has none.
     pub(in crate::file) fn begin_in_passing(page: &'a MarkPages) -> Self {
         if threads::known_number() < NUMBERS {
             return Self::begin(page);

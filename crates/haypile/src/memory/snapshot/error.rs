@@ -83,7 +83,7 @@ pub enum SnapshotError {
         what: Damage,
     },
     /// A key is longer than any store accepts.
-    #[error("a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535")]
+    #[error("a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535; the entry is left out")]
     KeyTooLong {
         /// The length of the key in bytes.
         key_bytes: usize,
@@ -110,7 +110,7 @@ pub enum SnapshotError {
         bytes: u64,
     },
     /// The writer has failed before, and its file is gone.
-    #[error("the snapshot {} was given up after an earlier failure", path.display())]
+    #[error("the snapshot {} is not written any further, because an earlier write failed", path.display())]
     GivenUp {
         /// The path of the file that was to be written.
         path: PathBuf,

@@ -43,10 +43,10 @@ impl Timed {
         // They are printed in nanoseconds.
         let is_wrong = |value: &&f64| !(**value >= 0.0 && (**value * 1e9).is_finite());
         if let Some(time) = all.find(is_wrong) {
-            bail!("{time} is not a time");
+            bail!("a time of {time} s is not a number from 0 on");
         }
         if let Some(memory) = self.memory.iter().find(is_wrong) {
-            bail!("{memory} is not a size of memory");
+            bail!("a memory of {memory} bytes is not a number from 0 on");
         }
         let failed =
             |code: &&Option<i32>| **code != Some(0) && !(accepts_failure && code.is_some());
@@ -204,12 +204,12 @@ mod tests {
         Timed { times: Vec::new(), exit_codes: Vec::new(), ..good.clone() }.check(false).unwrap();
         let error = |timed: Timed| timed.check(false).unwrap_err().to_string();
         for (timed, text) in [
-            (Timed { times: vec![1.0, -1.0], ..good.clone() }, "-1 is not a time"),
-            (Timed { median: 1e308, ..good.clone() }, "is not a time"),
-            (Timed { median: -0.5, ..good.clone() }, "-0.5 is not a time"),
+            (Timed { times: vec![1.0, -1.0], ..good.clone() }, "a time of -1 s is not"),
+            (Timed { median: 1e308, ..good.clone() }, "s is not a number from 0 on"),
+            (Timed { median: -0.5, ..good.clone() }, "a time of -0.5 s is not"),
             (Timed { exit_codes: vec![Some(0), Some(3)], ..good.clone() }, "exit code 3"),
             (Timed { exit_codes: vec![None], ..good.clone() }, "a signal"),
-            (Timed { memory: Some(-5.0), ..good.clone() }, "-5 is not a size of memory"),
+            (Timed { memory: Some(-5.0), ..good.clone() }, "a memory of -5 bytes is not"),
         ] {
             let error = error(timed);
             assert!(error.contains(text), "{error}");
