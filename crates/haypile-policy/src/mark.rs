@@ -60,7 +60,7 @@ impl Marks {
         self.0.drop_slots(slots);
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that these marks take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }

@@ -75,7 +75,7 @@ impl IconCache {
         &self.theme
     }
 
-    /// Returns the counts of this process.
+    /// Returns the counts of look-ups, renderings and checks by this process.
     pub fn counts(&self) -> IconCounts {
         self.state.lock().counts
     }

@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 10 << 20;
 /// The time within which changes by other processes are seen.
 const EPOCH: Duration = Duration::from_millis(900);
 
-/// A front in the process.
+/// Pictures that this process holds itself, in front of the cache that all processes share.
 #[derive(Debug, Default)]
 pub(super) struct Front {
     pixmaps: HashMap<String, (Pixmap, Option<Stamp>)>,

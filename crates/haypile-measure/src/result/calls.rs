@@ -67,7 +67,7 @@ pub struct StartCalls {
     pub folders: Vec<FolderCalls>,
     /// Number of files that this start opened and the start of the other condition did not.
     pub only_files: u64,
-    /// The first of these files, in the order of their sizes.
+    /// The paths of some of the files that only this condition opens, the largest first.
     pub only: Vec<String>,
     /// Programs that this start ran and the start of the other condition did not.
     pub only_programs: Vec<String>,

@@ -30,7 +30,7 @@ pub enum RunnerError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// There is no place for the warm-up.
-    #[error("{}, for the warm-up: {source}", path.display())]
+    #[error("the folder {} for the warm-up cannot be made or entered: {source}", path.display())]
     WarmUp {
         /// The folder.
         path: PathBuf,

@@ -18,7 +18,7 @@ const MEMCACHED_SLACK_US: u64 = 2_000_000;
 /// process can be without a processor in between.
 const STALE_SLACK_US: u64 = 1_000_000;
 
-/// The knowledge of a process about all owned keys.
+/// The values that a process knows of the keys which it alone writes, by which it judges what the cache returns.
 #[derive(Debug)]
 pub(super) struct Checker {
     /// The longest time that levels may serve what another process has overwritten.

@@ -57,7 +57,7 @@ impl RecordingStore {
         }
     }
 
-    /// Returns the state of the recording.
+    /// Returns the state of the recording of operations (`record=`): whether it goes on, and why not.
     pub fn state(&self) -> RecordingState {
         self.recorder.state()
     }

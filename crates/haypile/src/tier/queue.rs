@@ -108,7 +108,7 @@ impl WriteQueue {
         self.process == process::id() || mutant::is_on("child-does-the-writes-of-its-parent")
     }
 
-    /// Changes the queue as a fork changes a child's.
+    /// Marks the queue as another process's, as the child of a fork finds it, for tests.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn leave_to_parent(&mut self) {
         self.process += 1;

@@ -27,7 +27,7 @@ use crate::experiment::{Host, Printout};
 /// Name of the experiment.
 pub const NAME: &str = "stampede";
 
-/// The largest number of keys.
+/// The largest number of keys that `--keys` accepts.
 pub const MAX_KEYS: u32 = 10_000;
 
 /// The experiment `stampede`.

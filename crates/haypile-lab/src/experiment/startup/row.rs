@@ -22,7 +22,7 @@ pub(super) fn watched(mut sample: Sample) -> Sample {
     sample
 }
 
-/// Whether a row is of a start that does not belong to the measurement.
+/// Whether a row is of a start that was watched or traced, and not timed.
 pub(super) fn is_watched(sample: &Sample) -> bool {
     sample.parameters.contains_key(WATCHED)
 }

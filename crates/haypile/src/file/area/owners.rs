@@ -107,7 +107,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.load(STATE) == TAKEN
     }
 
-    /// Marks the slot as given back by its owner.
+    /// Marks the slot of a process in the file as free again, because the process has closed the file.
     pub(in crate::file) fn set_left(&self) {
         self.store(STATE, LEFT);
     }

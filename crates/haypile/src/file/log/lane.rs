@@ -64,7 +64,7 @@ impl<'a, G: Ground> Lanes<'a, G> {
         self.numbers().filter_map(|lane| self.open_in(lane))
     }
 
-    /// Returns whether a segment is open in some lane.
+    /// Returns whether writers append to a segment at the moment: whether some lane has it open.
     pub(in crate::file) fn have_open(&self, segment: u32) -> bool {
         self.open_segments().any(|open| open == segment)
     }
