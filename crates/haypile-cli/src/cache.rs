@@ -63,7 +63,8 @@ impl OpenCache {
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
         let store = ManuallyDrop::new(registry.open_url(url)?);
         let is_forgotten = |level: &Level| {
-            level.scheme() == "none" || level.scheme() == "memory" && level.option("persist").is_none()
+            level.scheme() == "none"
+                || level.scheme() == "memory" && level.option("persist").is_none()
         };
         let is_forgotten = url.levels().iter().all(is_forgotten);
         let cache = Self { store, warned: RefCell::default(), is_forgotten };

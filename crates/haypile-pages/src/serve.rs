@@ -69,7 +69,9 @@ pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> anyhow::Result<
                 report.cpu_ns = SystemMeter.cpu_ns() - cpu_ns;
                 say(output, &report)?;
             }
-            Order::Remains => bail!("only a browser's loader reports what a killed process left of its cache"),
+            Order::Remains => {
+                bail!("only a browser's loader reports what a killed process left of its cache")
+            }
             Order::Flush => {
                 let begin = Instant::now();
                 subject.flush_last_level()?;

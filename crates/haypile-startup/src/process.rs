@@ -46,7 +46,9 @@ pub fn start(
     let orphanage = Orphanage::open();
     let outcome = supervised(command, orders, group.as_ref(), is_interrupted);
     if orphanage.is_some_and(|orphanage| !orphanage.close()) {
-        bail!("some of the command's processes do not end, not even by SIGKILL: they wait for the kernel, as for a disk; see ps");
+        bail!(
+            "some of the command's processes do not end, not even by SIGKILL: they wait for the kernel, as for a disk; see ps"
+        );
     }
     if let Some(group) = group
         && !group.remove()

@@ -9,7 +9,10 @@ const NAMES: [(&[&str], &str); 10] = [
     (&["read", "cat", "fetch"], "haypile get CACHE KEY prints a value"),
     (&["rm", "remove", "del", "unset"], "haypile delete CACHE KEY deletes an entry"),
     (&["flush", "purge"], "haypile clear CACHE deletes all entries"),
-    (&["top", "info", "status", "stats"], "haypile stat FILE shows a cache in a file and the processes that use it"),
+    (
+        &["top", "info", "status", "stats"],
+        "haypile stat FILE shows a cache in a file and the processes that use it",
+    ),
     (&["export", "backup"], "haypile dump CACHE writes the entries of a cache as JSON"),
     (&["import", "restore"], "haypile load CACHE reads what haypile dump wrote"),
     (&["serve", "server"], "haypile proxy answers HTTP requests from a cache"),

@@ -76,7 +76,10 @@ fn errors_say_what_is_allowed() {
     );
     assert!(error("s3fif0").to_string().contains("did you mean 's3fifo'?"));
     let lfu = error("lfu").to_string();
-    assert!(lfu.starts_with("unknown policy 'lfu'; 'wtinylfu' is the nearest of its kind (known:"), "{lfu}");
+    assert!(
+        lfu.starts_with("unknown policy 'lfu'; 'wtinylfu' is the nearest of its kind (known:"),
+        "{lfu}"
+    );
     assert!(!error("nothing like it").to_string().contains("did you mean"));
     assert_eq!(
         error("s3fifo:big=1").to_string(),

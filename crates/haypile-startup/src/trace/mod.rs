@@ -33,7 +33,9 @@ const STRAGGLER_PATIENCE: Duration = Duration::from_secs(1);
 /// The command cannot be started, tracing is not permitted, or the file cannot be written.
 pub fn serve(file: &Path, command: &[String]) -> anyhow::Result<i32> {
     let signals = Signals::block();
-    let Some((program, arguments)) = command.split_first() else { bail!("there is no command to trace; write it after --") };
+    let Some((program, arguments)) = command.split_first() else {
+        bail!("there is no command to trace; write it after --")
+    };
     let mut start = Command::new(program);
     start.args(arguments);
     trace_from_the_start(&mut start, &signals);

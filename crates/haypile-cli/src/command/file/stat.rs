@@ -81,7 +81,8 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         (
             "reads",
             match counts.hits + counts.misses {
-                0 => "none counted; haypile get counts with mode=rw, and programs count always".to_owned(),
+                0 => "none counted; haypile get counts with mode=rw, and programs count always"
+                    .to_owned(),
                 reads => format!(
                     "{} hits, {} misses, hit ratio {}",
                     counts.hits,

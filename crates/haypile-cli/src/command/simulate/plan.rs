@@ -70,7 +70,9 @@ impl SimulationPlan {
             accounting => accounting,
         };
         if arguments.simulating.shards.is_some() && accounting != Some(Accounting::Engine) {
-            bail!("--shards simulates the shards of a memory: cache, whose sizes include its overhead; add --accounting engine")
+            bail!(
+                "--shards simulates the shards of a memory: cache, whose sizes include its overhead; add --accounting engine"
+            )
         }
         let curve = arguments.curve.as_ref().map_or(&[][..], |policies| &policies.0);
         let is_lru = |contender: &&Contender| contender.to_string() == "lru";

@@ -10,10 +10,8 @@ use crate::args::Example;
 use crate::output;
 
 /// The trace of the help texts' examples, so that a user without a checkout can run them.
-const TRACE: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../traces/redis-build.csv.zst"
-));
+const TRACE: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/redis-build.csv.zst"));
 
 /// Its path in these examples.
 const PATH: &str = "traces/redis-build.csv.zst";
@@ -31,7 +29,8 @@ pub(crate) fn run(arguments: &Example) -> anyhow::Result<()> {
         Ok(_) => bail!("{name} is another file; --output names a new one"),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if let (None, Some(folder)) = (&arguments.output, path.parent()) {
-                fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+                fs::create_dir_all(folder)
+                    .with_context(|| format!("cannot make {}", folder.display()))?;
             }
             output::target::check(path)?;
             output::target::replace(path, TRACE)?;

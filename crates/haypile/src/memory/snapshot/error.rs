@@ -83,7 +83,9 @@ pub enum SnapshotError {
         what: Damage,
     },
     /// A key is longer than any store accepts.
-    #[error("a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535; the entry is left out")]
+    #[error(
+        "a key of {key_bytes} bytes is too long for a snapshot, which takes at most 65535; the entry is left out"
+    )]
     KeyTooLong {
         /// The length of the key in bytes.
         key_bytes: usize,
