@@ -363,7 +363,7 @@ rivals-lint:
 tables: # are the tables of the documents, and the sample report, those of the raw results?
 	$(PROGRAM_BUILD) --quiet
 	$(TARGET)/debug/haypile lab splice --check README.md docs/figures.md \
-		docs/file-store.md docs/torture.md docs/perl.md
+		docs/file-store.md docs/torture.md docs/perl.md docs/browsers.md
 	scripts/sample-report $(TARGET)/debug/haypile --check
 	scripts/instructions agree
 
