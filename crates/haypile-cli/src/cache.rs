@@ -62,10 +62,8 @@ impl OpenCache {
     /// Opens the cache and prints its warnings on standard error.
     fn open_url(registry: &Registry, url: &CacheUrl) -> anyhow::Result<Self> {
         let store = ManuallyDrop::new(registry.open_url(url)?);
-        let is_forgotten = |level: &Level| {
-            level.scheme() == "none"
-                || level.scheme() == "memory" && level.option("persist").is_none()
-        };
+        let is_forgotten =
+            |level: &Level| level.scheme() == "memory" && level.option("persist").is_none();
         let is_forgotten = url.levels().iter().all(is_forgotten);
         let cache = Self { store, warned: RefCell::default(), is_forgotten };
         cache.warn();
@@ -85,8 +83,8 @@ impl OpenCache {
         self.warn();
         if has_changed && self.is_forgotten {
             eprintln!(
-                "haypile: this cache ends with the command, and with it what was written; file:PATH keeps it, as does \
-                 persist=PATH of memory:"
+                "haypile: this cache ends with the command, and with it what was written; file:PATH keeps it, and so does \
+                 persist=PATH"
             );
         }
         Ok(ended?)

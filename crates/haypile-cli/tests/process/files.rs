@@ -288,6 +288,7 @@ fn man_writes_a_page_for_every_command() {
             "haypile-simulate.1",
             "haypile-stat.1",
             "haypile-trace-convert.1",
+            "haypile-trace-example.1",
             "haypile-trace-generate.1",
             "haypile-trace-info.1",
             "haypile-trace.1",
@@ -320,4 +321,62 @@ fn a_plot_is_a_file_beside_the_tables() {
     let drawing = fs::read_to_string(path).unwrap();
     assert!(drawing.contains("<svg") && drawing.contains("cache size in objects"), "{drawing}");
     assert_eq!(names_in(dir.path()), ["curves.svg"]);
+}
+
+/// The examples of the help texts name the trace by this path.
+#[test]
+fn the_example_trace_is_written_once_and_replaces_no_other_file() {
+    let dir = TempDir::new().unwrap();
+    let example = |more: &[&str]| {
+        let mut program = haypile(&[&["trace", "example"], more].concat());
+        program.current_dir(dir.path()).output().unwrap()
+    };
+    for _ in 0..2 {
+        let output = example(&[]);
+        assert!(output.status.success(), "{}", text(output.stderr));
+        assert!(text(output.stdout).contains("haypile advise traces/redis-build.csv.zst --budget"));
+    }
+    let written = fs::read(dir.path().join("traces/redis-build.csv.zst")).unwrap();
+    assert!(written == fs::read("../../traces/redis-build.csv.zst").unwrap());
+    assert!(written == example(&["--output", "-"]).stdout);
+    fs::write(dir.path().join("mine"), "mine").unwrap();
+    let output = example(&["--output", "mine"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(output.stderr), "haypile: mine is another file; --output names a new one\n");
+    assert_eq!(fs::read(dir.path().join("mine")).unwrap(), b"mine");
+    assert!(text(example(&["--output", "none/x"]).stderr).contains("none does not exist"));
+}
+
+#[test]
+fn commands_of_other_programs_are_answered_with_a_tip() {
+    for (word, tip) in [
+        ("ls", "haypile keys CACHE lists the keys"),
+        ("put", "haypile set CACHE KEY VALUE"),
+        ("top", "haypile stat FILE"),
+        ("version", "haypile --version"),
+    ] {
+        let said = fail(&[word, "file:/tmp/app.haypile"]);
+        assert!(said.contains(&format!("tip: {tip}")), "{said}");
+    }
+    // Below a command they mean something else, and what is nearly a command is still recognised.
+    assert!(!fail(&["lab", "ls"]).contains("haypile keys"));
+    assert!(fail(&["simulat"]).contains("'simulate'"));
+}
+
+#[test]
+fn a_value_that_ends_with_the_command_is_told_of() {
+    let said = |cache: &str| {
+        let output = haypile(&["set", cache, "a", "b"]).output().unwrap();
+        assert!(output.status.success());
+        text(output.stderr)
+    };
+    assert!(said("memory:").contains("this cache ends with the command"));
+    let dir = TempDir::new().unwrap();
+    let path = path_in(&dir, "a");
+    for kept in [
+        format!("memory:persist={path}"),
+        format!("memory:size=1MiB -> file:{path}.haypile,size=1MiB"),
+    ] {
+        assert_eq!(said(&kept), "");
+    }
 }
