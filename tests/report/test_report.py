@@ -26,6 +26,12 @@ LATER = [f"record/2026-11-24-2core-amd-epyc/{name}.jsonl" for name in ("startup"
 LOOK = (Path(__file__).parent / "page.js").read_text()
 SHAPES = Path(__file__).parent / "shapes"
 DIFFERENCE = (Path(__file__).parent / "difference.js").read_text()
+# Moves a chart down to a whole pixel.
+WHOLE_PIXELS = """chart => {
+    const top = chart.getBoundingClientRect().top + window.scrollY;
+    chart.style.position = "relative";
+    chart.style.top = `${Math.ceil(top) - top}px`;
+}"""
 # The part of a chart's pixels that may differ: edges are drawn softly, by each version of a browser in its own way.
 TOLERANCE = 0.005
 # A chart of each kind.
@@ -126,7 +132,10 @@ class ReportTest(unittest.TestCase):
         self.addCleanup(blank.close)
         for name, place in PICTURES.items():
             with self.subTest(chart=name):
-                found = page.locator(place).locator("svg:visible").first.screenshot()
+                chart = page.locator(place).locator("svg:visible").first
+                # The height of the text above has a fraction, which would round a shape to another pixel.
+                chart.evaluate(WHOLE_PIXELS)
+                found = chart.screenshot()
                 kept = SHAPES / f"{name}.png"
                 if os.environ.get("HAYPILE_ACCEPT_PICTURES") == "1":
                     kept.write_bytes(found)

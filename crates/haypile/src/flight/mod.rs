@@ -1,5 +1,4 @@
-//! Single flight: one computation per key at a time, however many threads ask, and no stored value that is
-//! older than the last change of its key.
+//! Single flight: one computation per key at a time, whoever asks, and no stored value older than its key's last change.
 
 mod lease;
 

@@ -207,19 +207,34 @@ fn matrix(link: &LinkLoads, counted: Option<&LinkLoads>) -> Table {
     Table::of_numbers(caption, &names, columns.iter().map(row).collect())
 }
 
-/// The table of the source over each link, with today's caches in it.
+/// Returns the table of the source over each link, with today's caches in it: one row for each size and device, because a
+/// page is not as wide as all of them.
 fn of_source(samples: &Samples<'_>) -> Vec<Table> {
-    let of_link = |Tp4mTable { site, link, header, rows }| {
+    let of_link = |table: Tp4mTable| {
         let caption = format!(
             "Less load time of all visits by a disk cache: {} over {}, and the source’s devices, with disk caches of \
              100{NBSP}MB and 1{NBSP}GB; it takes the number with the asterisk for an error of its own",
-            printable(&site),
-            printable(&link)
+            printable(&table.site),
+            printable(&table.link)
         );
-        let names: Vec<&str> = header.iter().map(String::as_str).collect();
-        Table::of_numbers(caption, &names, rows).with_text_in(&[1])
+        let names = ["Browser", "Disk cache", "Disk alone, over none", "Both, over memory"];
+        Table::of_numbers(caption, &names, by_size(&table)).with_text_in(&[1])
     };
     tp4m::tables(samples.iter().copied()).into_iter().map(of_link).collect()
+}
+
+/// Returns the rows of the table by browser and size, or device.
+fn by_size(Tp4mTable { header, rows, .. }: &Tp4mTable) -> Vec<Vec<String>> {
+    // The second half of the rows has the same browsers, with both caches.
+    let (alone, both) = rows.split_at(rows.len() / 2);
+    let of_browser = |(alone, both): (&Vec<String>, &Vec<String>)| {
+        let columns = (2..header.len()).filter(|&at| alone[at] != NOTHING || both[at] != NOTHING);
+        let row = |at: usize| {
+            vec![alone[1].clone(), header[at].clone(), alone[at].clone(), both[at].clone()]
+        };
+        columns.map(row).collect::<Vec<_>>()
+    };
+    alone.iter().zip(both).flat_map(of_browser).collect()
 }
 
 /// Returns the table of killed caches, if any was killed.
