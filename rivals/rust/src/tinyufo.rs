@@ -12,7 +12,7 @@ use crate::shared::SharedCache;
 /// Units of weight that an entry of mean size has at least. The largest weight is 64 times that.
 const UNITS_OF_MEAN: u64 = 1_000;
 
-/// TinyUFO, which keeps hashes of keys, and no keys. As `pingora-memory-cache` does, ours hashes the key's bytes and
+/// `TinyUFO`, which keeps hashes of keys, and no keys. As `pingora-memory-cache` does, ours hashes the key's bytes and
 /// hands over the hash, which it hashes again: its own keys would have to be owned, and so allocated for each look-up.
 /// Values are behind an `Arc`: `get` clones them, and so does an eviction.
 pub(crate) struct TinyUfo {
