@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use haypile_measure::job::{self, JobError, Ops, Settings};
-use haypile_measure::measure::Expected;
+use haypile_measure::measure::{Expected, shuffle};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -49,21 +49,18 @@ impl Lookups {
         let (mut prepare, mut timed) = (Ops::new(), Ops::new());
         (0..filled).for_each(|key| prepare.set(key));
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // The upper bits of a product are a number below the bound.
-        let mut below = |bound: usize| {
-            let drawn = (u64::from(random.next_u32()) * bound as u64) >> 32;
-            usize::try_from(drawn).expect("below the bound")
-        };
-        let mut keys: Vec<u32> = (start..end).collect();
         if end > filled {
             // A cache may remember that a key was missing: each is looked up once, as far as there are enough.
-            for at in (1..keys.len()).rev() {
-                keys.swap(at, below(at + 1));
-            }
+            let mut keys: Vec<u32> = self.looked_up.clone().collect();
+            shuffle(&mut random, &mut keys);
             let all = keys.iter().cycle().take(self.operations as usize);
             all.for_each(|&key| timed.get(key));
         } else {
-            (0..self.operations).for_each(|_| timed.get(keys[below(keys.len())]));
+            for _ in 0..self.operations {
+                // The upper bits of a product are a number below the length of the range.
+                let drawn = (u64::from(random.next_u32()) * u64::from(end - start)) >> 32;
+                timed.get(start + u32::try_from(drawn).expect("below the length of the range"));
+            }
         }
         job::write(directory, &settings, &population, &prepare, std::slice::from_ref(&timed))?;
         let filled_keys = Some(u64::from(filled));

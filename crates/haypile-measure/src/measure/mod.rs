@@ -31,7 +31,7 @@ pub use program::{Listed, OWN_LABEL, Runner};
 
 use crate::job;
 use crate::result::{Run, Sample};
-pub use turns::Turns;
+pub use turns::{Turns, shuffle};
 
 /// The count of a sample without proof that it did its writes: none of the keys that only its timed part writes was
 /// there afterwards, as a policy may decide that declines them.

@@ -26,13 +26,17 @@ impl Turns {
 
     /// Draws the order within the next block.
     pub fn next_block(&mut self) -> Vec<usize> {
-        for last in (1..self.order.len()).rev() {
-            // Scaled to 0..=last; the error is far below what blocks can show.
-            let drawn = u128::from(self.random.next_u64()) * (last as u128 + 1);
-            let drawn = usize::try_from(drawn >> 64).expect("at most last");
-            self.order.swap(last, drawn);
-        }
+        shuffle(&mut self.random, &mut self.order);
         self.order.clone()
+    }
+}
+
+/// Puts elements into a random order: each order is equally probable.
+pub fn shuffle<T>(random: &mut ChaCha8Rng, elements: &mut [T]) {
+    for last in (1..elements.len()).rev() {
+        // Scaled to 0..=last; the error is far below what blocks can show.
+        let drawn = u128::from(random.next_u64()) * (last as u128 + 1);
+        elements.swap(last, usize::try_from(drawn >> 64).expect("at most last"));
     }
 }
 

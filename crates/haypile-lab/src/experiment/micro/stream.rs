@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haypile_measure::job::{Op, Ops};
+use haypile_measure::measure::shuffle;
 use haypile_number::splitmix::first as mix;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 
 use super::{CaseKind, MicroPoint};
 
@@ -128,9 +129,6 @@ fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut random = ChaCha8Rng::from_seed(key);
     let mut numbers: Vec<u32> = (0..count).collect();
-    for last in (1..numbers.len()).rev() {
-        let drawn = u128::from(random.next_u64()) * (last as u128 + 1);
-        numbers.swap(last, usize::try_from(drawn >> 64).expect("at most last"));
-    }
+    shuffle(&mut random, &mut numbers);
     numbers
 }
