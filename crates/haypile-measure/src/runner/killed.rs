@@ -1,8 +1,11 @@
 //! A cache that a killed process has left.
 
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
 
 use super::drive::Tally;
 use super::error::RunnerError;
@@ -17,19 +20,11 @@ pub(super) fn only_prepares() -> bool {
     env::var_os(ONLY_PREPARES).is_some()
 }
 
-/// Says what the preparation came to, and waits for the end.
-pub(super) fn await_end(
-    (report, others): (&mut JobReport, Tally),
-    input: &mut dyn BufRead,
-    output: &mut dyn Write,
-) -> Result<(), RunnerError> {
+/// Returns the report of a preparation, with the failures that are counted.
+pub(super) fn prepared(mut report: JobReport, others: Tally) -> JobReport {
     report.line("errors", others.errors);
     report.line("wrong", others.wrong);
-    let said = output.write_all(report.text().as_bytes()).and_then(|()| output.flush());
-    said.map_err(RunnerError::Parent)?;
-    // It is killed while it reads.
-    input.read_until(b'\n', &mut Vec::new()).map_err(RunnerError::Parent)?;
-    Ok(())
+    report
 }
 
 /// Has another process prepare the cache of this job in this directory, and kills it. Returns what it said, and its
@@ -37,7 +32,7 @@ pub(super) fn await_end(
 ///
 /// # Errors
 ///
-/// It cannot be started, or did not prepare.
+/// It cannot be started, did not prepare, or ended before it could be killed.
 pub(super) fn prepare() -> Result<(JobReport, Tally), RunnerError> {
     let mut command = Command::new(env::current_exe().map_err(RunnerError::Prepared)?);
     command.args(env::args_os().skip(1)).env(ONLY_PREPARES, "1");
@@ -49,6 +44,7 @@ pub(super) fn prepare() -> Result<(JobReport, Tally), RunnerError> {
         let line = line.map_err(RunnerError::Prepared)?;
         match line.split_once(' ') {
             None if line == "end" => {
+                process.kill()?;
                 report.line("killed", 1);
                 return Ok((report, tally));
             }
@@ -64,6 +60,22 @@ pub(super) fn prepare() -> Result<(JobReport, Tally), RunnerError> {
 
 /// A process that is killed when this is dropped.
 struct Killed(Child);
+
+impl Killed {
+    /// Kills the process, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// It had ended before in another way.
+    fn kill(&mut self) -> Result<(), RunnerError> {
+        self.0.kill().map_err(RunnerError::Prepared)?;
+        let status = self.0.wait().map_err(RunnerError::Prepared)?;
+        match status.signal() {
+            Some(signal) if signal == Signal::KILL.as_raw() => Ok(()),
+            _ => Err(RunnerError::NotPrepared(format!("it was not killed: {status}"))),
+        }
+    }
+}
 
 impl Drop for Killed {
     fn drop(&mut self) {

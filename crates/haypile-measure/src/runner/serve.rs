@@ -66,29 +66,30 @@ fn attempt(
     };
     let open = || subjects.open(assignment.subject, &room);
     let is_killed = settings.interlude == Interlude::Killed;
+    let only_prepares = is_killed && killed::only_prepares();
     let mut session = if settings.timing == Timing::Open {
         say(output, "ready\n")?;
         await_line(input, "go")?;
         Session::begin_with_opening(&job, &mut lanes, before, open)?
-    } else if is_killed && !killed::only_prepares() {
-        let prepared = killed::prepare()?;
-        let room = Room { processes: 2, found: Found::Cache, ..room };
-        let mut session =
-            Session::new(&job, is_first, subjects.open(assignment.subject, &room)?, before);
-        (session.report, session.others) = prepared;
-        say(output, "ready\n")?;
-        await_line(input, "go")?;
-        session.measure(&mut lanes)?;
-        session
     } else {
-        let alone = Room { processes: 1, found: Found::Nothing, ..room };
-        let warmed =
-            warm_up(&job, process, &mut lanes, || subjects.open(assignment.subject, &alone))?;
-        let mut session = Session::new(&job, is_first, open()?, before);
-        session.others = warmed;
-        session.prepare(&mut lanes)?;
-        if is_killed {
-            return killed::await_end((&mut session.report, session.others), input, output);
+        let mut session = if is_killed && !only_prepares {
+            let (report, others) = killed::prepare()?;
+            let left = Room { processes: 2, found: Found::Cache, ..room };
+            let subject = subjects.open(assignment.subject, &left)?;
+            Session { others, report, ..Session::new(&job, is_first, subject, before) }
+        } else {
+            let alone = Room { processes: 1, found: Found::Nothing, ..room };
+            let warmed =
+                warm_up(&job, process, &mut lanes, || subjects.open(assignment.subject, &alone))?;
+            let mut session = Session::new(&job, is_first, open()?, before);
+            session.others = warmed;
+            session.prepare(&mut lanes)?;
+            session
+        };
+        if only_prepares {
+            say(output, &killed::prepared(session.report, session.others).text())?;
+            // It is killed while it waits for a line that does not come.
+            return await_line(input, "go");
         }
         say(output, "ready\n")?;
         await_line(input, "go")?;
