@@ -1,5 +1,5 @@
 /* The loader's part inside of the browser: one script in its privileged context, which loads pages in a tab and notes
- * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and clear it has. */
+ * what each of their requests came to. run.py defines it behind necko.js, whose settings, flush and storages it has. */
 
 const OPENED = "http-on-opening-request";
 /* What a response is, by the topic under which the browser announces it. */
@@ -14,8 +14,8 @@ const TOPICS = [OPENED, ...Object.keys(ANSWERED), STOPPED, FAILED];
 const PAUSE_MS = 10;
 const EMPTIED = "haypile:emptied";
 
+const partition = partitionKey => Services.loadContextInfo.custom(false, { partitionKey });
 const systemPrincipal = () => Services.scriptSecurityManager.getSystemPrincipal();
-const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
@@ -108,7 +108,7 @@ class Pages extends Necko {
     // The browser's own form of a script, which it has stored next to the body, is not the body.
     response.isAlternative = channel.QueryInterface(Ci.nsICacheInfoChannel).alternativeDataType != "";
     if (topic == FAILED || channel.status != Cr.NS_OK) {
-      response.failure = `0x${(channel.status >>> 0).toString(16)}`;
+      response.failure = hex(channel.status);
     }
   }
 
@@ -206,26 +206,13 @@ class Pages extends Necko {
   }
 
   /* What each kind of storage holds in the partition of pages of a site, such as (http,example.test). */
-  async pageStorages(partitionKey) {
-    const info = Services.loadContextInfo.custom(false, { partitionKey });
-    const of = storage => new Promise(resolve => {
-      const found = { count: 0, capacity: 0, urls: [] };
-      storage.asyncVisitStorage({
-        QueryInterface: ChromeUtils.generateQI(["nsICacheStorageVisitor"]),
-        onCacheStorageInfo: (count, _consumption, capacity) => Object.assign(found, { count, capacity }),
-        onCacheEntryInfo: uri => found.urls.push(uri.spec),
-        onCacheEntryVisitCompleted: () => resolve(found),
-      }, true);
-    });
-    return {
-      disk: await of(Services.cache2.diskCacheStorage(info)),
-      memory: await of(Services.cache2.memoryCacheStorage(info)),
-    };
+  pageStorages(partitionKey) {
+    return this.storages(partition(partitionKey));
   }
 
   /* Removes the entries of a URL from the partition. */
   forgetUrl(partitionKey, url) {
-    const info = Services.loadContextInfo.custom(false, { partitionKey });
+    const info = partition(partitionKey);
     const remove = storage => new Promise(resolve => {
       storage.asyncDoomURI(Services.io.newURI(url), "", { onCacheEntryDoomed: resolve });
     });

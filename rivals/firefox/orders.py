@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from browser import MEMORY_KB, cache_preferences
 from job import JobError
 
 UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-# The sizes of the source, in KB of 1,024 bytes, as the browser counts them; of a cache that is off.
-DISK_KB, MEMORY_KB = 1_048_576, 51_200
 MAX_KB = 2**31 - 1
 USAGE = "none, fresh, memory:size=N, file:size=N, memory+file:size=N"
 
@@ -45,23 +44,14 @@ class CacheSpec:
         return self.mode in ("file", "memory+file")
 
     @property
-    def has_memory(self):
-        """Whether the cache in memory is on."""
-        return self.mode in ("memory", "memory+file")
-
-    @property
     def is_on(self):
         """Whether anything is stored."""
-        return self.is_on_disk or self.has_memory
+        return self.mode not in ("none", "fresh")
 
     def preferences(self):
         """Returns the settings of the browser's caches."""
-        return {
-            "browser.cache.disk.enable": self.is_on_disk,
-            "browser.cache.memory.enable": self.has_memory,
-            "browser.cache.disk.capacity": self.size_kb if self.is_on_disk else DISK_KB,
-            "browser.cache.memory.capacity": self.size_kb if self.mode == "memory" else MEMORY_KB,
-        }
+        memory_kb = {"memory": self.size_kb, "memory+file": MEMORY_KB}.get(self.mode)
+        return cache_preferences(self.size_kb if self.is_on_disk else None, memory_kb)
 
 
 class Site:

@@ -12,7 +12,6 @@ cache. The loader ends with its input.
 
 import json
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -255,20 +254,13 @@ def list_subjects():
     print(NAME, NAME, "c++", browser.version().removeprefix("Firefox "), ABOUT, sep="\t", flush=True)
 
 
-def interrupted(number, _frame):
-    """Ends the loader in order."""
-    signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(128 + number)
-
-
 def main():
     """Runs what the command line names."""
     commands = {"run-pages": run_pages, "list-subjects": list_subjects}
     command = commands.get(" ".join(sys.argv[1:]))
     if command is None:
         sys.exit(f"usage: run.py {'|'.join(commands)}")
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
+    browser.end_in_order()
     try:
         command()
     except JobError as error:

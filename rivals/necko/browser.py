@@ -26,6 +26,9 @@ WORKING_NS = 100_000
 LOG_BYTES = 600
 VERSION = re.compile(r"Firefox [0-9][\w.]*")
 
+# The sizes of the source, in KB of 1,024 bytes, as the browser counts them.
+DISK_KB, MEMORY_KB = 1_048_576, 51_200
+
 # Settings of the cache that are the same for all subjects.
 CACHE_PREFERENCES = {
     "browser.cache.disk.smart_size.enabled": False,
@@ -77,6 +80,25 @@ QUIET_PREFERENCES = {
     "toolkit.telemetry.server": "",
     "toolkit.telemetry.unified": False,
 }
+
+
+def cache_preferences(disk_kb, memory_kb):
+    """Returns the settings of caches of these sizes; `None` is a cache that is off."""
+    return {
+        "browser.cache.disk.enable": disk_kb is not None,
+        "browser.cache.memory.enable": memory_kb is not None,
+        "browser.cache.disk.capacity": DISK_KB if disk_kb is None else disk_kb,
+        "browser.cache.memory.capacity": MEMORY_KB if memory_kb is None else memory_kb,
+    }
+
+
+def end_in_order():
+    """Has this process end in order, and its browser with it, when it is asked to."""
+    def interrupted(number, _frame):
+        signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
 
 
 def program():

@@ -3,14 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from browser import DISK_KB, MEMORY_KB, cache_preferences
 from job import CLEAR, FLUSH, GET, GETSET, LOAD, SET, WAIT, JobError
 from measure import Runs
 
 NAME = "necko"
 USAGE = "necko[:disk|memory|both|none[,size=N]]"
 ABOUT = "the HTTP cache of Firefox, headless: lab loop, sequence, search and crossover, each with --http"
-# The sizes of the source, in KB of 1,024 bytes, as the browser counts them.
-DISK_KB, MEMORY_KB = 1_048_576, 51_200
 MODES = ("disk", "memory", "both", "none")
 UNITS = {"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20, "GB": 1 << 30, "GiB": 1 << 30}
 # The browser refuses an entry above this share of its cache.
@@ -62,12 +61,8 @@ class Subject:
     def preferences(self, job):
         """Returns the settings of the browser."""
         size_kb = self.kilobytes(job)
-        return {
-            "browser.cache.disk.enable": self.is_on_disk,
-            "browser.cache.memory.enable": self.mode in ("memory", "both"),
-            "browser.cache.disk.capacity": size_kb if self.is_on_disk else DISK_KB,
-            "browser.cache.memory.capacity": size_kb if self.mode == "memory" else MEMORY_KB,
-        }
+        memory_kb = {"memory": size_kb, "both": MEMORY_KB}.get(self.mode)
+        return cache_preferences(size_kb if self.is_on_disk else None, memory_kb)
 
 
 def is_alone(job):

@@ -12,6 +12,7 @@ const CLEARED = "cacheservice:empty-cache";
 /* How many entries are stored or verified at once: more than the connections to an origin. */
 const AT_ONCE = 16;
 
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 const hex = status => `0x${(status >>> 0).toString(16)}`;
 const channelTo = url => NetUtil.newChannel({ uri: url, loadUsingSystemPrincipal: true });
 
@@ -220,12 +221,12 @@ class Necko {
           case GET:
           case GETSET:
           case LOAD:
-            if (this.isAlone) {
-              await this.readAlone(operand);
-            } else if (this.isInner) {
+            if (this.isInner) {
               // Nothing is waited for: this is the cost of the call alone.
               channelTo(this.urls[operand]);
               this.counts.misses++;
+            } else if (this.isAlone) {
+              await this.readAlone(operand);
             } else {
               await this.read(operand, ops[at] >>> 28 == LOAD ? INHIBIT_CACHING : LOAD_NORMAL);
             }
@@ -237,7 +238,7 @@ class Necko {
             await this.flush();
             break;
           case WAIT:
-            await new Promise(resolve => setTimeout(resolve, operand));
+            await pause(operand);
             break;
           default:
             throw new Error(`unknown operation ${ops[at] >>> 28}`);
@@ -358,9 +359,8 @@ class Necko {
     }
   }
 
-  /* What each kind of storage reports of itself and of its entries: those of requests without a page. */
-  async storages() {
-    const info = Services.loadContextInfo.default;
+  /* What each kind of storage reports of itself and of its entries: those of requests without a page, or of a part. */
+  async storages(info = Services.loadContextInfo.default) {
     const of = storage => new Promise((resolve, reject) => {
       const found = { count: 0, capacity: 0, urls: [] };
       const visitor = {

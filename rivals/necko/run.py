@@ -6,13 +6,12 @@
 
 import contextlib
 import re
-import signal
 import sys
 import time
 
 import browser
 import cold
-from job import GET, GETSET, SET, Job, JobError
+from job import Job, JobError
 from modes import ABOUT, NAME, USAGE, Subject, is_alone, refuse_what_cannot_be_done
 from origin import Origin
 
@@ -51,8 +50,7 @@ class Session:
     def __init__(self, subject, directory, preferences):
         self._subject, self._job = subject, Job(directory)
         prepare, self._timed = refuse_what_cannot_be_done(subject, self._job)
-        self._looked_up = {key for operation, keys in self._job.operations("timed.0.ops") if operation == GET for key in keys}
-        self._prepared = {key for operation, keys in prepare if operation in (SET, GETSET) for key in keys}
+        self._prepared, self._looked_up = prepare.written(), set(self._timed.keys())
         self._origin = self._job.settings.get("origin")
         self._preferences = subject.preferences(self._job)
         self._results = {"errors": 0, "wrong": 0, "version": browser.version(), "language": "javascript"}
@@ -258,16 +256,9 @@ def run_job(directory, text, preferences):
         print("end", flush=True)
 
 
-def interrupted(number, _frame):
-    """Ends the runner in order."""
-    signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(128 + number)
-
-
 def main(arguments):
     """Does what the arguments say; returns the exit status."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
+    browser.end_in_order()
     preferences = {}
     try:
         while arguments[:1] == ["--pref"] and len(arguments) > 1:
