@@ -6,27 +6,23 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use super::SIZES;
+use super::{SIZES, over_http};
 use crate::experiment::on_caches::OverHttp;
 
-/// The operations of `loop`, as options write them and as results call them.
-const CASES: [(&str, &str); 6] = [
-    ("call", "call"),
-    ("call-clear", "call + clear"),
-    ("miss-clear", "miss (clear)"),
-    ("miss-no-store", "miss (no-store)"),
-    ("miss-query", "miss (query)"),
-    ("hit", "hit"),
-];
+/// The operations of `loop`, as `--case` writes them.
+const CASES: [&str; 6] = ["call", "call-clear", "miss-clear", "miss-no-store", "miss-query", "hit"];
 
 impl LoopOptions {
-    /// Whether a case is to be measured, by its name in results.
+    /// Returns whether a case is to be measured, by its name in results.
     pub(super) fn wants(&self, name: &str) -> bool {
-        let name = name.strip_suffix(super::over_http::SUFFIX).unwrap_or(name);
-        let written = CASES.iter().find(|(_, in_results)| *in_results == name);
-        self.case.is_empty()
-            || written.is_some_and(|(written, _)| self.case.iter().any(|it| it == written))
+        self.case.is_empty() || self.case.contains(&written(over_http::without_suffix(name).0))
     }
+}
+
+/// Returns the name of a case as `--case` writes it: its words, joined by dashes.
+fn written(name: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric();
+    name.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 /// Options of the experiment.
@@ -55,7 +51,7 @@ Examples:
   haypile lab loop --http=false --sizes 50,1024 --subjects memory,file,memcached")]
 pub struct LoopOptions {
     /// Operations to measure [default: all]
-    #[arg(long, value_name = "CASES", value_delimiter = ',', value_parser = CASES.map(|(written, _)| written))]
+    #[arg(long, value_name = "CASES", value_delimiter = ',', value_parser = CASES)]
     pub case: Vec<String>,
     /// Sizes of values in bytes
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]

@@ -24,7 +24,12 @@ use super::{NOT_NONE, key, settings};
 use crate::experiment::parameters;
 
 /// Behind the name of a case over HTTP.
-pub(super) const SUFFIX: &str = " over HTTP";
+const SUFFIX: &str = " over HTTP";
+
+/// Returns the name of a case without that it is over HTTP, and whether it is.
+pub(super) fn without_suffix(name: &str) -> (&str, bool) {
+    name.strip_suffix(SUFFIX).map_or((name, false), |name| (name, true))
+}
 
 /// Bytes of bodies that are enough for one measurement.
 const BYTES: u64 = 128 << 20;

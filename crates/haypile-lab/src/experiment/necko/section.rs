@@ -5,6 +5,7 @@ use haypile_number::{NBSP, Quantity};
 use haypile_sim::plot::Unit;
 use haypile_sim::plot::axis::capacity;
 
+use super::over_http::without_suffix;
 use crate::report::body::curves::{VALUE_BYTES, picture, series};
 use crate::report::body::details;
 use crate::report::case::{Case, labels};
@@ -52,7 +53,7 @@ fn sizes(cases: &[Case<'_>]) -> Vec<u64> {
 /// Writes the cost of a hit by size; without hits, that of the last case.
 fn answer(cases: &[Case<'_>], names: &[&str]) -> (String, Vec<String>) {
     let nothing = || ("Nothing was measured.".to_owned(), Vec::new());
-    let finds = |name: &&&str| **name == "hit" || **name == "hit over HTTP";
+    let finds = |name: &&&str| without_suffix(name).0 == "hit";
     let Some(name) = names.iter().find(finds).or(names.last()) else { return nothing() };
     let at = |size: &u64| {
         let is_it = |case: &&Case<'_>| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::ranking::{Figures, Ranking};
 
-use super::over_http::SUFFIX;
+use super::over_http::without_suffix;
 use super::source::SourceMachine;
 use super::{looped, source_rows};
 
@@ -44,7 +44,7 @@ pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
     for ranking in rankings {
         let Some(value_bytes) = number(ranking, "value_bytes") else { continue };
         for figures in &ranking.subjects {
-            let (case, is_over_http) = case(ranking);
+            let (case, is_over_http) = without_suffix(&ranking.case);
             let source = SourceCell { experiment, value_bytes, cache: cache(figures) };
             let run_us = run_us_of(figures);
             let mut line = Line {
@@ -61,7 +61,7 @@ pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
             if case == "hit" {
                 let miss = source.miss();
                 let own = rankings.iter().find(|other| {
-                    self::case(other) == (miss, is_over_http)
+                    without_suffix(&other.case) == (miss, is_over_http)
                         && other.parameters.get("value_bytes")
                             == ranking.parameters.get("value_bytes")
                 });
@@ -115,12 +115,6 @@ impl SourceCell<'_> {
             _ => &figures.subject.name,
         }
     }
-}
-
-/// The name of a case without that it is over HTTP, and whether it is.
-fn case(ranking: &Ranking) -> (&str, bool) {
-    let over_http = ranking.case.strip_suffix(SUFFIX);
-    (over_http.unwrap_or(&ranking.case), over_http.is_some())
 }
 
 fn number(ranking: &Ranking, name: &str) -> Option<u64> {
