@@ -218,23 +218,9 @@ fn of_source(samples: &Samples<'_>) -> Vec<Table> {
             printable(&table.link)
         );
         let names = ["Browser", "Disk cache", "Disk alone, over none", "Both, over memory"];
-        Table::of_numbers(caption, &names, by_size(&table)).with_text_in(&[1])
+        Table::of_numbers(caption, &names, table.by_column()).with_text_in(&[1])
     };
     tp4m::tables(samples.iter().copied()).into_iter().map(of_link).collect()
-}
-
-/// Returns the rows of the table by browser and size, or device.
-fn by_size(Tp4mTable { header, rows, .. }: &Tp4mTable) -> Vec<Vec<String>> {
-    // The second half of the rows has the same browsers, with both caches.
-    let (alone, both) = rows.split_at(rows.len() / 2);
-    let of_browser = |(alone, both): (&Vec<String>, &Vec<String>)| {
-        let columns = (2..header.len()).filter(|&at| alone[at] != NOTHING || both[at] != NOTHING);
-        let row = |at: usize| {
-            vec![alone[1].clone(), header[at].clone(), alone[at].clone(), both[at].clone()]
-        };
-        columns.map(row).collect::<Vec<_>>()
-    };
-    alone.iter().zip(both).flat_map(of_browser).collect()
 }
 
 /// Returns the table of killed caches, if any was killed.

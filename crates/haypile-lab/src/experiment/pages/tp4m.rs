@@ -28,6 +28,22 @@ pub(super) struct Tp4mTable {
     pub(super) rows: Vec<Vec<String>>,
 }
 
+impl Tp4mTable {
+    /// Returns the same with a row for each browser and size, or device: its name, the size or device, and what a disk
+    /// cache saves alone and over the memory cache.
+    pub(super) fn by_column(&self) -> Vec<Vec<String>> {
+        // Each of `ROWS` has the same browsers.
+        let (alone, both) = self.rows.split_at(self.rows.len() / ROWS.len());
+        let of_browser = |(alone, both): (&Vec<String>, &Vec<String>)| {
+            let has_any = |at: &usize| [alone, both].iter().any(|row| row[*at] != NOTHING);
+            let columns = (2..self.header.len()).filter(has_any);
+            let row = |at: usize| [&alone[1], &self.header[at], &alone[at], &both[at]];
+            columns.map(|at| row(at).map(String::clone).to_vec()).collect::<Vec<_>>()
+        };
+        alone.iter().zip(both).flat_map(of_browser).collect()
+    }
+}
+
 /// The loads of one loader over one link, and over no link, where they were counted.
 struct LoaderLink {
     name: String,
@@ -190,6 +206,13 @@ mod tests {
         assert_eq!(row(4), ["Both Caches", "firefox 7.1", NOTHING, "10 %", NOTHING]);
         assert_eq!(table.rows.len(), 6);
         assert!(table.rows.iter().all(|row| row.len() == table.header.len()));
+        let by_column = table.by_column();
+        let part = |row: usize| by_column[row].iter().map(|cell| cell.split(" (").next().unwrap());
+        let row = |row: usize| part(row).collect::<Vec<_>>().join("|").replace('\u{a0}', " ");
+        assert_eq!(row(0), format!("haypile|6MB|40 %|{NOTHING}"));
+        assert_eq!(row(1), "firefox 7.1|100MB|60 %|10 %");
+        assert_eq!(row(2), "the source's, 2011|Galaxy Tab|94 %*|14 %");
+        assert_eq!(by_column.len(), 2 + source::DEVICES.len());
     }
 
     #[test]
