@@ -81,7 +81,7 @@ fn as_text(stat: &FileStat, now: SystemTime) -> String {
         (
             "reads",
             match counts.hits + counts.misses {
-                0 => "none counted; haypile get counts with mode=rw, and programs count always"
+                0 => "none counted; what reads with mode=ro, as haypile get does, counts nothing"
                     .to_owned(),
                 reads => format!(
                     "{} hits, {} misses, hit ratio {}",
