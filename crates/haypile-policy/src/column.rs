@@ -59,7 +59,7 @@ impl<T: Default> SlotColumn<T> {
         self.0.len()
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the column takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }

@@ -140,7 +140,7 @@ impl<const LISTS: usize> Links<LISTS> {
         self.iter(list).map(u64::from).collect()
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the links take.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Link>()

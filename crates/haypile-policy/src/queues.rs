@@ -138,7 +138,7 @@ impl<W: Weights, const LISTS: usize> Queues<W, LISTS> {
         self.links.dump(list)
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the queues take.
     pub(super) fn memory_bytes(&self) -> usize {
         self.links.memory_bytes() + self.list.memory_bytes() + self.weights.memory_bytes()
     }

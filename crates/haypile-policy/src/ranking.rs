@@ -12,7 +12,7 @@ pub struct Ranked {
     pub uses: u8,
 }
 
-/// Returns the ranking of entries that are given from the next to leave to the last.
+/// Returns entries from the best to the worst; `leaving` gives them in the order in which they would be evicted.
 pub(super) fn best_first(leaving: impl Iterator<Item = Ranked>) -> Vec<Ranked> {
     let mut entries: Vec<Ranked> = leaving.collect();
     entries.reverse();

@@ -83,7 +83,7 @@ impl Sketch {
         u8::try_from(least).expect("four bits")
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the sketch takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }

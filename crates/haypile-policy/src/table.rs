@@ -182,7 +182,7 @@ impl Table {
         }
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the table takes.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.chunks.capacity() * size_of::<Chunk>()

@@ -17,7 +17,7 @@ pub trait Weights: Default + Send + Sync + 'static {
     fn relocate(&mut self, from: Slot, to: Slot);
     /// Drops the slots from number `slots` on.
     fn drop_slots(&mut self, slots: usize);
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the weights take.
     fn memory_bytes(&self) -> usize;
 }
 

@@ -24,7 +24,7 @@ pub trait GhostList: Default + Send + Sync + 'static {
     fn weight(&self) -> u64;
     /// Returns the fingerprints from the oldest ghost to the youngest.
     fn dump(&self) -> Vec<u64>;
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the list takes.
     fn memory_bytes(&self) -> usize;
 }
 

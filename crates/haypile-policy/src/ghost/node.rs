@@ -46,7 +46,7 @@ pub trait Nodes: Default + Send + Sync + 'static {
     /// Returns the number of nodes that there can be at the moment: the size of arrays over them.
     /// Less after nodes were dropped.
     fn bound(&self) -> usize;
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the nodes take.
     fn memory_bytes(&self) -> usize;
 }
 

@@ -18,7 +18,8 @@ pub(super) enum Kind {
 pub(super) enum Subject {
     /// A path, in the argument at this index.
     Path(usize),
-    /// A path below the folder of a descriptor: the descriptor is the argument at this index, the path the next one.
+    /// The call names a path relative to an open folder: the argument at this index is the folder's descriptor, the next
+    /// one the path.
     At(usize),
     /// A descriptor, in the argument at this index.
     Descriptor(usize),

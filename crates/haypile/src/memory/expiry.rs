@@ -122,7 +122,7 @@ impl Expiries {
         self.wheel = None;
     }
 
-    /// Returns the bytes of memory used.
+    /// Returns the bytes of memory that the expiry times take.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| {

@@ -53,7 +53,7 @@ impl TimeLimit {
         Self { limit, begin: Instant::now() }
     }
 
-    /// Fails if the estimated time is longer than the time that is left.
+    /// Returns an error if loads would take longer, by this estimate, than is left of the limit.
     pub(crate) fn check(self, estimate: Duration) -> anyhow::Result<()> {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
@@ -68,7 +68,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    /// Fails if the time is over.
+    /// Returns an error if nothing is left of the limit.
     pub(super) fn check_left(
         self,
         link: &LinkProfile,
