@@ -12,7 +12,7 @@ use super::flights::{Boarding, Coming, Followed, Leader, Progress};
 use super::followed_body::followed_body;
 use super::rescue::Rescue;
 use super::{Body, Forwarded, HttpCache, Origin, Status, tell, whole};
-use crate::semantics::{RequestDirectives, Stored, Variant};
+use crate::semantics::{RequestDirectives, Stored, Terms, Variant};
 use crate::storage::{Entry, variant_name};
 
 /// A request that takes this long, or twice as long as the last one if that is less, but at least
@@ -251,7 +251,9 @@ impl HttpCache {
         let Waiting { parts, asked, why, .. } = waiting;
         let asked = if waiting.ticket.is_some() { &without_reload(asked) } else { *asked };
         let now = self.now();
-        let assessment = self.inner.rules.assess(&parts.headers, asked, &coming.head, now, false);
+        let (rules, head) = (&self.inner.rules, &coming.head);
+        let terms = Terms::of(rules, head);
+        let assessment = rules.assess(&parts.headers, asked, (head, &terms), now, false);
         let assessment = assessment.filter(|assessment| assessment.reuse.is_served());
         let assessment = assessment.ok_or(Unfollowed::Other)?;
         let of = |length| Rescue::of(origin, parts, &coming.head.headers, length);

@@ -21,7 +21,7 @@ use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, atta
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
-    Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
+    KnownTerms, Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
@@ -596,7 +596,8 @@ impl HttpCache {
     /// request.
     fn stored(&self, name: &Bytes, head: Stored, body: StoredBody, number: u64) -> StoredResponse {
         let groups = self.groups(name, &self.inner.rules.groups(&head.headers));
-        StoredResponse { head, body, number, groups, has_expired: false }
+        let terms = KnownTerms::default();
+        StoredResponse { head, body, number, groups, has_expired: false, terms }
     }
 
     /// Says why a response may not be stored; `None` if it may be.

@@ -166,7 +166,7 @@ impl Builder {
 
     /// Returns the cache.
     pub fn build(self) -> HttpCache {
-        let storage = Storage::new(&self.cache, self.store_limit);
+        let storage = Storage::new(&self.cache, &self.rules, self.store_limit);
         let compute_wait = self.cache.store().compute_wait();
         let inner = Inner {
             flights: Arc::default(),

@@ -266,9 +266,11 @@ impl HttpCache {
     ) -> Option<Selected> {
         let now = self.now();
         let assess = |(place, response): (usize, &StoredResponse)| {
-            let StoredResponse { head, has_expired, .. } = response;
+            let StoredResponse { head, has_expired, terms, .. } = response;
             let rules = &self.inner.rules;
-            let assessment = rules.assess(&parts.headers, asked, head, now, *has_expired)?;
+            let terms = terms.or_read(rules, head);
+            let assessment =
+                rules.assess(&parts.headers, asked, (head, &terms), now, *has_expired)?;
             Some((place, assessment))
         };
         let (place, assessment) = entry.responses.iter().enumerate().find_map(assess)?;

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::SET_COOKIE;
 use http::{HeaderMap, request};
 
 use super::directives::RequestDirectives;
 use super::freshness::Lifetime;
 use super::rules::{Control, Rules};
 use super::stored::Stored;
+use super::terms::Terms;
 
 /// The use of a stored response for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,8 @@ impl Rules {
     /// Decides how a stored response may be used for a request.
     pub fn reuse(&self, request: &request::Parts, stored: &Stored, now: SystemTime) -> Reuse {
         let asked = RequestDirectives::read(&request.headers);
-        let assessment = self.assess(&request.headers, &asked, stored, now, false);
+        let terms = Terms::of(self, stored);
+        let assessment = self.assess(&request.headers, &asked, (stored, &terms), now, false);
         assessment.map_or(Reuse::Other, |assessment| assessment.reuse)
     }
 
@@ -65,28 +66,26 @@ impl Rules {
         &self,
         request: &HeaderMap,
         asked: &RequestDirectives,
-        stored: &Stored,
+        (stored, terms): (&Stored, &Terms),
         now: SystemTime,
         has_expired: bool,
     ) -> Option<Assessment> {
         stored.variant.as_ref().filter(|variant| variant.matches(request))?;
         // Another cache on the same store may store what this one does not.
-        if self.is_shared() && !self.stores_set_cookie && stored.headers.contains_key(SET_COOKIE) {
+        if self.is_shared() && !self.stores_set_cookie && terms.sets_cookie {
             return None;
         }
-        let control = self.control(&stored.headers);
-        let (status, received) = (stored.status, stored.received);
-        let lifetime = self.lifetime_under(&control, status, &stored.headers, received);
+        let Terms { control, lifetime, .. } = terms;
         if matches!(lifetime, Lifetime::Heuristic(_)) && self.may_be_personal(request) {
             return None;
         }
         let lifetime = lifetime.duration();
-        let age = stored.age(now);
+        let age = terms.age(now);
         let is_purged = has_expired && age < lifetime;
         let lifetime = if is_purged { age } else { lifetime };
         let window =
             if is_purged { Some(Duration::MAX) } else { control.directives.stale_while_revalidate };
-        let reuse = match self.reuse_selected(asked, &control, lifetime, age, window) {
+        let reuse = match self.reuse_selected(asked, control, lifetime, age, window) {
             // Whoever takes it as it is has it revalidated as well.
             Reuse::Stale if is_purged => Reuse::StaleWhileRevalidate,
             Reuse::Revalidate { .. } if asked.only_if_cached => Reuse::GatewayTimeout,

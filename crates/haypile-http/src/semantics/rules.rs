@@ -137,7 +137,7 @@ pub(crate) fn set_lifetime(response: &mut HeaderMap, lifetime: Duration) {
 }
 
 /// The directives of a response that count for one cache.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Control {
     pub(super) directives: ResponseDirectives,
     /// Whether a targeted field states the directives: then `Expires` does not count.

@@ -41,13 +41,17 @@ impl Stored {
     /// 4.2.3. An origin whose clock is ahead makes nothing younger, and an own clock that has stepped
     /// back stands still.
     pub fn age(&self, now: SystemTime) -> Duration {
+        self.age_at_receipt().saturating_add(since(now, self.received)).min(LONGEST)
+    }
+
+    /// Returns the age that the response had when it came.
+    pub(super) fn age_at_receipt(&self) -> Duration {
         let sent = date(&self.headers, &DATE).ok().flatten();
         let apparent = sent.map_or(Duration::ZERO, |sent| since(self.received, sent));
         // The first member of a list counts, and an invalid one is ignored (section 5.1).
         let stated = members(&self.headers, &AGE).next().and_then(seconds).unwrap_or_default();
         let corrected = stated.saturating_add(since(self.received, self.requested));
-        let resident = since(now, self.received);
-        apparent.max(corrected).saturating_add(resident).min(LONGEST)
+        apparent.max(corrected)
     }
 }
 

@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use super::variants::Variants;
-use crate::semantics::Stored;
+use crate::semantics::{KnownTerms, Stored};
 use crate::semantics::part::strong_tag;
 
 /// The most responses in one entry: one, and in memory those of the variants that may answer a request.
@@ -47,6 +47,8 @@ pub(crate) struct StoredResponse {
     pub(crate) groups: Vec<Group>,
     /// Whether a soft purge has made the response stale, however fresh it claims to be.
     pub(crate) has_expired: bool,
+    /// The terms of the response, if the entry was kept after it was read.
+    pub(crate) terms: KnownTerms,
 }
 
 /// The body of a stored response.

@@ -33,7 +33,7 @@ use super::outcome::{Outcome, OutcomeKind};
 use super::parts::{Part, Parts};
 use super::purges::Stamp;
 use super::variants::{Known, MOST_EXPIRED, MOST_FIELDS, MOST_VARIANTS, MOST_VARIES, Variants};
-use crate::semantics::{Stored, Variant};
+use crate::semantics::{KnownTerms, Stored, Variant};
 
 /// Rises with every change of the format.
 const VERSION: u8 = 5;
@@ -274,7 +274,7 @@ fn response(bytes: &mut Bytes) -> Option<StoredResponse> {
     };
     let variant = Some(Variant::from_fields(variant));
     let head = Stored { status, headers, variant, requested, received };
-    Some(StoredResponse { head, body, number, groups, has_expired })
+    Some(StoredResponse { head, body, number, groups, has_expired, terms: KnownTerms::default() })
 }
 
 fn part(bytes: &mut Bytes) -> Option<Bytes> {
@@ -352,6 +352,7 @@ mod tests {
                     number: 11,
                     groups: vec![Group::of_hash(12), Group::of_hash(13)],
                     has_expired: false,
+                    terms: KnownTerms::default(),
                 },
                 StoredResponse {
                     head: plain,
@@ -359,6 +360,7 @@ mod tests {
                     number: 14,
                     groups: Vec::new(),
                     has_expired: true,
+                    terms: KnownTerms::default(),
                 },
                 StoredResponse {
                     head: partial,
@@ -366,6 +368,7 @@ mod tests {
                     number: 15,
                     groups: Vec::new(),
                     has_expired: false,
+                    terms: KnownTerms::default(),
                 },
             ],
         }

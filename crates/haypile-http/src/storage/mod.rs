@@ -14,6 +14,8 @@ mod loan;
 mod outcome;
 mod parts;
 mod purges;
+mod reader;
+mod recent;
 mod refresh;
 mod troubles;
 mod variants;
@@ -35,17 +37,19 @@ use xxhash_rust::xxh3::xxh3_128;
 pub(crate) use entry::{Chunks, Entry, StoredBody, StoredResponse};
 pub(crate) use groups::{Group, MOST_GROUPS, origin_of};
 use ledger::{PURGE_ATTEMPTS, add_purge, begin_purges, read_purges, refresh_purges};
-use loan::Lender;
 pub(crate) use outcome::{Outcome, OutcomeKind};
 pub(crate) use parts::Part;
 use purges::Purges;
 pub(crate) use purges::{LONGEST_PREFIX, Stamp};
+use reader::Reader;
 use refresh::Refresh;
 pub use troubles::StoreTroubles;
 use troubles::Troubles;
 pub(crate) use variants::variant_name;
 use write::Writes;
 pub(crate) use write::has_room_for;
+
+use crate::semantics::Rules;
 
 /// The length of a chunk, and of the longest entry. With its key and the head of its record it fills
 /// 64 KiB, a segment of a small `file:` store and a fraction of a larger one.
@@ -60,7 +64,7 @@ const MOST_CALLS: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     cache: Cache,
-    lender: Lender,
+    reader: Reader,
     /// Whether the store is in this process, so that its calls are made without another thread:
     /// they take microseconds, or wait for a page of a file.
     is_local: bool,
@@ -105,17 +109,17 @@ pub(crate) struct Begun {
 }
 
 impl Storage {
-    /// Returns the storage in a cache, whose calls delay a response for at most this long.
-    pub(crate) fn new(cache: &Cache, limit: Duration) -> Self {
+    /// Returns the storage in a cache for responses under these rules, whose calls delay a response for at most this long.
+    pub(crate) fn new(cache: &Cache, rules: &Rules, limit: Duration) -> Self {
         let url = cache.store().url();
         let is_local = |scheme: &str| ["memory", "file", "none"].contains(&scheme);
         let is_local = url.levels().iter().all(|level| is_local(level.scheme()));
         let is_none = url.levels().iter().all(|level| level.scheme() == "none");
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
-        let lender = Lender::new(cache);
+        let reader = Reader::new(cache, rules);
         let refresh = Arc::new(Refresh::new(cache.store().limits().capacity_bytes));
         let troubles = Arc::default();
-        Self { cache: cache.clone(), lender, is_local, is_none, calls, limit, troubles, refresh }
+        Self { cache: cache.clone(), reader, is_local, is_none, calls, limit, troubles, refresh }
     }
 
     /// Returns the largest body that may be stored: a sixteenth of the store.
@@ -211,21 +215,21 @@ impl Storage {
 
     /// Adds the variants of these names to what was read of their target.
     async fn with_variants(&self, read: Read, names: Vec<Bytes>) -> Option<Read> {
-        let lender = self.lender.clone();
+        let reader = self.reader.clone();
         let variants = self.call(move |store| {
             let purges = read_purges(store)?;
-            read_variants(store, &lender, read, names, purges.as_ref())
+            read_variants(store, &reader, read, names, purges.as_ref())
         });
         variants.await?
     }
 
     /// Reads a target's own entry, without its variants; `None` if the store does not answer.
     pub(crate) async fn read_own(&self, name: &Bytes) -> Option<Read> {
-        let (lender, name) = (self.lender.clone(), name.clone());
+        let (reader, name) = (self.reader.clone(), name.clone());
         let read = self.call(move |store| {
             // First: what is stored later is not older than these purges.
             let purges = read_purges(store)?;
-            read_entry(store, &lender, &name, purges.as_ref())
+            read_entry(store, &reader, &name, purges.as_ref())
         });
         let read = read.await?;
         if read.is_none() {
@@ -266,10 +270,10 @@ impl Storage {
 
     /// Whether a response that is on its way may answer requests that come now, as far as the store says.
     pub(crate) async fn is_current(&self, name: &Bytes, begun: Begun, groups: &[Group]) -> bool {
-        let (lender, name, groups) = (self.lender.clone(), name.clone(), groups.to_vec());
+        let (reader, name, groups) = (self.reader.clone(), name.clone(), groups.to_vec());
         let is_current = self.call(move |store| {
             let purges = read_purges(store)?;
-            let entry = read_entry(store, &lender, &name, purges.as_ref())?.entry;
+            let entry = read_entry(store, &reader, &name, purges.as_ref())?.entry;
             let is_same = entry.is_some_and(|entry| entry.generation == begun.generation);
             let (true, Some(purges)) = (is_same, purges) else { return Some(false) };
             let has_expired = purges.has_expired(&name, begun.number);
@@ -314,9 +318,9 @@ impl Storage {
     /// Makes all responses under a name stale, except those on their way: these are not stored.
     /// Returns whether there was an entry; `None` if the store fails.
     pub(crate) async fn expire(&self, name: &Bytes) -> Option<bool> {
-        let (lender, name) = (self.lender.clone(), name.clone());
+        let (reader, name) = (self.reader.clone(), name.clone());
         let expired = self.call_in_turn(move |store| {
-            (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &lender, &name))
+            (0..PURGE_ATTEMPTS).find_map(|_| expire_entry(store, &reader, &name))
         });
         expired.await?
     }
@@ -388,7 +392,7 @@ impl Storage {
     /// Reads a chunk; `None` if it is not there.
     pub(crate) async fn chunk(&self, chunks: Chunks, index: u64) -> Option<Bytes> {
         let expected = chunks.length_of(index)?;
-        let (lender, key) = (self.lender.clone(), chunk_key(chunks.id, index));
+        let (lender, key) = (self.reader.lender.clone(), chunk_key(chunks.id, index));
         let value = self.call(move |_store| lender.get(key.as_bytes())).await?.ok()??;
         (value.len() == expected).then_some(value)
     }
@@ -486,12 +490,12 @@ fn unchanged(hit: Option<Hit>) -> SetOptions {
 /// Reads an entry, as far as these purges leave it; `None` if the store fails.
 fn read_entry(
     store: &dyn Store,
-    lender: &Lender,
+    reader: &Reader,
     name: &Bytes,
     purges: Option<&Purges>,
 ) -> Option<Read> {
     let stamp = purges.map(Purges::stamp);
-    let Some((value, hit)) = lender.get_versioned(key(name).as_bytes()).ok()? else {
+    let Some((entry, hit)) = reader.entry(name).ok()? else {
         return Some(Read {
             entry: None,
             level: 0,
@@ -503,8 +507,7 @@ fn read_entry(
     let (level, condition) = (hit.level, replacing(hit.version));
     let none = Read { entry: None, level, condition, stamp, found: Vec::new() };
     let Some(purges) = purges else { return Some(none) };
-    let entry = format::decode(value).and_then(|entry| entry.of(name)).map(Box::new);
-    let Some(mut entry) = entry.filter(|entry| purges.permit(name, entry.stamp)) else {
+    let Some(mut entry) = entry.map(Box::new).filter(|entry| purges.permit(name, entry.stamp)) else {
         return Some(none);
     };
     groups::heed(store, purges, &mut entry)?;
@@ -517,18 +520,15 @@ fn read_entry(
 /// Reads variants, as far as the target's own entry and these purges leave them; `None` if the store fails.
 fn read_variants(
     store: &dyn Store,
-    lender: &Lender,
+    reader: &Reader,
     mut read: Read,
     names: Vec<Bytes>,
     purges: Option<&Purges>,
 ) -> Option<Read> {
     let Some(entry) = &mut read.entry else { return Some(read) };
     for name in names {
-        let Some((value, hit)) = lender.get_versioned(key(&name).as_bytes()).ok()? else {
-            continue;
-        };
+        let Some((variant, hit)) = reader.entry(&name).ok()? else { continue };
         let condition = replacing(hit.version);
-        let variant = format::decode(value).and_then(|variant| variant.of(&name));
         read.found.push(FoundVariant { name, condition });
         let Some(variant) = variant else { continue };
         let has_expired = entry.variants.expired.contains(&variant.generation);
@@ -556,8 +556,8 @@ fn read_variants(
 
 /// Marks the responses of an entry as stale; returns whether there is one. `None` if the store fails, or
 /// somebody else changes it at the same time.
-fn expire_entry(store: &dyn Store, lender: &Lender, name: &Bytes) -> Option<bool> {
-    let read = read_entry(store, lender, name, read_purges(store)?.as_ref())?;
+fn expire_entry(store: &dyn Store, reader: &Reader, name: &Bytes) -> Option<bool> {
+    let read = read_entry(store, reader, name, read_purges(store)?.as_ref())?;
     let Some(mut entry) = read.entry else { return Some(false) };
     // What is on its way may be what it was before.
     entry.variants.expire(entry.generation);

@@ -134,7 +134,7 @@ mod tests {
     use super::super::format;
     use super::super::purges::Stamp;
     use super::*;
-    use crate::semantics::{Stored, Variant};
+    use crate::semantics::{KnownTerms, Stored, Variant};
 
     const NAME: Bytes = Bytes::from_static(b"http://a/");
     const FIELD: HeaderName = HeaderName::from_static("accept-language");
@@ -150,7 +150,8 @@ mod tests {
             received: UNIX_EPOCH,
         };
         let body = StoredBody::Inline(Bytes::from_static(b"body"));
-        StoredResponse { head, body, number: 0, groups: Vec::new(), has_expired: false }
+        let terms = KnownTerms::default();
+        StoredResponse { head, body, number: 0, groups: Vec::new(), has_expired: false, terms }
     }
 
     fn read(entry: Entry) -> Read {

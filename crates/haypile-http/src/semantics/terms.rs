@@ -1,0 +1,64 @@
+//! The statements of a stored response that are the same for every request.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::header::SET_COOKIE;
+
+use super::freshness::Lifetime;
+use super::rules::{Control, Rules};
+use super::stored::Stored;
+use super::time::{LONGEST, since};
+
+/// The directives, the lifetime and the age of a stored response under the rules of one cache. They follow from the
+/// head of the response, and take longer to read there than all else that decides about a hit.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(super) control: Control,
+    pub(super) lifetime: Lifetime,
+    pub(super) sets_cookie: bool,
+    age_at_receipt: Duration,
+    received: SystemTime,
+}
+
+impl Terms {
+    /// Reads the terms of a response.
+    pub(crate) fn of(rules: &Rules, stored: &Stored) -> Self {
+        let control = rules.control(&stored.headers);
+        let received = stored.received;
+        let lifetime = rules.lifetime_under(&control, stored.status, &stored.headers, received);
+        let sets_cookie = stored.headers.contains_key(SET_COOKIE);
+        let age_at_receipt = stored.age_at_receipt();
+        Self { control, lifetime, sets_cookie, age_at_receipt, received }
+    }
+
+    /// Returns the age that [`Stored::age`] returns.
+    pub(super) fn age(&self, now: SystemTime) -> Duration {
+        self.age_at_receipt.saturating_add(since(now, self.received)).min(LONGEST)
+    }
+}
+
+/// The terms of a response, where they have been read. They follow from its head, so that responses with the same head
+/// are equal whether they have been or not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownTerms(Option<Arc<Terms>>);
+
+impl KnownTerms {
+    /// Reads the terms of a response, to be kept with it.
+    pub(crate) fn of(rules: &Rules, stored: &Stored) -> Self {
+        Self(Some(Arc::new(Terms::of(rules, stored))))
+    }
+
+    /// Returns the terms of a response with this head, which are read if they have not been yet.
+    pub(crate) fn or_read(&self, rules: &Rules, stored: &Stored) -> Arc<Terms> {
+        self.0.clone().unwrap_or_else(|| Arc::new(Terms::of(rules, stored)))
+    }
+}
+
+impl PartialEq for KnownTerms {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KnownTerms {}
