@@ -21,7 +21,8 @@ use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, atta
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
-    KnownTerms, Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop, storable_fields,
+    KnownTerms, Lifetime, RequestDirectives, Reuse, Stored, Variant, remove_hop_by_hop,
+    storable_fields,
 };
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{

@@ -177,7 +177,8 @@ impl Proxy {
         let service = service_fn(move |request| {
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));
             let socket = socket.clone();
-            async move {
+            // On the heap: each idle connection would have room for it.
+            Box::into_pin(Box::write(Box::new_uninit(), async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
                 let mut response = tokio::select! {
                     biased;
@@ -187,7 +188,7 @@ impl Proxy {
                 };
                 client.announce_end(&mut response);
                 Ok(response.map(|body| body.for_client(socket)))
-            }
+            }))
         });
         let stream = Patient::new(TokioIo::new(stream), limit);
         let connection = self.http1().serve_connection(stream, service).with_upgrades();

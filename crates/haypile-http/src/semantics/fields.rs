@@ -70,6 +70,8 @@ pub(crate) struct HopByHop {
 impl HopByHop {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let named = members(headers, &CONNECTION)
+            // All browsers name this one, which is among those that are known.
+            .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive"))
             .filter_map(|name| HeaderName::from_bytes(name).ok())
             .filter(|name| !END_TO_END.contains(name));
         Self { named: named.collect() }

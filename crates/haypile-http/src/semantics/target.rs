@@ -40,10 +40,14 @@ impl Target {
         let known = schemes.into_iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known));
         let (scheme, own_port) = known.ok_or(TargetError::Scheme)?;
         let authority = uri.authority().ok_or(TargetError::Host)?;
-        if authority.as_str().contains('@') {
+        let text = authority.as_str();
+        if text.contains('@') {
             return Err(TargetError::User);
         }
-        let host = authority.host();
+        // Only an IPv6 address has other colons than the one before a port.
+        let end = text.rfind(']').map_or(0, |end| end + 1);
+        let end = text[end..].find(':').map_or(text.len(), |colon| end + colon);
+        let (host, port) = (&text[..end], text.get(end + 1..).and_then(|port| port.parse().ok()));
         if host.is_empty() {
             return Err(TargetError::Host);
         }
@@ -55,7 +59,7 @@ impl Target {
         text.push_str("://");
         text.push_str(host);
         text.make_ascii_lowercase();
-        if let Some(port) = authority.port_u16().filter(|port| *port != own_port) {
+        if let Some(port) = port.filter(|port: &u16| *port != own_port) {
             let _ = write!(text, ":{port}");
         }
         let origin_bytes = text.len();

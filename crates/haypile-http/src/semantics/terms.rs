@@ -62,3 +62,33 @@ impl PartialEq for KnownTerms {
 }
 
 impl Eq for KnownTerms {}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::semantics::Variant;
+
+    proptest! {
+        /// The age by the terms is that by the head, whatever either says.
+        #[test]
+        fn ages_are_the_same(
+            (age, date) in ("[0-9, x]{0,12}", 0_u64..2_000_000_000),
+            (requested, took, later) in (0_u64..2_000_000_000, 0_u64..100, 0_u64..4_000_000_000),
+        ) {
+            let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let value = |text: &str| HeaderValue::from_str(text).expect("a value");
+            let headers: HeaderMap = [("age", age), ("date", httpdate::fmt_http_date(at(date)))]
+                .map(|(name, text)| (HeaderName::from_static(name), value(&text)))
+                .into_iter()
+                .collect();
+            let (requested, received) = (at(requested), at(requested + took));
+            let (status, variant) = (StatusCode::OK, Some(Variant::default()));
+            let stored = Stored { status, headers, variant, requested, received };
+            let terms = Terms::of(&Rules::shared(), &stored);
+            prop_assert_eq!(terms.age(at(later)), stored.age(at(later)));
+        }
+    }
+}

@@ -9,8 +9,8 @@ use super::outcome::Outcome;
 use super::parts::{InChunk, Part, Parts};
 use super::purges::Stamp;
 use super::variants::Variants;
-use crate::semantics::{KnownTerms, Stored};
 use crate::semantics::part::strong_tag;
+use crate::semantics::{KnownTerms, Stored};
 
 /// The most responses in one entry: one, and in memory those of the variants that may answer a request.
 pub(crate) const MOST_RESPONSES: usize = 16;

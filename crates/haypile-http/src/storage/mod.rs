@@ -507,7 +507,8 @@ fn read_entry(
     let (level, condition) = (hit.level, replacing(hit.version));
     let none = Read { entry: None, level, condition, stamp, found: Vec::new() };
     let Some(purges) = purges else { return Some(none) };
-    let Some(mut entry) = entry.map(Box::new).filter(|entry| purges.permit(name, entry.stamp)) else {
+    let Some(mut entry) = entry.map(Box::new).filter(|entry| purges.permit(name, entry.stamp))
+    else {
         return Some(none);
     };
     groups::heed(store, purges, &mut entry)?;

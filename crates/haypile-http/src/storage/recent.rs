@@ -129,3 +129,135 @@ fn shard_of_thread() -> usize {
         shard
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use http::{HeaderMap, HeaderValue, StatusCode};
+    use proptest::prelude::*;
+
+    use super::super::entry::{Chunks, StoredResponse};
+    use super::super::purges::Stamp;
+    use super::*;
+    use crate::semantics::{Stored, Variant};
+
+    /// Returns the bytes of an entry whose fields and bodies are these.
+    fn bytes(name: &'static str, fields: &str, bodies: &[StoredBody]) -> Bytes {
+        let mut headers = HeaderMap::new();
+        headers.insert("cache-control", HeaderValue::from_static("max-age=60"));
+        headers.insert("x", HeaderValue::from_str(fields).expect("a value"));
+        let (variant, received) = (Some(Variant::default()), UNIX_EPOCH + Duration::from_secs(9));
+        let head =
+            Stored { status: StatusCode::OK, headers, variant, requested: received, received };
+        let response = |body: &StoredBody| StoredResponse {
+            head: head.clone(),
+            body: body.clone(),
+            number: 0,
+            groups: Vec::new(),
+            has_expired: false,
+            terms: KnownTerms::default(),
+        };
+        let mut entry = Entry::empty(Bytes::from_static(name.as_bytes()), Stamp::default());
+        entry.generation = 7;
+        entry.responses = bodies.iter().map(response).collect();
+        format::encode(&entry).expect("short fields").into()
+    }
+
+    fn inline(body: &'static str) -> StoredBody {
+        StoredBody::Inline(Bytes::from_static(body.as_bytes()))
+    }
+
+    fn chunks(id: u128) -> StoredBody {
+        StoredBody::Chunks(Chunks { id, bytes: 1 << 30 })
+    }
+
+    fn recent() -> Recent {
+        Recent::new(Rules::shared())
+    }
+
+    /// Whether an entry was kept, and came from there.
+    fn is_kept(entry: Option<&Entry>) -> bool {
+        let response = entry.and_then(|entry| entry.responses.first()).expect("a response");
+        format!("{:?}", response.terms) != format!("{:?}", KnownTerms::default())
+    }
+
+    #[test]
+    fn an_entry_is_kept_from_its_second_reading_on() {
+        for bodies in [&[inline("body")][..], &[chunks(1)], &[inline("one"), chunks(2)]] {
+            let (recent, bytes) = (recent(), bytes("a", "", bodies));
+            let found: Vec<_> = (0..4).map(|_| recent.decode(5, bytes.clone())).collect();
+            let expected = format::decode(bytes.clone());
+            assert!(expected.is_some() && found.iter().all(|entry| *entry == expected));
+            let kept: Vec<_> = found.iter().map(|entry| is_kept(entry.as_ref())).collect();
+            assert_eq!(kept, [false, false, true, true], "{bodies:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_head_is_not_kept_and_the_length_of_the_body_does_not_matter() {
+        let long: &'static str = "x".repeat(60_000).leak();
+        for (fields, body, expected) in
+            [("", long, true), (&*"y".repeat(MOST_BYTES), "", false), ("y", "", true)]
+        {
+            let (recent, bytes) = (recent(), bytes("a", fields, &[inline(body)]));
+            let last = (0..3).map(|_| recent.decode(5, bytes.clone())).last().flatten();
+            assert_eq!(is_kept(last.as_ref()), expected, "{} {}", fields.len(), body.len());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_one_key_does_not_stay_while_others_are_read() {
+        let (recent, one, other) =
+            (recent(), bytes("a", "", &[inline("1")]), bytes("b", "", &[inline("2")]));
+        let keys = [(5, &one), (5 + SLOTS as u128, &other)];
+        for (key, bytes) in keys.into_iter().cycle().take(8) {
+            let entry = recent.decode(key, bytes.clone());
+            assert_eq!(entry, format::decode(bytes.clone()));
+            assert!(!is_kept(entry.as_ref()), "in turns, neither is worth it");
+        }
+    }
+
+    #[test]
+    fn a_body_of_another_length_than_its_entry_says_is_none() {
+        let (recent, bytes) = (recent(), bytes("a", "", &[inline("body")]));
+        let read = |bytes: Bytes| recent.decode(5, bytes);
+        assert!((0..3).all(|_| read(bytes.clone()).is_some()));
+        for strange in [
+            bytes.slice(..bytes.len() - 1),
+            [&bytes[..], b"x"].concat().into(),
+            bytes.slice(..bytes.len() - 6),
+            Bytes::new(),
+        ] {
+            assert_eq!(read(strange), None);
+        }
+        assert!(is_kept(read(bytes.clone()).as_ref()));
+    }
+
+    proptest! {
+        /// Whatever is read in whatever order, changed, damaged or cut short: the entry is the one that the bytes are.
+        #[test]
+        fn an_entry_is_that_of_its_bytes(
+            reads in prop::collection::vec((0_usize..6, 0_u128..3, any::<(bool, u16, u8)>()), 1..60),
+        ) {
+            let entries = [
+                bytes("a", "", &[inline("body")]),
+                bytes("a", "", &[inline("body2")]),
+                bytes("a", "z", &[inline("body")]),
+                bytes("a", "", &[chunks(1)]),
+                bytes("a", "", &[chunks(1 << 100)]),
+                bytes("a", "", &[]),
+            ];
+            let recent = recent();
+            for (which, key, (is_damaged, place, byte)) in reads {
+                let mut bytes = entries[which].to_vec();
+                if is_damaged {
+                    let place = usize::from(place) % bytes.len();
+                    bytes[place] ^= byte;
+                }
+                let bytes = Bytes::from(bytes);
+                prop_assert_eq!(recent.decode(key, bytes.clone()), format::decode(bytes));
+            }
+        }
+    }
+}
