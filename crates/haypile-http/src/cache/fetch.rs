@@ -17,7 +17,9 @@ use super::followed_body::followed_body;
 use super::origin::{CloseDelimited, FollowedRedirect};
 use super::read::Selected;
 use super::rescue::Rescue;
-use super::{Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, tell, whole};
+use super::{
+    Body, BoxError, CacheTtl, Forwarded, HttpCache, Origin, Status, attach, on_heap, tell, whole,
+};
 use crate::semantics::part::whole_of;
 use crate::semantics::validation::{add_validators, freshen, freshened, head_freshens, is_failure};
 use crate::semantics::{
@@ -27,7 +29,7 @@ use crate::semantics::{
 use crate::semantics::{OWN_LIFETIME, set_lifetime};
 use crate::storage::{
     Begun, Entry, MOST_GROUPS, Outcome, OutcomeKind, Part, Read, Stamp, StoredBody, StoredResponse,
-    has_room_for,
+    room_for_body,
 };
 
 /// The number of times that a write is tried while others write first.
@@ -110,7 +112,7 @@ impl Fetch {
             return self.head(origin).await;
         }
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(self.run(origin, answer));
+        tokio::spawn(on_heap(self.run(origin, answer)));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -122,7 +124,7 @@ impl Fetch {
         begun: Option<Begun>,
     ) -> Answered {
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(self.receive(origin, answer, received, begun));
+        tokio::spawn(on_heap(self.receive(origin, answer, received, begun)));
         answered.await.unwrap_or_else(|_| Err("the request was given up".into()))
     }
 
@@ -279,7 +281,7 @@ impl Fetch {
         };
         let status = received.response.status;
         if is_conditional && status == StatusCode::NOT_MODIFIED {
-            return self.not_modified(origin, answer, received, begun).await;
+            return on_heap(self.not_modified(origin, answer, received, begun)).await;
         }
         if let Some(response) = self.serve_instead_of(status).await {
             self.origin_failed(begun, sent).await;
@@ -489,12 +491,13 @@ impl Fetch {
                 let mut head = Stored::new(&self.parts, whole, requested, received);
                 head.headers = storable_fields(&cache.inner.rules, &head.headers);
                 let body = StoredBody::Inline(Bytes::new());
-                let one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));
-                let has_room = has_room_for(&one, MOST_REFERENCE_BYTES);
-                has_room.then_some((begun, one)).ok_or(Refusal::of_all("its head is too long"))
+                let mut one = alone(&self.name, cache.stored(&self.name, head, body, begun.number));
+                let room = room_for_body(&one).filter(|room| *room >= MOST_REFERENCE_BYTES);
+                room.map(|room| (begun, one.responses.swap_remove(0), room))
+                    .ok_or(Refusal::of_all("its head is too long"))
             }
         };
-        let (begun, one) = match kept {
+        let (begun, with_head, room) = match kept {
             Ok(kept) => kept,
             Err(refusal) => {
                 let has_failed = is_failure(response.status);
@@ -519,7 +522,6 @@ impl Fetch {
             }
         };
         let Self { cache, parts, name, leader, asks_for_all, .. } = self;
-        let with_head = one.responses[0].clone();
         let (fill, reader) = Fill::new(cache.inner.storage.clone(), Arc::clone(&cache.inner.ahead));
         // A part that was not asked for is not the whole that others wait for.
         if let Some(leader) = &leader {
@@ -545,7 +547,7 @@ impl Fetch {
         attach(&mut response, status);
         let _ = answer.send(Ok(response));
         let is_part = place.is_some();
-        let has_room_inline = move |length| !is_part && has_room_for(&one, length);
+        let has_room_inline = move |length| !is_part && length <= room;
         let largest = cache.inner.largest_body;
         let (storing, stored_name) = (cache.clone(), name.clone());
         let commit = async move |body: StoredBody| {

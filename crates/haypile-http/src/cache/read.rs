@@ -8,8 +8,8 @@ use super::fetch::{Fetch, Stale};
 use super::flights::{Boarding, Leader};
 use super::rescue::Rescue;
 use super::{
-    Body, CacheMode, Failed, Forwarded, HttpCache, Origin, Status, attach, gateway_timeout, tell,
-    whole,
+    Body, CacheMode, Failed, Forwarded, HttpCache, Origin, Status, attach, gateway_timeout,
+    on_heap, tell, whole,
 };
 use crate::semantics::{Assessment, RequestDirectives, Reuse};
 use crate::storage::{Entry, Outcome, Read, StoredResponse};
@@ -89,7 +89,7 @@ impl HttpCache {
             }
             let mut leader = None;
             // Hits are many: what others need lies on the heap, and not in the way.
-            match Box::pin(self.wait(origin.clone(), &parts, &name, &asking, &missing)).await {
+            match on_heap(self.wait(origin.clone(), &parts, &name, &asking, &missing)).await {
                 Joined::Lead(first) => leader = Some(first),
                 Joined::Alone => {}
                 Joined::Answered(response) => return Ok(response),
@@ -106,7 +106,7 @@ impl HttpCache {
             }
             let why = missing.why;
             let fetch = self.fetch(parts, asking.directives, name, missing, leader);
-            return Box::pin(fetch.start(origin)).await.map_err(Failed::of(why));
+            return on_heap(fetch.start(origin)).await.map_err(Failed::of(why));
         }
     }
 
@@ -324,10 +324,10 @@ impl HttpCache {
         let stale = Some(Stale { response, may_be_served_on_error: false });
         let missing = Missing { read, stale, why: Forwarded::Stale };
         let fetch = self.fetch(parts, directives, name.clone(), missing, Some(leader));
-        tokio::spawn(async move {
+        tokio::spawn(on_heap(async move {
             // Only the stored response is of use.
             drop(fetch.start(origin).await);
-        });
+        }));
     }
 
     /// Returns the status of a response from the cache, whose entry this level had.

@@ -44,7 +44,7 @@ pub use origins::OriginServer;
 pub use request::TrustedField;
 
 use crate::cache::{
-    Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, causes, tell,
+    Body, BoxError, Failed, Forwarded, HttpCache, Origin, Status, attach, causes, on_heap, tell,
 };
 use error_log::ErrorLine;
 use metrics::Metrics;
@@ -178,7 +178,7 @@ impl Proxy {
             let (proxy, client) = (proxy.clone(), Arc::clone(&served));
             let socket = socket.clone();
             // On the heap: each idle connection would have room for it.
-            Box::into_pin(Box::write(Box::new_uninit(), async move {
+            on_heap(async move {
                 let origin_of = |host: &str| proxy.inner.origins.of(host);
                 let mut response = tokio::select! {
                     biased;
@@ -188,7 +188,7 @@ impl Proxy {
                 };
                 client.announce_end(&mut response);
                 Ok(response.map(|body| body.for_client(socket)))
-            }))
+            })
         });
         let stream = Patient::new(TokioIo::new(stream), limit);
         let connection = self.http1().serve_connection(stream, service).with_upgrades();

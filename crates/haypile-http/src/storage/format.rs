@@ -43,6 +43,8 @@ const LONGEST_LIFETIME: Duration = Duration::from_hours(1);
 const LONGEST_VARIANT: u64 = u64::MAX / MOST_VARIANTS as u64 / 2;
 /// The length of the shortest field: those of a name and a value, and a name of one letter.
 const FIELD_BYTES: usize = 9;
+/// There is room for the heads of most entries from the start.
+const USUAL_BYTES: usize = 1024;
 /// The fields that a response has in addition to those that are stored (`Age`, `Cache-Status` and
 /// others): there is room for them from the start.
 const ADDED_FIELDS: usize = 6;
@@ -50,7 +52,12 @@ const ADDED_FIELDS: usize = 6;
 /// Returns the bytes of an entry; `None` if one of its fields is too long for the format, which no
 /// server or client lets through.
 pub(crate) fn encode(entry: &Entry) -> Option<Vec<u8>> {
-    let mut bytes = vec![VERSION];
+    let bodies = entry.responses.iter().map(|response| match &response.body {
+        StoredBody::Inline(body) => body.len(),
+        StoredBody::Chunks(_) | StoredBody::Parts(_) => 0,
+    });
+    let mut bytes = Vec::with_capacity(USUAL_BYTES + bodies.sum::<usize>());
+    bytes.push(VERSION);
     for number in [entry.generation, entry.stamp.epoch, entry.stamp.number] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }

@@ -47,7 +47,7 @@ pub use troubles::StoreTroubles;
 use troubles::Troubles;
 pub(crate) use variants::variant_name;
 use write::Writes;
-pub(crate) use write::has_room_for;
+pub(crate) use write::room_for_body;
 
 use crate::semantics::Rules;
 

@@ -115,13 +115,14 @@ fn own_part(entry: &Entry) -> Entry {
     Entry { name: entry.name.clone(), variants: entry.variants.clone(), responses: own, ..*entry }
 }
 
-/// Whether an entry with one response, whose body has this length, is short enough.
-pub(crate) fn has_room_for(entry: &Entry, body_bytes: usize) -> bool {
-    let length = super::format::encode(entry).map(|bytes| bytes.len());
+/// Returns the length of the longest body that has room in an entry with one response, which has none yet; `None` if its
+/// head is too long.
+pub(crate) fn room_for_body(entry: &Entry) -> Option<usize> {
+    let length = super::format::encode(entry)?.len();
     // A variant has its name twice: as a target, and as fields.
     let name = entry.responses.iter().filter_map(|response| name_of(&entry.name, response));
     let more: usize = name.map(|name| name.len() - entry.name.len()).sum();
-    length.is_some_and(|length| length + more + body_bytes <= CHUNK_BYTES)
+    CHUNK_BYTES.checked_sub(length + more)
 }
 
 #[cfg(test)]
