@@ -50,10 +50,11 @@ impl Cache {
         Registry::new().open(url).map(Self::new)
     }
 
-    /// Writes a value for a program that goes on without it, as [`get_or_compute`](Self::get_or_compute) does: if
-    /// the store refuses the value, because it is too large, there is no room, or another process holds a lock, that is
-    /// counted ([`Stats::refused_values`]) and no error. The old value is deleted then, if that is possible. Returns
-    /// whether the value was written. Conditions hold as in [`write`](Self::write).
+    /// Writes a value on behalf of a program that continues without the cache if the store refuses
+    /// it (too large, no room, or another process holds a lock): a refusal is counted in
+    /// [`Stats::refused_values`] instead of returned as an error, and the old value is deleted if
+    /// possible. Returns whether the value was written. Conditions hold as in
+    /// [`write`](Self::write).
     ///
     /// # Errors
     ///
@@ -114,7 +115,8 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Invalidates a group: makes each of its entries a miss; see [`Store::invalidate`].
+    /// Invalidates a group of entries: each later read of one of its entries is a miss; see
+    /// [`Store::invalidate`].
     ///
     /// # Errors
     ///
@@ -123,12 +125,12 @@ impl Cache {
         self.store.invalidate(group.as_ref())
     }
 
-    /// Returns the groups of what is written.
+    /// Returns the names of the groups into which this cache puts every entry that it writes.
     pub(crate) fn groups(&self) -> Vec<&[u8]> {
         self.groups.iter().flat_map(|groups| groups.iter()).map(AsRef::as_ref).collect()
     }
 
-    /// Writes a value, in the groups of this cache.
+    /// Writes an entry, and puts it in the groups that this cache was given.
     #[inline]
     pub(crate) fn put(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         if self.groups.is_none() {
@@ -137,7 +139,7 @@ impl Cache {
         self.store.set_in_groups(key, value, options, &self.groups())
     }
 
-    /// Returns the store under this cache.
+    /// Returns the store that this cache reads and writes.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -212,7 +214,7 @@ impl Cache {
         self.write(key, value, SetOptions::set().with_ttl(ttl)).map(drop)
     }
 
-    /// Writes a value if the key has none; returns whether it did.
+    /// Writes a value if the key has none; returns whether it was written.
     ///
     /// # Errors
     ///
@@ -221,7 +223,7 @@ impl Cache {
         self.write(key, value, SetOptions::add()).map(Written::is_stored)
     }
 
-    /// Writes a value if the key has one; returns whether it did.
+    /// Writes a value if the key already has one; returns whether it was written.
     ///
     /// # Errors
     ///
@@ -231,7 +233,7 @@ impl Cache {
     }
 
     /// Writes a value if the entry still has the version that
-    /// [`get_versioned`](Self::get_versioned) returned.
+    /// [`get_versioned`](Self::get_versioned) returned (compare and swap).
     ///
     /// # Errors
     ///
@@ -245,7 +247,7 @@ impl Cache {
         self.write(key, value, SetOptions::cas(version))
     }
 
-    /// Writes a value under any condition and with any TTL.
+    /// Writes a value with options: any condition, and any TTL.
     ///
     /// # Errors
     ///
@@ -301,7 +303,8 @@ impl Cache {
         self.write_many(&entries)
     }
 
-    /// Writes values, each under its key and its own options; see [`Store::set_many`].
+    /// Writes several values, each under its own key and with its own options; see
+    /// [`Store::set_many`].
     pub fn write_many(&self, entries: &[(&[u8], &[u8], SetOptions)]) -> Vec<Result<Written>> {
         for (key, ..) in entries {
             self.computations.flights().note_change(key);
@@ -382,7 +385,7 @@ impl Cache {
         self.store.touch(key.as_ref(), ttl.into())
     }
 
-    /// Adds to a counter; see [`Store::incr`].
+    /// Adds a number to the counter that an entry holds; see [`Store::incr`].
     ///
     /// # Errors
     ///
@@ -392,7 +395,7 @@ impl Cache {
         self.store.incr(key.as_ref(), delta)
     }
 
-    /// Subtracts from a counter; see [`Store::decr`].
+    /// Subtracts a number from the counter that an entry holds; see [`Store::decr`].
     ///
     /// # Errors
     ///
@@ -421,7 +424,7 @@ impl Cache {
         self.store.len()
     }
 
-    /// Whether [`len`](Self::len) is zero.
+    /// Whether the cache has no entries, expired ones included.
     ///
     /// # Errors
     ///
@@ -430,8 +433,8 @@ impl Cache {
         self.store.is_empty()
     }
 
-    /// Returns the counts since the store was opened, even if it has been closed, and those of
-    /// computations.
+    /// Returns the counts of reads, writes and computations since the store was opened, even after
+    /// it was closed.
     ///
     /// # Errors
     ///
@@ -452,7 +455,7 @@ impl Cache {
     }
 
     /// Returns the counts of each level of the store in Prometheus' text format; see
-    /// [`LevelStats::prometheus`]. Those of computations are those of the first level.
+    /// [`LevelStats::prometheus`]. Counts of computations belong to the first level.
     ///
     /// # Errors
     ///
@@ -465,7 +468,7 @@ impl Cache {
         Ok(LevelStats::prometheus(&levels))
     }
 
-    /// Waits until everything accepted before the call has reached `durability`.
+    /// Waits until all writes accepted before the call have reached `durability`.
     ///
     /// # Errors
     ///
@@ -483,7 +486,7 @@ impl Cache {
         self.store.resize(size_bytes)
     }
 
-    /// Closes the store for everybody who holds it; see [`Store::close`].
+    /// Closes the store for all caches and threads that use it; see [`Store::close`].
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@ fn advice(_: &io::Error) -> &'static str {
     ""
 }
 
-/// An extension of results of system calls, which adds the call's name to errors.
+/// An extension trait for results of system calls, which adds the name of the call to an error.
 pub(crate) trait Call<T> {
     /// Names the system call in the error, unless it is named already. The error keeps its kind.
     fn call(self, call: &'static str) -> io::Result<T>;
@@ -44,7 +44,8 @@ impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
     }
 }
 
-/// Returns the number of the system's error, if it is one, named or not.
+/// Returns the operating system's error number (`errno`) of an error; `None` for an error of
+/// another origin.
 #[cfg(target_os = "linux")]
 pub(crate) fn errno(error: &io::Error) -> Option<i32> {
     let named = error.get_ref().and_then(|inner| inner.downcast_ref::<FailedCall>());

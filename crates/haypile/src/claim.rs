@@ -19,11 +19,11 @@ self_cell! {
     }
 }
 
-/// The right to compute the value of a key among the processes that share a store, until it is
-/// dropped. It keeps the store, and may be dropped by another thread than the one that got it.
+/// The exclusive right to compute the value of a key, among all processes that share a store.
+/// Dropping it gives the right back, on any thread. It keeps the store open.
 pub struct OwnedClaim(Owned);
 
-/// The outcome of asking for an [`OwnedClaim`].
+/// The outcome of trying to get an [`OwnedClaim`], the exclusive right to compute a key's value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TriedClaim {
@@ -36,9 +36,9 @@ pub enum TriedClaim {
 }
 
 impl Cache {
-    /// Claims a key among the processes that share the store, without waiting; `take_over` names a
-    /// holder that has had the claim for too long. The caller has to look for the value once it has
-    /// the claim: the last holder may have stored it.
+    /// Tries to become the one process that computes the value of a key, without waiting;
+    /// `take_over` names a process that has held this right for too long. After success the caller
+    /// has to read the key again: the previous holder may have stored a value.
     ///
     /// [`get_or_compute`](Self::get_or_compute) does all this for callers that may block, and also
     /// makes the threads of one process wait for each other. A program that does not block asks

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The source of a store's time.
+/// The source of a store's time: a monotonic clock and the time of day.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Returns nanoseconds since an origin that stays the same for the life of this clock. Never
     /// goes back. Entries that live in one process expire by it.
@@ -24,7 +24,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Returns a clock whose origin is now.
+    /// Returns a clock whose monotonic time is zero now.
     pub fn new() -> Self {
         Self { origin: Instant::now() }
     }
@@ -62,12 +62,13 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Returns a clock that stands at zero; its time of day is the Unix epoch.
+    /// Returns a manual clock that stands at zero; its time of day is the Unix epoch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Moves both sides of the clock forward; at most to 584 years after its origin.
+    /// Moves the monotonic time and the time of day forward by this duration; at most to 584 years
+    /// after the clock's origin.
     pub fn advance(&self, by: Duration) {
         let later = |now: u64| Some(now.saturating_add(nanos(by)));
         // Always `Ok`: the closure never refuses.

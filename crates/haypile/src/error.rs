@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-/// The length of the longest key that any store accepts, in bytes.
+/// The length of the longest key that any store accepts, 65,535 bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 65_535;
 
 /// The result of an operation on a cache.

@@ -21,11 +21,12 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::write::WriteMode;
 
-/// The highest number of groups of an entry.
+/// The largest number of groups that one entry can be in.
 pub(crate) const MAX_GROUPS: usize = 64;
-/// The longest name of a group, in bytes.
+/// The length of the longest name of a group, in bytes.
 pub(crate) const MAX_GROUP_BYTES: usize = 250;
-/// The fewest and the most words that a store may be configured to have for its groups.
+/// The smallest and the largest number of words that a store may have for the last invalidations of
+/// its groups.
 pub(crate) const WORDS: std::ops::RangeInclusive<u64> = 8..=1 << 24;
 
 /// The length of a word in bytes.
@@ -34,12 +35,12 @@ const HASH_BYTES: usize = size_of::<u32>();
 /// The number of words in marks besides the hashes of groups: one has the entry's number, and one the lengths.
 const FIXED_WORDS: usize = 2;
 
-/// The groups of an entry, as their hashes in a store.
+/// The hashes of the names of the groups that an entry is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hashes(Vec<u32>);
 
 impl Hashes {
-    /// Returns the hashes of these group names.
+    /// Returns the hashes of these names of groups, for a store.
     ///
     /// # Errors
     ///
@@ -52,7 +53,8 @@ impl Hashes {
         Ok(Self(hashes))
     }
 
-    /// Returns whether a group was invalidated after the clock had this number, by the words of the groups' hashes.
+    /// Returns whether one of the groups was invalidated after invalidation number `number`,
+    /// according to the stored words of their hashes.
     pub(crate) fn are_invalid_since(
         &self,
         number: u64,
@@ -61,7 +63,8 @@ impl Hashes {
         self.0.iter().any(|hash| word_of_group(*hash) > number)
     }
 
-    /// Appends marks to a value, and returns their length. All together is then a multiple of a word's length.
+    /// Appends marks (the hashes of its groups, and `number`) to a value, and returns the marks'
+    /// length. Value and marks together are a multiple of a word's length.
     pub(crate) fn mark(&self, value: &mut Vec<u8>, number: u64) -> usize {
         let before = value.len();
         value.resize(before.next_multiple_of(WORD_BYTES), 0);
@@ -76,13 +79,14 @@ impl Hashes {
         bytes
     }
 
-    /// Returns the most bytes that marks take after a value.
+    /// Returns the largest number of bytes that the marks of these groups take after a value.
     pub(crate) fn most_bytes(&self) -> usize {
         WORD_BYTES * (1 + FIXED_WORDS + self.0.len().div_ceil(2))
     }
 }
 
-/// Refuses more groups than an entry can have, and group names of invalid length.
+/// Returns an error if there are more groups than an entry can have, or if the name of one has an
+/// invalid length.
 pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     let longest = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let shortest = groups.iter().map(|group| group.len()).min().unwrap_or(1);
@@ -93,7 +97,8 @@ pub(crate) fn check(store: &dyn Store, groups: &[&[u8]]) -> Result<()> {
     Err(Error::Group { groups: groups.len(), group_bytes, store: store.describe() })
 }
 
-/// Returns the number of an entry that is written in this way: the clock when its lease was granted, or else the present one.
+/// Returns the number for the marks of an entry: that of the last invalidation when its lease was
+/// granted, or now without a lease.
 pub(crate) fn number(mode: WriteMode, clock: impl FnOnce() -> u64) -> u64 {
     match mode {
         // That of a lease that was made up is of no use: the write is refused.
@@ -102,21 +107,21 @@ pub(crate) fn number(mode: WriteMode, clock: impl FnOnce() -> u64) -> u64 {
     }
 }
 
-/// Returns the hash of a group, by which it has its word.
+/// Returns the hash of a group's name, which selects the word of its last invalidation.
 pub(crate) fn hash(group: &[u8], seed: u64) -> u32 {
     let hash = xxh3_64_with_seed(group, seed) >> 32;
     u32::try_from(hash).expect("the upper half")
 }
 
-/// Returns the number of the word of a hash.
+/// Returns the number of the word in which invalidations of groups with this hash are recorded.
 #[inline]
 pub(crate) fn word_of(hash: u32, words: u32) -> u32 {
     let wide = u64::from(hash) * u64::from(words);
     u32::try_from(wide >> 32).expect("less than the number of words")
 }
 
-/// The clock and the words of groups, of a store that belongs to one process. There are none until the first group is
-/// named: who has no groups pays nothing.
+/// The count of invalidations, and the word of each group's last one, of a store that belongs to
+/// one process. They take no memory until the first group is named.
 #[derive(Debug)]
 pub(crate) struct Words {
     clock: AtomicU64,
@@ -127,15 +132,16 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Returns a clock and words for a store of this size; the words have no memory yet.
+    /// Returns a count of invalidations and words of groups for a store of this size; the words
+    /// have no memory yet.
     pub(crate) fn for_bytes(capacity_bytes: u64) -> Self {
         let count = (capacity_bytes / BYTES_PER_WORD).clamp(FEWEST_WORDS, MOST_WORDS);
         let count = usize::try_from(count).expect("at most MOST_WORDS");
         Self { clock: AtomicU64::new(0), numbers: OnceLock::new(), count }
     }
 
-    /// Allocates the words; if there is no memory for them, returns the number of bytes that they
-    /// would take.
+    /// Allocates the words for groups; if there is no memory for them, returns the number of bytes
+    /// that they would take.
     pub(crate) fn begin(&self) -> Result<(), usize> {
         if self.numbers.get().is_none() {
             let mut numbers = Vec::new();
@@ -148,12 +154,12 @@ impl Words {
         Ok(())
     }
 
-    /// Returns the number of the last invalidation.
+    /// Returns the number of the last invalidation of any group of the store.
     pub(crate) fn clock(&self) -> u64 {
         self.clock.load(Ordering::Acquire)
     }
 
-    /// Invalidates the entries of the group with this hash whose number is lower than the clock's next one.
+    /// Invalidates the group with this hash: its entries written before this call become misses.
     pub(crate) fn invalidate(&self, hash: u32) {
         let number = self.clock.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(word) = self.word(hash) {
@@ -161,8 +167,8 @@ impl Words {
         }
     }
 
-    /// Returns whether a group of an entry with these marks was invalidated after the entry was written. Garbage counts as
-    /// invalidated.
+    /// Returns whether a group of an entry with these marks was invalidated after the entry was
+    /// written. Damaged marks count as invalidated.
     pub(crate) fn are_invalid(&self, marks: &[u8]) -> bool {
         let Some(read) = Marks::at_end_of(marks) else { return true };
         // One word tells it of most entries where little is invalidated.
@@ -178,7 +184,8 @@ impl Words {
         })
     }
 
-    /// Returns the number of the last invalidation of a group, or of another with the same word; zero before the first.
+    /// Returns the number of the last invalidation of a group, or of another group that shares its
+    /// word; zero before the first.
     pub(crate) fn number_of(&self, hash: u32) -> u64 {
         self.word(hash).map_or(0, |word| word.load(Ordering::Acquire))
     }
@@ -195,10 +202,12 @@ const BYTES_PER_WORD: u64 = 4096;
 const FEWEST_WORDS: u64 = 1 << 12;
 const MOST_WORDS: u64 = 1 << 20;
 
-/// The marks of an entry, after its value.
+/// The marks after an entry's value: the hashes of its groups, and the number of the last
+/// invalidation before it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The number of the clock when the data that the entry was computed from was read.
+    /// The number of the last invalidation of any group when the data that the entry was computed
+    /// from was read.
     pub(crate) number: u64,
     groups: usize,
     /// The length of the marks in bytes, with the padding that fills the value up to whole words.
@@ -206,8 +215,9 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks at the end of `bytes` bytes, which are a value and its marks. `word` returns a word by its
-    /// distance from the end, one for the last, and is not asked for one before the first. `None` of garbage.
+    /// Reads the marks of groups at the end of `bytes` bytes, which are a value and its marks.
+    /// `word` returns a word by its distance from the end, one for the last, and is never called
+    /// for one before the first. Returns `None` for damaged marks.
     #[inline]
     pub(crate) fn read(bytes: u64, word: impl Fn(usize) -> u64) -> Option<Self> {
         if bytes < (FIXED_WORDS * WORD_BYTES) as u64 || !bytes.is_multiple_of(WORD_BYTES as u64) {
@@ -223,12 +233,13 @@ impl Marks {
         is_possible.then_some(marks)
     }
 
-    /// Reads the marks at the end of a value.
+    /// Reads the marks of groups at the end of a value.
     pub(crate) fn at_end_of(bytes: &[u8]) -> Option<Self> {
         Self::read(bytes.len() as u64, |back| word_from_end(bytes, back))
     }
 
-    /// Returns whether a group was invalidated after the clock had the entry's number, by the words of the groups' hashes.
+    /// Returns whether a group of the entry was invalidated after the entry's number, according to
+    /// the stored words of the groups.
     #[inline]
     pub(crate) fn are_invalid(
         &self,
@@ -260,14 +271,15 @@ impl Marks {
     }
 }
 
-/// Appends marks of the same groups as other marks, for a clock that begins: any invalidation is after them.
+/// Appends marks of the same groups, with a number that any later invalidation exceeds: for entries
+/// that are loaded into a new store.
 pub(crate) fn renew(marks: &[u8], renewed: &mut Vec<u8>) {
     if let Some(read) = Marks::at_end_of(marks) {
         read.groups_of(marks).mark(renewed, 0);
     }
 }
 
-/// Returns a word of bytes by its distance from their end.
+/// Returns a word of `bytes` by its distance from their end.
 pub(crate) fn word_from_end(bytes: &[u8], back: usize) -> u64 {
     let at = bytes.len() - back * WORD_BYTES;
     u64::from_le_bytes(bytes[at..at + WORD_BYTES].try_into().expect("a word"))

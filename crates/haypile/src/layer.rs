@@ -14,8 +14,8 @@ use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
-/// A store around another store: [`inner`](Self::inner), and the few methods that the layer changes. Every layer is a
-/// [`Store`], which forwards all other methods.
+/// A store around another store, [`inner`](Self::inner), that changes a few of its methods. Every
+/// layer is a [`Store`], which forwards all other methods.
 ///
 /// All reads of values pass one of two methods: [`loaded`](Self::loaded), if the value was copied, and
 /// [`pinned`](Self::pinned), if it is behind a guard. A layer that stores values in another form overrides both, and

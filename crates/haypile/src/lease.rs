@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The right to store a value of a key, until the key changes.
+/// A lease on a key: the right to store a value that was computed from data read after this moment,
+/// unless the key changes in the meantime.
 ///
 /// A program that looks aside reads the cache, misses, asks its data base, and writes the answer. If the data base changes
 /// and the key is deleted between the last two, the cache has an old value for its whole life. A lease closes that gap:
@@ -22,20 +23,21 @@ use std::fmt;
 pub struct Lease([u8; Self::BYTES]);
 
 impl Lease {
-    /// The length of a lease as bytes.
+    /// The length of an encoded lease, 32 bytes.
     pub const BYTES: usize = 32;
 
-    /// Returns the lease with these bytes, which came from [`to_bytes`](Self::to_bytes).
+    /// Decodes a lease from bytes that [`to_bytes`](Self::to_bytes) returned.
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// Returns the lease as bytes, for a binding or another process to keep.
+    /// Encodes the lease as 32 bytes, for a binding or another process to keep.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         self.0
     }
 
-    /// Returns the lease of these words, for a store that grants leases. Of a store with groups, the third word is its clock of groups.
+    /// Returns a lease made of these words, for a store that grants leases. The third word is the
+    /// number of the last invalidation of a group, if the store has groups.
     pub fn from_words(words: [u64; 4]) -> Self {
         let mut bytes = [0; Self::BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -44,12 +46,14 @@ impl Lease {
         Self(bytes)
     }
 
-    /// Returns the clock of groups of its store when the lease was granted: the third word, for every store.
+    /// Returns the number of the last invalidation of a group when the lease was granted: its third
+    /// word.
     pub(crate) fn clock(self) -> u64 {
         self.words()[2]
     }
 
-    /// Returns the words of a lease, which came from [`from_words`](Self::from_words) unless it was made up.
+    /// Returns the four words of a lease, as given to [`from_words`](Self::from_words) by the store
+    /// that granted it; a lease can be forged.
     pub fn words(self) -> [u64; 4] {
         let (words, _) = self.0.as_chunks::<8>();
         std::array::from_fn(|number| u64::from_le_bytes(words[number]))

@@ -12,7 +12,8 @@ pub(crate) const fn is_on(_name: &str) -> bool {
     false
 }
 
-/// Returns the memory order `order`, which the mutant of this name relaxes.
+/// Returns the memory order `order`, or a weaker one in a test build that switches on the defect
+/// `name`.
 #[inline]
 pub(crate) fn order(name: &str, order: Ordering) -> Ordering {
     if is_on(name) { Ordering::Relaxed } else { order }

@@ -15,7 +15,7 @@ use crate::url::{CacheUrl, Level, Place, ResolvedLevel, Scheme};
 use crate::write::{Reservation, SetOptions, Version, WriteMode, Written};
 use crate::writers::Writers;
 
-/// The scheme `none`, which has no options of its own.
+/// The URL scheme `none`, which has no options of its own.
 pub(crate) static SCHEME: Scheme = Scheme {
     name: "none",
     place: Place::Nowhere,

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::store::Store;
 use crate::url::{ResolvedLevel, Scheme, UrlError};
 
-/// An opener of the caches of one scheme.
+/// An opener: it opens the caches of one URL scheme.
 ///
 /// An opener does not compress: the [`Registry`](crate::Registry) puts a
 /// [`CompressedStore`](crate::compress::CompressedStore) in front of the store that it opens if the
@@ -130,9 +130,10 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns whether this is about a file whose contents are not a cache that this program can use: it is
-    /// truncated, damaged, of an older format, of another byte order, or something else altogether. `recreate=yes`
-    /// replaces it. Not the file of a newer program: that one still uses it.
+    /// Returns whether the error says that a file's contents are not a cache that this program can
+    /// use: truncated, damaged, of an older format or another byte order, or something else
+    /// altogether. `recreate=yes` replaces such a file. Returns `false` for the file of a newer
+    /// program, which still uses it.
     pub fn is_unusable_file(&self) -> bool {
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
         if let Self::Backend { source, .. } = self {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fork::values::Kept;
 use crate::store::{Hit, Store};
 
-/// A value that was read, held in place or copied.
+/// A value that was read from a cache: in place in the cache's memory, or copied.
 pub struct Pinned<'a> {
     hit: Hit,
     value: HeldValue<'a>,
@@ -28,27 +28,29 @@ enum HeldValue<'a> {
 }
 
 impl<'a> Pinned<'a> {
-    /// Wraps a copy of a value.
+    /// Returns a pinned value that owns a copy.
     pub fn copied(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: HeldValue::Copied(value) }
     }
 
-    /// Wraps a copy of a value that would be in place if another segment of its file could be locked.
+    /// Returns a pinned value that owns a copy because no further segment of its file could be
+    /// locked for reading in place.
     pub(crate) fn out_of_pins(value: Vec<u8>, hit: Hit) -> Self {
         Self { hit, value: HeldValue::OutOfPins(value) }
     }
 
-    /// Wraps a value that `guard` holds in place until it is dropped.
+    /// Returns a pinned value whose bytes `guard` keeps in place until it is dropped.
     pub fn in_place(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
         Self { hit, value: HeldValue::InPlace(Box::new(guard)) }
     }
 
-    /// Wraps a value that `guard` holds in place in memory that other processes share, until it is dropped.
+    /// Returns a pinned value in memory that other processes share, which `guard` keeps in place
+    /// until it is dropped.
     pub(crate) fn shared(guard: impl AsRef<[u8]> + Send + Sync + 'a, hit: Hit) -> Self {
         Self { hit, value: HeldValue::Shared(Box::new(guard)) }
     }
 
-    /// Wraps a part of another pinned value.
+    /// Returns a pinned value that is the beginning of another one.
     pub(crate) fn part_of(other: Self, value_bytes: usize, hit: Hit) -> Self {
         let is_shared = matches!(other.value, HeldValue::Shared(_));
         let part = Part { of: other, value_bytes };
@@ -60,9 +62,9 @@ impl<'a> Pinned<'a> {
         self.hit
     }
 
-    /// Returns whether the value was copied only because as many segments of its file are locked as
-    /// [`Store::get_in_place`] permits. If it is stored again together with other values, they share a segment, and
-    /// the next process may read all of them in place.
+    /// Returns whether the value was copied only because the largest number of segments that
+    /// [`Store::get_in_place`] permits is locked. If it is stored again together with other values,
+    /// they share a segment, and the next process may read all of them in place.
     pub fn is_out_of_pins(&self) -> bool {
         matches!(self.value, HeldValue::OutOfPins(_))
     }
@@ -110,7 +112,7 @@ self_cell! {
     }
 }
 
-/// A value that was read, held in place or copied, together with the store that holds it. It moves
+/// A value that was read from a cache, in place or copied, together with the store. It moves
 /// between threads, so that a program that does not block can read it at its own pace.
 pub struct OwnedPinned {
     /// The registration for children of forks; dropped before the value.
@@ -120,9 +122,10 @@ pub struct OwnedPinned {
 }
 
 impl OwnedPinned {
-    /// Lets children of forks go on reading the value as it is, even when this process has let go of it. They get a
-    /// copy of its pages where it is in the memory of a file, and so a fork takes longer. It needs a binding that calls
-    /// [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare) and what belongs to it.
+    /// Keeps the value readable in forked children, even after this process has released it. Where
+    /// its pages are in the memory of a file, children get a copy of them, and so a fork takes
+    /// longer. The binding has to call [`fork::ForkGate::prepare`](crate::fork::ForkGate::prepare)
+    /// and its counterparts.
     pub fn keep_for_children(&mut self) {
         #[cfg(target_os = "linux")]
         if matches!(self.value.borrow_dependent().value, HeldValue::Shared(_)) {
@@ -135,7 +138,8 @@ impl OwnedPinned {
         self.value.borrow_dependent().hit()
     }
 
-    /// Returns whether the value was copied for lack of pins; see [`Pinned::is_out_of_pins`].
+    /// Returns whether the value was copied because no further segment of its file could be locked;
+    /// see [`Pinned::is_out_of_pins`].
     pub fn is_out_of_pins(&self) -> bool {
         self.value.borrow_dependent().is_out_of_pins()
     }
@@ -162,8 +166,8 @@ impl fmt::Debug for OwnedPinned {
 }
 
 impl Cache {
-    /// Returns the value of `key` behind a guard that keeps the store; see
-    /// [`Store::get_pinned`].
+    /// Returns the value of `key` in place or as a copy, behind a guard that keeps the store open;
+    /// see [`Store::get_pinned`].
     ///
     /// ```
     /// use haypile::Cache;
@@ -184,8 +188,8 @@ impl Cache {
         self.owned(|store| store.get_pinned(key.as_ref()))
     }
 
-    /// Returns the value of `key` behind a guard that keeps the store, in place even if it is short:
-    /// for a caller that keeps many values for long; see [`Store::get_in_place`].
+    /// Returns the value of `key` behind a guard that keeps the store open, in place even if it is
+    /// short: for a caller that keeps many values for long; see [`Store::get_in_place`].
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ use crate::call::Call;
 /// Attempts to create a file that is locked before another writer takes it for a leftover.
 const ATTEMPTS: usize = 16;
 
-/// The form of temporary names: a random part stands between prefix and suffix.
+/// The form of names for temporary files: a random part stands between prefix and suffix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naming {
     pub(crate) prefix: &'static str,
@@ -82,7 +82,7 @@ impl Naming {
     }
 }
 
-/// The reason why a file is not trusted.
+/// The reason why a file is not trusted: who else can have written it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposed {
     /// The file belongs to this user, which is neither this process's nor root.
@@ -91,7 +91,7 @@ pub(crate) enum Exposed {
     Mode(u32),
 }
 
-/// Whether only this user and root can have written a file.
+/// Checks that only this user and root can have written a file.
 #[cfg(unix)]
 pub(crate) fn check_private(metadata: &fs::Metadata) -> Result<(), Exposed> {
     use std::os::unix::fs::MetadataExt;
@@ -135,8 +135,8 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A file that stays open, though the program may close all descriptors, as daemons do: then its number
-/// is soon that of another file, which is neither used nor closed.
+/// A file that stays open even if the program closes all descriptors, as daemons do: its number
+/// then soon belongs to another file, which is neither used nor closed.
 #[derive(Debug)]
 pub(crate) struct GuardedFile {
     /// The open file; `None` while this is dropped.
@@ -154,7 +154,7 @@ impl GuardedFile {
         })
     }
 
-    /// Returns the file.
+    /// Returns the guarded file, if its descriptor is still the same.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ fn size_limit() -> Option<u64> {
     None
 }
 
-/// Syncs a folder's entries to disk.
+/// Syncs the directory entries of a folder to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;

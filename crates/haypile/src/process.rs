@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A value for each process: a forked child sees a new one.
+/// A value that exists once per process: a forked child sees a new one.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
     first: ListNode<T>,
@@ -45,7 +45,8 @@ impl<T: Default> ListNode<T> {
     }
 }
 
-/// A map of values that the holders in one process share, each for as long as one of them holds it.
+/// A map of values that several users in one process share; each value lives while one of them
+/// holds it.
 ///
 /// The values are in a [`BTreeMap`], whose nodes are referred to by their addresses. A `HashMap` in a static
 /// refers to the middle of its table, which leak checkers report as possibly lost.
@@ -59,7 +60,7 @@ impl<K: Ord, V> SharedValues<K, V> {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of a key, which `create` creates if nobody holds it.
+    /// Returns the shared value of a key, which `create` makes if nobody holds it.
     pub(crate) fn get_or_create(&self, key: K, create: impl FnOnce() -> V) -> Arc<V> {
         let mut values = self.lock();
         if let Some(value) = values.get(&key).and_then(Weak::upgrade) {
@@ -70,7 +71,8 @@ impl<K: Ord, V> SharedValues<K, V> {
         value
     }
 
-    /// Forgets the value of a key if nobody holds it. Each value has to call this when it is dropped.
+    /// Removes the value of a key if nobody holds it. Each value has to call this when it is
+    /// dropped.
     pub(crate) fn forget(&self, key: &K) {
         let mut values = self.lock();
         // Another caller may have created the next one already.
@@ -119,7 +121,7 @@ mod page {
 
     const PAGE_BYTES: usize = 4096;
 
-    /// Pages whose words are zero in a forked child.
+    /// Pages of memory whose words are zero in a forked child.
     #[derive(Debug)]
     pub(crate) struct WipedOnFork<const PAGES: usize = 1>(NonNull<c_void>);
 
@@ -152,7 +154,7 @@ mod page {
             Ok(pages)
         }
 
-        /// Returns a reference to one of the words.
+        /// Returns a reference to one of the words of the pages.
         #[inline]
         pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
             assert!(number < Self::WORDS, "word {number} of {}", Self::WORDS);

@@ -24,7 +24,7 @@ const NOT_HERE: [&str; 1] = ["file"];
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 const NOT_HERE: [&str; 0] = [];
 
-/// A registry of the schemes that can be opened.
+/// A registry of URL schemes, which opens caches by their URLs.
 ///
 /// A new registry has those of this crate; [`register`](Self::register) adds others.
 ///
@@ -40,7 +40,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns a registry of `none`, `memory` and `file`, on the system's clock.
+    /// Returns a registry with the schemes `none`, `memory` and `file`, on the system's clock.
     pub fn new() -> Self {
         let mut registry = Self { openers: BTreeMap::new(), clock: Arc::new(SystemClock::new()) };
         registry.register(Arc::new(none::NoneOpener));
@@ -50,13 +50,13 @@ impl Registry {
         registry
     }
 
-    /// Replaces the clock, for tests.
+    /// Replaces the clock that opened stores use, for tests.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// Adds a scheme, or replaces its opener.
+    /// Adds a URL scheme, or replaces its opener.
     pub fn register(&mut self, opener: Arc<dyn Opener>) {
         self.openers.insert(opener.scheme().name, opener);
     }
@@ -66,12 +66,12 @@ impl Registry {
         Arc::clone(&self.clock)
     }
 
-    /// Returns the registered schemes, ordered by name.
+    /// Returns the registered URL schemes, ordered by name.
     pub fn schemes(&self) -> impl Iterator<Item = &'static Scheme> {
         self.openers.values().map(|opener| opener.scheme())
     }
 
-    /// Parses a URL in either form, checks it and returns it in canonical form.
+    /// Parses a cache URL in long or short form, checks it, and returns it in canonical form.
     ///
     /// # Errors
     ///
@@ -81,7 +81,8 @@ impl Registry {
         self.resolve(&text.parse()?)
     }
 
-    /// Checks a URL against the registered schemes, and returns it in canonical form.
+    /// Checks a URL against the registered schemes and their options, and returns it in canonical
+    /// form.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl Registry {
         self.open_url(&text.parse()?)
     }
 
-    /// Opens the cache of a URL.
+    /// Opens the cache of a parsed URL.
     ///
     /// # Errors
     ///

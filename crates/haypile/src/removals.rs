@@ -11,12 +11,12 @@
 //! it would take one: with 0.24 per line on average, it happens in one of 10^8 computations instead of in 3 %. And a key that
 //! is removed all the time, such as a lock's, keeps no other from being stored.
 
-/// The number of notes that a line has room for.
+/// The number of removals that a line can remember individually.
 pub(crate) const NOTES: usize = 7;
 const TAG_BITS: u32 = 24;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 
-/// The fate of a key since the count of removals was read.
+/// Whether a key was removed since the count of removals was read; it may be unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     /// The key was not removed.
@@ -26,21 +26,21 @@ pub(crate) enum Since {
     Unsure,
 }
 
-/// A line of removals, as it was read.
+/// A line that remembers removals of keys, as it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) count: u64,
     pub(crate) notes: [u64; NOTES],
 }
 
-/// Returns the number of the line of a hash.
+/// Returns the number of the line that remembers removals of keys with this hash.
 #[inline]
 pub(crate) fn line_of(hash: u64, lines: u32) -> u32 {
     let wide = u128::from(hash.rotate_left(32)) * u128::from(lines);
     u32::try_from(wide >> 64).expect("less than the number of lines")
 }
 
-/// Returns the note for the removal with this number, which is above zero.
+/// Returns the encoded note of a removal with this number, which is above zero, and this hash.
 #[inline]
 pub(crate) fn note_of(number: u64, hash: u64) -> u64 {
     number << TAG_BITS | hash & TAG_MASK
@@ -58,8 +58,9 @@ fn has_tag_of(note: u64, hash: u64) -> bool {
 }
 
 impl Line {
-    /// Returns the index of the note that the removal of this number replaces. So the number of a note only rises.
-    /// Where all are younger, it returns by how much: the removal needs a number above theirs.
+    /// Returns the index of the note that the removal of this number replaces; a note's number only
+    /// ever rises. Where all are younger, it returns by how much: the removal needs a number above
+    /// theirs.
     #[inline]
     pub(crate) fn place(&self, number: u64, hash: u64) -> Result<usize, u64> {
         let ahead = |place: &usize| beyond(self.notes[*place], number);
@@ -75,7 +76,7 @@ impl Line {
         leads.max().map_or(0, i64::cast_unsigned)
     }
 
-    /// Returns whether the key with a hash was removed after the count was `then`.
+    /// Returns whether the key with this hash was removed after the count of removals was `then`.
     pub(crate) fn since(&self, then: u64, hash: u64) -> Since {
         // Beyond half of the numbers, what is younger cannot be told; and a count below `then` is of another history.
         if self.count.wrapping_sub(then) >> (63 - TAG_BITS) != 0 {
@@ -91,7 +92,7 @@ impl Line {
         if younger == NOTES { Since::Unsure } else { Since::Nothing }
     }
 
-    /// Records a removal, in a line that nobody else changes.
+    /// Records the removal of a key with this hash, in a line that nobody else changes.
     pub(crate) fn note(&mut self, hash: u64) {
         self.count = self.count.wrapping_add(1);
         match self.place(self.count, hash) {

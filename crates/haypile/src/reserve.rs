@@ -21,7 +21,7 @@ self_cell! {
     }
 }
 
-/// A reserved write that waits for its bytes, together with its cache. Dropping it changes nothing.
+/// A prepared write that waits for its value, together with its cache. Dropping it changes nothing.
 pub struct OwnedReservation {
     reservation: Owned,
     cache: Cache,
@@ -30,7 +30,7 @@ pub struct OwnedReservation {
 }
 
 impl Cache {
-    /// Prepares a write of exactly `value_bytes`; see [`Store::reserve`].
+    /// Prepares a write of a value of exactly `value_bytes`; see [`Store::reserve`].
     ///
     /// ```
     /// use haypile::{Cache, SetOptions};
@@ -61,19 +61,20 @@ impl Cache {
 }
 
 impl OwnedReservation {
-    /// Returns the bytes of the reserved value; see [`Reservation::buffer`].
+    /// Returns the buffer for the value of the prepared write; see [`Reservation::buffer`].
     pub fn buffer(&mut self) -> &mut [u8] {
         self.reservation.with_dependent_mut(|_, reservation| {
             reservation.as_mut().expect("only commit takes it, and ends this").buffer()
         })
     }
 
-    /// Returns the condition and the TTL of the write.
+    /// Returns the condition and the TTL of the prepared write.
     pub fn options(&self) -> SetOptions {
         self.options
     }
 
-    /// Commits the write: makes the entry visible, if the condition of the write holds now.
+    /// Commits the prepared write: makes the entry visible, if the condition of the write holds
+    /// now.
     ///
     /// # Errors
     ///

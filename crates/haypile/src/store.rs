@@ -13,7 +13,7 @@ use crate::url::CacheUrl;
 use crate::write::{Reservation, SetOptions, Version, Written};
 use crate::writers::Writers;
 
-/// The default time that a caller waits for another that computes.
+/// The default of the time that a caller waits for another one that computes the same value.
 pub(crate) const DEFAULT_COMPUTE_WAIT: Duration = Duration::from_secs(30);
 
 /// The number of times that [`Store::compare_and_delete`] compares again after the same value was
@@ -393,7 +393,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn close(&self) -> Result<()>;
 }
 
-/// The right to compute the value of a key, among processes that share a store.
+/// The exclusive right to compute the value of a key, among processes that share a store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim<'a> {
@@ -409,39 +409,41 @@ pub enum Claim<'a> {
     Taken(ClaimHolder),
 }
 
-/// The process that holds a [`Claim`].
+/// The process that holds the right to compute a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimHolder {
-    /// The number that identifies the holder; only its store knows the meaning.
+    /// The number that identifies the process; only its store knows the meaning.
     pub id: u64,
-    /// Whether the holder was seen to be stopped or frozen from outside.
+    /// Whether the process was seen to be stopped or frozen from outside.
     pub is_halted: bool,
-    /// The number of claims on this key, or on this and other keys, that had been released before. If another process
-    /// has the claim later, and this number is the same, that process has taken the claim over.
+    /// The number of claims (rights to compute) on this key, or on this and other keys, that had
+    /// been released before. If another process has the claim later, and this number is the same,
+    /// that process has taken the claim over.
     pub released: u64,
 }
 
 impl ClaimHolder {
-    /// Returns a holder with these fields, before any claim was released.
+    /// Returns a holder of a claim with these fields, before any claim was released.
     pub fn new(id: u64, is_halted: bool) -> Self {
         Self { id, is_halted, released: 0 }
     }
 
-    /// Sets the number of released claims.
+    /// Sets the number of claims that were released before.
     #[must_use]
     pub fn with_released(self, released: u64) -> Self {
         Self { released, ..self }
     }
 }
 
-/// The limits of a store.
+/// The limits of a store on keys, values and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// The length of the longest key in bytes, at most [`MAX_KEY_BYTES`](Self::MAX_KEY_BYTES).
     pub max_key_bytes: usize,
-    /// The length of the longest value under an empty key, in bytes. A longer key can leave less.
+    /// The length of the longest value under an empty key, in bytes. A longer key may leave less
+    /// room.
     pub max_value_bytes: u64,
     /// The bound on the whole store, in the unit of [`Store::bytes`]; `None` if there is none or it
     /// is unknown.
@@ -449,10 +451,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The longest key of any store, in bytes.
+    /// The length of the longest key of any store, in bytes.
     pub const MAX_KEY_BYTES: usize = MAX_KEY_BYTES;
 
-    /// Returns limits with these fields.
+    /// Returns limits of a store with these fields.
     pub fn new(max_key_bytes: usize, max_value_bytes: u64, capacity_bytes: Option<u64>) -> Self {
         Self { max_key_bytes, max_value_bytes, capacity_bytes }
     }
@@ -472,23 +474,23 @@ pub struct Hit {
     /// The level that had the entry, counted from zero at the fastest: of `A -> B`, 0 is A. A store
     /// of one level always returns zero.
     pub level: u8,
-    /// Whether the entry is in groups, which can [invalidate](Store::invalidate) it.
+    /// Whether the entry is in groups, whose [invalidation](Store::invalidate) makes it a miss.
     pub has_groups: bool,
 }
 
 impl Hit {
-    /// Returns a hit with these fields, in the first level.
+    /// Returns the properties of an entry found in the first level.
     pub fn new(version: Option<Version>, expires_in: Option<Duration>) -> Self {
         Self { version, expires_in, level: 0, has_groups: false }
     }
 
-    /// Returns this hit, as of an entry that is in groups or not.
+    /// Returns this hit, marked as an entry that is in groups or not.
     #[must_use]
     pub fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
     }
 
-    /// Returns this hit, as of one level further down.
+    /// Returns this hit, as seen from one level above.
     pub(crate) fn below(self) -> Self {
         Self { level: self.level.saturating_add(1), ..self }
     }
@@ -497,7 +499,7 @@ impl Hit {
 /// A value and its properties; `None` for a miss.
 pub type Found = Option<(Vec<u8>, Hit)>;
 
-/// The guarantee of a flush.
+/// The guarantee that a flush gives: what survives a crash of the process or of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
@@ -513,45 +515,45 @@ pub enum Durability {
 pub struct Cursor(u128);
 
 impl Cursor {
-    /// Returns a position in one of the servers or parts that a store iterates over, numbered from
-    /// zero.
+    /// Returns a cursor: a position in one of the servers or parts that a store iterates over,
+    /// numbered from zero.
     pub fn new(server: u64, position: u64) -> Self {
         Self(u128::from(server) << 64 | u128::from(position))
     }
 
-    /// Returns the number of the server or part.
+    /// Returns the number of the server or part that the cursor is in.
     pub fn server(self) -> u64 {
         u64::try_from(self.0 >> 64).expect("the shift leaves 64 bits")
     }
 
-    /// Returns the position in it.
+    /// Returns the position within the cursor's server or part.
     pub fn position(self) -> u64 {
         u64::try_from(self.0 & u128::from(u64::MAX)).expect("the mask leaves 64 bits")
     }
 
-    /// Restores the position from [`raw`](Self::raw).
+    /// Restores a cursor from the number that [`raw`](Self::raw) returned.
     pub fn from_raw(raw: u128) -> Self {
         Self(raw)
     }
 
-    /// Returns the position as a number, for bindings that cannot hold a cursor.
+    /// Returns the cursor as a number, for bindings that cannot hold a cursor.
     pub fn raw(self) -> u128 {
         self.0
     }
 }
 
-/// A page of the keys in an iteration.
+/// One page of keys, in an iteration over all keys of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The keys, in no particular order.
+    /// The keys of the page, in no particular order.
     pub keys: Vec<Vec<u8>>,
-    /// The position to go on from; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
 impl Page {
-    /// Returns a page with these fields.
+    /// Returns a page of keys with these fields.
     pub fn new(keys: Vec<Vec<u8>>, next: Option<Cursor>) -> Self {
         Self { keys, next }
     }
@@ -567,7 +569,7 @@ pub(crate) fn allocate(store: &dyn Store, bytes: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Refuses a key that is longer than the limit.
+/// Returns an error if a key is longer than the limit.
 pub(crate) fn check_key(store: &dyn Store, key: &[u8], limit_bytes: usize) -> Result<()> {
     if key.len() <= limit_bytes {
         return Ok(());

@@ -8,7 +8,7 @@ pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockW
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::atomic;
 
-/// A condition that threads wait for.
+/// A condition variable, on which threads wait for a notification.
 #[cfg(not(shuttle))]
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(parking_lot::Condvar);
@@ -46,7 +46,7 @@ impl Condvar {
     }
 }
 
-/// The identity of a thread.
+/// Numbers that identify the threads of a process.
 ///
 /// [`std::thread::current`] also has one, in a handle that it allocates and that the main thread never
 /// frees: leak checkers report it in every program that computes a value.

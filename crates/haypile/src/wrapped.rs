@@ -9,8 +9,8 @@ use crate::store::Store;
 use crate::url::ResolvedLevel;
 use crate::{compress, record};
 
-/// Opens a level, wraps it in a recording if it asks for one, and in compression around that, so that a recording has
-/// the sizes that the store sees.
+/// Opens the store of a URL's level; wraps it in a recording if the URL asks for one, and in
+/// compression around that, so that a recording has the sizes that the store sees.
 pub(crate) fn open(
     opener: &dyn Opener,
     level: &ResolvedLevel,

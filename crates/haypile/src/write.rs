@@ -15,13 +15,13 @@ impl Version {
         Self(raw)
     }
 
-    /// Returns the number, for a binding to keep.
+    /// Returns the version as a number, for a binding to keep.
     pub fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// The condition of a write.
+/// The condition under which a write takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteMode {
@@ -49,14 +49,14 @@ pub enum WriteMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SetOptions {
-    /// The condition of the write.
+    /// The condition under which the write takes effect.
     pub mode: WriteMode,
-    /// The life of the entry.
+    /// The TTL of the entry.
     pub ttl: Ttl,
 }
 
 impl SetOptions {
-    /// Writes unconditionally.
+    /// Returns options that write unconditionally.
     pub fn set() -> Self {
         Self::default()
     }
@@ -81,15 +81,15 @@ impl SetOptions {
         Self { mode: WriteMode::Leased(lease), ..Self::default() }
     }
 
-    /// Sets the TTL of the entry.
+    /// Sets the TTL of the entry to be written.
     #[must_use]
     pub fn with_ttl(self, ttl: impl Into<Ttl>) -> Self {
         Self { ttl: ttl.into(), ..self }
     }
 }
 
-/// The outcome of a write. All but `Stored` mean that its condition did not hold and that nothing
-/// has changed.
+/// The outcome of a write. All outcomes but `Stored` mean that its condition did not hold and that
+/// nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write with a condition may not have happened"]
 #[non_exhaustive]
@@ -107,13 +107,13 @@ pub enum Written {
 }
 
 impl Written {
-    /// Whether the value was accepted.
+    /// Whether the outcome is that the value was accepted.
     pub fn is_stored(self) -> bool {
         self == Self::Stored
     }
 }
 
-/// A reserved write, which waits for its bytes.
+/// A prepared write with a buffer for its value, to be committed.
 pub trait Reservation: Send {
     /// Returns the bytes of the reserved value. They are unspecified at first: the caller must
     /// write all of them.

@@ -8,18 +8,18 @@ use super::spec::Compression;
 /// The first bytes of every value that is not stored unchanged.
 const MARKER: [u8; 4] = [0xF9, b'h', b'p', 0xF9];
 
-/// The number of bytes by which the stored form can exceed the value.
+/// The largest number of bytes by which the stored form of a value exceeds the value.
 pub(super) const WRAP_BYTES: usize = MARKER.len() + 1;
 
 const STORED: u8 = 0;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// The error of a failed allocation of this number of bytes.
+/// The error of a failed allocation; contains the number of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoMemory(pub(super) usize);
 
-/// The reason why a stored form has no value.
+/// The reason why a stored form cannot be decoded into a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecoded {
     Corrupt,
@@ -45,12 +45,14 @@ impl From<Undecompressed> for Undecoded {
     }
 }
 
-/// Whether these bytes are a stored form that differs from the value itself.
+/// Whether stored bytes begin with the marker of an encoded value; other bytes are the value
+/// itself.
 pub(super) fn is_marked(stored: &[u8]) -> bool {
     stored.starts_with(&MARKER)
 }
 
-/// Returns the stored form of `value`, built in `room`; `None` if it is the value itself.
+/// Returns the form in which `value` is stored, built in the buffer `room`; `None` if the value is
+/// stored as it is.
 pub(super) fn encode<'a>(
     value: &[u8],
     compression: Compression,
@@ -64,7 +66,8 @@ pub(super) fn encode<'a>(
     wrap(value, room)
 }
 
-/// Returns the stored form of `value` like [`encode`], without compression.
+/// Returns the form in which `value` is stored without compression, like [`encode`]; `None` if the
+/// value is stored as it is.
 pub(super) fn wrap<'a>(value: &[u8], room: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>, NoMemory> {
     if !is_marked(value) {
         return Ok(None);
@@ -89,7 +92,8 @@ fn compress(value: &[u8], compression: Compression, codec: &mut Codec, room: &mu
     codec.compress(compression, value, max_bytes, room)
 }
 
-/// Decodes the stored form in `value` like [`decode`], through `room`.
+/// Replaces the stored form in `value` by the value that it encodes, like [`decode`]; `room` is a
+/// buffer.
 pub(super) fn decode_in_place(
     value: &mut Vec<u8>,
     limit_bytes: u64,

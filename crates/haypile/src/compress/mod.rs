@@ -51,7 +51,7 @@ pub(crate) use codec::Method;
 pub use spec::{Compression, CompressionError};
 pub use store::CompressedStore;
 
-/// Wraps a store in compression if the level's options or the store itself ask for it.
+/// Wraps a store so that it compresses values, if the URL's options or the store itself ask for it.
 pub(crate) fn wrap(
     level: &ResolvedLevel,
     made_with: Option<Compression>,

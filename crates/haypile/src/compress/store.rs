@@ -41,8 +41,8 @@ impl CompressedStore {
     /// header costs a part of what is saved.
     pub const DEFAULT_MIN_BYTES: u64 = 256;
 
-    /// The smallest threshold, in bytes. It is above the length of a counter, which must stay
-    /// unchanged.
+    /// The smallest allowed threshold, in bytes, from which values are compressed. It is above the
+    /// length of a counter, which must stay unchanged.
     pub const MIN_MIN_BYTES: u64 = 64;
 
     /// Wraps `inner`, and compresses values of at least `min_bytes`. A threshold below

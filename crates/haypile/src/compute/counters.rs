@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::stats::{Failures, Stats};
 
-/// Counts of failures that did not fail a computation, of all caches of a store in this process
-/// since the first of them was made. [`Cache::compute_stats`](crate::Cache::compute_stats) returns
-/// them, and [`Cache::stats`](crate::Cache::stats) has them too.
+/// Counts of failures that did not fail a computation, summed over all caches of one store in this
+/// process. [`Cache::compute_stats`](crate::Cache::compute_stats) returns them, and
+/// [`Cache::stats`](crate::Cache::stats) includes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ComputeStats {
-    /// The number of reads before computations that failed, and counted as misses.
+    /// The number of reads that failed before a computation, and counted as misses.
     pub failed_reads: u64,
-    /// The number of values that the store refused, and whose callers went on without an error: computed ones, and
-    /// those that [`Cache::offer`](crate::Cache::offer) was given.
+    /// The number of values that the store refused while their callers continued without an error:
+    /// computed values, and those given to [`Cache::offer`](crate::Cache::offer).
     pub refused_values: u64,
-    /// The number of refreshes that failed while there was a value to serve.
+    /// The number of computations that failed to replace a value that could still be served.
     pub failed_refreshes: u64,
 }
 
-/// The counters behind [`ComputeStats`].
+/// The atomic counters that [`ComputeStats`] is read from.
 #[derive(Debug, Default)]
 pub(crate) struct ComputeCounters {
     failed_reads: Failures,
@@ -51,7 +51,7 @@ impl ComputeCounters {
         }
     }
 
-    /// Adds these counts to those of the store.
+    /// Adds these counts of computations to the statistics of the store.
     pub(crate) fn add_to(&self, stats: &mut Stats) {
         let counted = self.stats();
         stats.failed_reads += counted.failed_reads;
@@ -59,7 +59,7 @@ impl ComputeCounters {
         stats.failed_refreshes += counted.failed_refreshes;
     }
 
-    /// Returns warnings about the failures, for the program.
+    /// Returns warnings about computations whose values could not be read or stored, one text each.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         [
             self.failed_reads.warning("reads before computations failed, and were misses"),

@@ -7,8 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::Hit;
 use crate::write::SetOptions;
 
-/// The times for which a computed value is served, fresh and stale, and the time at which it is
-/// refreshed.
+/// Durations for which a computed value is fresh, stale but served, and due for an early refresh.
 ///
 /// ```text
 /// stored      next one computed     may be served      gone
@@ -28,36 +27,37 @@ use crate::write::SetOptions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Freshness {
-    /// The time for which a value is fresh: the time to stale. Zero is refused when it is used.
+    /// The time for which a value is fresh, counted from its storing. Zero is an error when it is
+    /// used.
     pub fresh: Duration,
-    /// The additional time for which the value may be served while it is refreshed, or cannot be.
-    /// Together with `fresh` it is the time to live.
+    /// The additional time for which a stale value may be served while it is refreshed, or cannot
+    /// be refreshed. Together with `fresh` it is the time to live.
     pub stale: Duration,
-    /// The time before the value becomes stale at which one caller refreshes it, while the others
-    /// are served the value that is still fresh. If it is as long as `fresh`, or longer, each call
-    /// that finds no computation in progress starts one.
+    /// The time before the end of freshness at which one caller refreshes the value, while the
+    /// others are served the one that is still fresh. If it is as long as `fresh`, or longer, each
+    /// call that finds no computation in progress starts one.
     pub early: Duration,
 }
 
 impl Freshness {
-    /// Returns a freshness of this time, after which the value expires.
+    /// Returns a freshness of this duration, after which the value expires at once.
     pub fn new(fresh: Duration) -> Self {
         Self { fresh, stale: Duration::ZERO, early: Duration::ZERO }
     }
 
-    /// Sets the time for which the value is served stale.
+    /// Sets the time for which a value that is no longer fresh is still served.
     #[must_use]
     pub fn with_stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Sets the time before the value becomes stale at which it is refreshed.
+    /// Sets the time before the end of freshness at which one caller refreshes the value.
     #[must_use]
     pub fn with_early(self, early: Duration) -> Self {
         Self { early, ..self }
     }
 
-    /// Returns the options that store a value until it may not be served any more.
+    /// Returns the options of a write whose value lives for the fresh and the stale time together.
     pub(crate) fn options(self) -> Result<SetOptions> {
         if self.fresh.is_zero() {
             return Err(Error::ZeroTtl);
@@ -65,7 +65,7 @@ impl Freshness {
         Ok(SetOptions::set().with_ttl(self.fresh.saturating_add(self.stale)))
     }
 
-    /// Whether the value of a hit is due for a refresh.
+    /// Whether a value that a read has found should be refreshed now.
     pub(crate) fn is_due(self, hit: Hit) -> bool {
         hit.expires_in.is_some_and(|left| left <= self.stale.saturating_add(self.early))
     }

@@ -9,8 +9,8 @@ thread_local! {
     static HOLDING: Cell<(u64, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Whether this thread holds a claim of any store. Then it waits for no other: two such threads
-/// could wait for each other.
+/// Whether this thread holds the right to compute some key. Such a thread never waits for another
+/// computation: two of them could wait for each other.
 pub(super) fn is_holding() -> bool {
     HOLDING.with(|holding| {
         let (process, claims) = holding.get();
@@ -28,7 +28,7 @@ fn note_holding(change: impl FnOnce(u32) -> u32) {
     });
 }
 
-/// A claim that this thread holds, and that does not leave the thread.
+/// The right to compute a key's value, held by this thread, which it does not leave.
 pub(super) struct HeldClaim<'a>(
     #[expect(dead_code, reason = "it is dropped")] Box<dyn std::fmt::Debug + Send + 'a>,
 );

@@ -29,7 +29,7 @@ pub use freshness::Freshness;
 pub use pending::{Computation, PendingCompute, Polled};
 pub(crate) use shared::Computations;
 
-/// The reason why there is no computed value.
+/// The reason why a computation returned no value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError<E> {
@@ -130,7 +130,8 @@ impl Cache {
         self.compute_unless(key.as_ref(), options, |_| true, compute, &mut poll)
     }
 
-    /// Returns the counts of failures that computations tolerated.
+    /// Returns the counts of failures that computations tolerated, such as values that could not be
+    /// stored.
     pub fn compute_stats(&self) -> ComputeStats {
         self.computations.counters().stats()
     }

@@ -7,14 +7,15 @@ use crate::store::ClaimHolder;
 
 /// The longest sleep before a waiting caller checks the state again.
 pub(super) const NAP: Duration = Duration::from_millis(10);
-/// The interval at which a waiting caller is polled.
+/// The interval at which a waiting caller's `poll` function is called.
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// The longest wait for another process that was seen to be halted, and for one that holds a lock for so long that
-/// nobody can tell which process has the claim.
+/// The longest wait for another process that is stopped or frozen, or that holds a lock so
+/// that the holder of the computation cannot be found out.
 pub(super) const HALTED_WAIT: Duration = Duration::from_secs(1);
 
-/// The time that one caller may wait in one call: `compute_wait`, for all computations together that fail
-/// one after the other, and once more for a caller that has taken over from one computation of that length.
+/// The time that one call may wait for other callers' computations: `compute_wait` in total for
+/// those that fail one after the other, and once more for a caller that took over from a
+/// computation of that length.
 #[derive(Debug)]
 pub(super) struct Patience {
     limit: Duration,
@@ -31,7 +32,7 @@ pub(super) struct Patience {
     polled: Option<Instant>,
 }
 
-/// The decision about a process that holds a claim.
+/// The next step of a caller whose key another process is computing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     Wait(Duration),
@@ -53,12 +54,12 @@ impl Patience {
         }
     }
 
-    /// Whether the caller has waited at all.
+    /// Whether this call has waited for another caller before.
     pub(super) fn has_begun(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Starts the wait, unless it has started, and returns the time that is left.
+    /// Starts the time limit of the wait, unless it has started, and returns the time that is left.
     pub(super) fn left(&mut self) -> Duration {
         let since = *self.since.get_or_insert_with(Instant::now);
         self.limit.saturating_sub(since.elapsed())
@@ -74,8 +75,8 @@ impl Patience {
         !self.has_begun_again && !self.left().is_zero()
     }
 
-    /// Records that another caller has taken over from a computation that took too long. Returns whether to wait for
-    /// the other caller.
+    /// Restarts the time limit, once, because another caller has taken over from a computation that
+    /// took too long. Returns whether to wait for that caller.
     pub(super) fn begin_again(&mut self) -> bool {
         let may = !self.has_begun_again && !self.saw_failures;
         if may {
@@ -85,7 +86,7 @@ impl Patience {
         may
     }
 
-    /// Decides how the caller continues while another process holds the claim.
+    /// Decides how the caller continues while another process is computing the key.
     pub(super) fn on_taken(&mut self, holder: ClaimHolder) -> NextStep {
         self.busy_since = None;
         let before = self.holder.replace(holder);
@@ -121,15 +122,15 @@ impl Patience {
         }
     }
 
-    /// Decides how the caller continues when a claim cannot be read, because another process holds
-    /// a lock.
+    /// Decides how the caller continues when a lock of another process hides which process computes
+    /// the key.
     pub(super) fn on_busy(&mut self) -> NextStep {
         let since = *self.busy_since.get_or_insert_with(Instant::now);
         let left = self.limit.min(HALTED_WAIT).saturating_sub(since.elapsed());
         if left.is_zero() { NextStep::Compute } else { NextStep::Wait(left.min(NAP)) }
     }
 
-    /// Whether the caller has to be polled now.
+    /// Whether the caller's `poll` function has to be called now.
     pub(super) fn is_poll_due(&mut self) -> bool {
         let since = self.since;
         let polled = self.polled.get_or_insert_with(|| since.unwrap_or_else(Instant::now));

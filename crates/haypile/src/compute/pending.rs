@@ -17,7 +17,8 @@ use super::patience::{NextStep, Patience};
 use super::wait::{AfterWait, Followed, Seen};
 use super::{Freshness, Looked};
 
-/// A call of [`Cache::get_or_try_compute`], or of [`Cache::get_or_try_refresh`], that a program polls.
+/// A [`Cache::get_or_try_compute`] or [`Cache::get_or_try_refresh`] that does not block: the
+/// program polls it.
 ///
 /// All that is said there holds: of all threads, tasks and processes one computes, waits are bounded, and writes
 /// during the computation win. Tasks that ask for each other's keys wait up to the bound; a task that asks for the
@@ -81,7 +82,7 @@ enum Step {
     End(Polled),
 }
 
-/// The answer of a [`PendingCompute`].
+/// The result of polling a [`PendingCompute`]: a value, a computation to do, or a wait.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a caller handles each answer")]
 pub enum Polled {
@@ -93,8 +94,9 @@ pub enum Polled {
     Wait(Box<PendingCompute>, Duration),
 }
 
-/// The right to compute a value and to store it, for all threads, tasks and processes that share the cache. It may move
-/// between threads. If it is dropped, the computation has failed: one of the waiting callers takes over.
+/// The right to compute a value and to store it, which one caller at a time has among all threads,
+/// tasks and processes that share the cache. It may move between threads. Dropping it means that
+/// the computation has failed: one of the waiting callers takes over.
 pub struct Computation {
     call: Call,
     /// The value that it is to replace.
@@ -109,7 +111,7 @@ pub struct Computation {
 }
 
 impl PendingCompute {
-    /// Begins a call of [`Cache::get_or_try_compute`].
+    /// Begins a non-blocking [`Cache::get_or_try_compute`].
     ///
     /// # Errors
     ///
@@ -120,7 +122,7 @@ impl PendingCompute {
         Ok(Self::new(cache, key.as_ref(), options, None))
     }
 
-    /// Begins a call of [`Cache::get_or_try_refresh`].
+    /// Begins a non-blocking [`Cache::get_or_try_refresh`].
     ///
     /// # Errors
     ///
@@ -141,22 +143,22 @@ impl PendingCompute {
         Self { call, looked, patience, is_holding: false, stage: Stage::Begun }
     }
 
-    /// Makes the call wait for no other process, because its caller holds a [`Computation`], and a caller in the other
-    /// process may wait for that key.
+    /// Makes the call never wait for another process: its caller holds a [`Computation`] itself,
+    /// and the two could wait for each other.
     #[must_use]
     pub fn within_a_computation(self) -> Self {
         Self { is_holding: !mutant::is_on("task-waits-while-it-holds-a-claim"), ..self }
     }
 
-    /// Makes the call take over, without a wait, from the caller of this store that computes: somebody has waited for
-    /// that one for [`compute_wait`](crate::Store::compute_wait).
+    /// Makes the call take over at once from the caller of this store that is computing: somebody
+    /// has already waited for that one for [`compute_wait`](crate::Store::compute_wait).
     #[must_use]
     pub fn after_a_wait(self) -> Self {
         Self { patience: Patience::new(Duration::ZERO), ..self }
     }
 
-    /// Continues the call as far as possible without waiting for another caller. Asks the store, which may take as long
-    /// as any operation of it.
+    /// Continues the call as far as possible without waiting for another caller. Reads the store,
+    /// which takes as long as any of its operations.
     ///
     /// # Errors
     ///
@@ -179,8 +181,8 @@ impl PendingCompute {
         }
     }
 
-    /// Whether another caller that comes now may share the outcome. It may not where the key has changed since: the
-    /// value belongs to those who wait already.
+    /// Whether callers that come now may share the outcome of this call. If the key has changed
+    /// since, only callers that were already waiting get the value.
     pub fn is_current(&self) -> bool {
         let Call { cache, key, .. } = &self.call;
         match &self.stage {
@@ -195,8 +197,9 @@ impl PendingCompute {
         }
     }
 
-    /// Registers a task to be woken when the caller that this one follows has ended, and returns whether it has ended
-    /// already. The end of another process wakes nobody: that is polled for.
+    /// Registers a task to be woken when the computation that this call waits for ends, and returns
+    /// whether it has ended already. A computation of another process wakes no task; callers poll
+    /// for its end.
     #[cfg(feature = "async")]
     pub(super) fn wake_at_end(&self, task: &std::task::Waker) -> bool {
         match &self.stage {
@@ -298,15 +301,16 @@ fn computer() -> Computer {
 }
 
 impl Computation {
-    /// Whether the key has not changed since the computation began. Otherwise the value belongs to those who wait
-    /// already, and later callers compute again.
+    /// Whether the key is unchanged since the computation began. Otherwise only callers that were
+    /// already waiting get the value, and later callers compute again.
     pub fn is_current(&self) -> bool {
         let Call { cache, key, .. } = &self.call;
         let is_current = |leader: &Leader| leader.is_current() && cache.holds(key, leader.stage());
         self.leader.as_ref().is_none_or(is_current)
     }
 
-    /// Stores the value, unless the key has changed since the computation began, and hands it to all who wait.
+    /// Stores the computed value, unless the key has changed since the computation began, and
+    /// returns it to all waiting callers.
     pub fn store(self, value: &[u8]) {
         if let Some(leader) = &self.leader {
             let Call { cache, key, options, .. } = &self.call;
@@ -333,8 +337,8 @@ impl Computation {
         Ok(())
     }
 
-    /// Ends a computation that has failed, and returns the value that it was to refresh, if the cache still has one: it
-    /// is served instead of the failure.
+    /// Ends a computation that has failed. Returns the value that it should have refreshed, if the
+    /// cache still has one, to be served instead of the failure.
     pub fn fail(self) -> Option<Vec<u8>> {
         let Call { cache, key, .. } = &self.call;
         let (_, mut value) = self.current?;

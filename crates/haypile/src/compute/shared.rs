@@ -13,7 +13,7 @@ use crate::store::Store;
 /// is alive, nothing else has that address.
 static BY_STORE: SharedValues<usize, Computations> = SharedValues::new();
 
-/// The computations that the caches of one store share.
+/// The computations in progress of all caches on one store.
 #[derive(Debug)]
 pub(crate) struct Computations {
     flights: PerProcess<Arc<Flights>>,
@@ -22,7 +22,7 @@ pub(crate) struct Computations {
 }
 
 impl Computations {
-    /// Returns the computations of `store`.
+    /// Returns the computations in progress of the caches on `store`.
     pub(crate) fn of(store: &Arc<dyn Store>) -> Arc<Self> {
         let address = Arc::as_ptr(store).addr();
         BY_STORE.get_or_create(address, || Self {
@@ -32,7 +32,8 @@ impl Computations {
         })
     }
 
-    /// Returns the flights of this process: a forked child does not wait for threads of its parent.
+    /// Returns the computations in progress of this process, which its threads wait for; a forked
+    /// child starts without any.
     pub(crate) fn flights(&self) -> &Arc<Flights> {
         self.flights.get()
     }

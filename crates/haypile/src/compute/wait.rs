@@ -16,7 +16,7 @@ use crate::store::{Claim, ClaimHolder};
 /// another.
 pub(super) type Poll<'a, E> = &'a mut dyn FnMut() -> Result<(), E>;
 
-/// The outcome of following another caller of this process.
+/// The outcome of waiting for another caller of this process that computes the same key.
 pub(super) enum Followed {
     Value(Vec<u8>),
     /// The caller leads the computation now.
@@ -25,7 +25,7 @@ pub(super) enum Followed {
     Alone,
 }
 
-/// The decision of a caller that has followed another.
+/// The next step of a caller after it waited for another caller's computation.
 pub(super) enum AfterWait {
     /// The caller waits no longer, and has this outcome.
     Done(Followed),
@@ -33,7 +33,7 @@ pub(super) enum AfterWait {
     Follow(Follower),
 }
 
-/// The outcome of claiming a key among processes.
+/// The outcome of trying to become the process that computes a key.
 pub(super) enum Claimed<'a> {
     /// The caller computes, with or without the claim.
     Compute(Option<HeldClaim<'a>>),
@@ -42,9 +42,10 @@ pub(super) enum Claimed<'a> {
 }
 
 impl Cache {
-    /// Waits for other threads. If one fails, one of the waiting callers takes over, and the others wait for
-    /// that one. If one takes too long, one of the waiting callers overtakes it, and the others wait for that
-    /// one once more. A caller whose patience has ended computes for itself.
+    /// Waits for another thread that computes the same key. If that one fails, one of the waiting
+    /// callers takes over, and the others wait for that one. If it takes too long, one of them
+    /// computes as well, and the others wait for that one once more. A caller whose time is up
+    /// computes for itself.
     pub(super) fn follow<E>(
         &self,
         key: &[u8],
@@ -62,7 +63,7 @@ impl Cache {
         }
     }
 
-    /// Decides how a caller continues after it has followed another.
+    /// Decides how a caller continues after it waited for another caller's computation.
     pub(super) fn after_wait(
         &self,
         key: &[u8],
@@ -90,8 +91,8 @@ impl Cache {
         if goes_on { AfterWait::Follow(next) } else { AfterWait::Done(Followed::Alone) }
     }
 
-    /// Claims a key among the processes that share the store. Waits for other processes as
-    /// [`follow`](Self::follow) does for threads.
+    /// Makes this caller the one that computes a key among the processes that share the store.
+    /// Waits for other processes as [`follow`](Self::follow) does for threads.
     pub(super) fn claim<E>(
         &self,
         key: &[u8],
@@ -130,7 +131,7 @@ impl Cache {
     }
 }
 
-/// The reason why a store gave no claim.
+/// The reason why a store did not let this caller compute a key.
 pub(super) enum Seen {
     Taken(ClaimHolder),
     /// A lock is held, so that the state of the claim is unknown.
@@ -144,8 +145,9 @@ impl Seen {
         if matches!(error, Error::Busy { .. }) { Self::Busy } else { Self::Free }
     }
 
-    /// Decides the next step of a caller; `None` if it leaves the value to the holder, because it has no need to wait.
-    /// One that holds a claim itself waits for no other: the two could wait for each other.
+    /// Decides the next step of a caller; returns `None` if it should continue without storing the
+    /// value, because it has no need to wait. One that holds a claim itself waits for no other: the
+    /// two could wait for each other.
     pub(super) fn next_step(
         self,
         waits: bool,

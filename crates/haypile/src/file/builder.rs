@@ -65,7 +65,7 @@ impl FileBuilder {
         self.option("namespace", name)
     }
 
-    /// Opens the file for reads alone; it has to exist.
+    /// Opens the file for reads alone; the file has to exist.
     #[must_use]
     pub fn read_only(self) -> Self {
         self.option("mode", "ro")
@@ -87,7 +87,7 @@ impl FileBuilder {
         self
     }
 
-    /// Sets the source of time.
+    /// Sets the clock that decides when entries expire.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
@@ -103,7 +103,7 @@ impl FileBuilder {
         self.store().map(Cache::new)
     }
 
-    /// Opens the store without a [`Cache`] around it, for levels and layers.
+    /// Opens the file's store without a [`Cache`] around it, for levels and layers.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::write::{Version, WriteMode, Written};
 
 impl FileStore {
-    /// Changes a counter by `change`; `operation` names the operation in errors.
+    /// Adds `change` to the counter that an entry holds; `operation` names the operation in errors.
     pub(in crate::file) fn count(
         &self,
         operation: &'static str,

@@ -19,7 +19,8 @@ impl FileStore {
         Ok(())
     }
 
-    /// Returns the hashes of groups, if there are any. Groups of one name in two namespaces are two.
+    /// Returns the hashes of groups, if there are any. The same name in two namespaces has two
+    /// hashes.
     pub(in crate::file) fn group_hashes(
         &self,
         area: &Area<Mapped>,
@@ -37,7 +38,8 @@ impl FileStore {
     }
 }
 
-/// Returns a value with the marks of its groups: with the clock of when its lease was granted, or else the present one.
+/// Returns a value with the marks of its groups appended: their hashes, and the number of the last
+/// invalidation when its lease was granted, or now without one.
 pub(in crate::file) fn marked<G: Ground>(
     area: &Area<G>,
     value: &[u8],
@@ -50,7 +52,8 @@ pub(in crate::file) fn marked<G: Ground>(
     marked
 }
 
-/// Removes the marks from the end of a value, if it has any, and returns their groups and number.
+/// Removes the marks of groups from the end of a value, if it has any, and returns their hashes and
+/// their number.
 pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(Hashes, u64)> {
     let marks = Marks::at_end_of(value).filter(|_| has_groups)?;
     let groups = marks.groups_of(value);
@@ -58,7 +61,7 @@ pub(in crate::file) fn split(value: &mut Vec<u8>, has_groups: bool) -> Option<(H
     Some((groups, marks.number))
 }
 
-/// Returns a value with the groups and the number of another.
+/// Returns a value with the marks of groups of another value appended.
 pub(in crate::file) fn joined(value: String, groups: Option<(Hashes, u64)>) -> Vec<u8> {
     let mut value = value.into_bytes();
     if let Some((groups, number)) = groups {

@@ -14,19 +14,20 @@ thread_local! {
 /// The seed of files where nobody says otherwise: what fails once fails again.
 const USUAL_HASH_SEED: u64 = 1;
 
-/// Makes this thread open files as a container with this boot id; as one that cannot read its boot
-/// id, if the id is empty. The variable is `HAYPILE_BOOT_ID`.
+/// Makes this thread open files as if in a container with this boot id, or as one that cannot read
+/// its boot id, if it is empty; for tests. The environment variable is `HAYPILE_BOOT_ID`.
 pub fn set_boot_id(boot_id: Option<&str>) {
     BOOT_ID.set(boot_id.map(str::to_owned));
 }
 
-/// Sets the seed of the files that this thread makes, which decides where keys are. The variable is
-/// `HAYPILE_HASH_SEED`; without either it is 1.
+/// Sets the hash seed of the files that this thread creates, which decides the places of keys; for
+/// tests. The environment variable is `HAYPILE_HASH_SEED`; without either the seed is 1.
 pub fn set_hash_seed(seed: Option<u64>) {
     HASH_SEED.set(seed);
 }
 
-/// Makes this thread take the file system of each file for a btrfs with this much free space.
+/// Makes this thread treat the file system of each file as a btrfs with this many free bytes; for
+/// tests.
 pub fn set_free_bytes(free_bytes: Option<u64>) {
     FREE_BYTES.set(free_bytes);
 }
@@ -39,15 +40,15 @@ pub(in crate::file) fn boot_id() -> Option<String> {
     BOOT_ID.with_borrow(Clone::clone).or_else(|| std::env::var("HAYPILE_BOOT_ID").ok())
 }
 
-/// Returns the seed of the files that this thread makes.
+/// Returns the hash seed of the files that this thread creates, in tests.
 pub fn hash_seed() -> u64 {
     let text = || std::env::var("HAYPILE_HASH_SEED").ok();
     let chosen = HASH_SEED.with_borrow(|seed| *seed).or_else(|| text()?.parse().ok());
     chosen.unwrap_or(USUAL_HASH_SEED)
 }
 
-/// Returns the names of what this thread has flushed to disk since the last call, in order: the `"data"` of a file, or
-/// its `"name"`.
+/// Returns the names of the flushes to disk of this thread since the last call, in order: `"data"`
+/// of a file, or its `"name"`; for tests.
 pub fn take_syncs() -> Vec<&'static str> {
     SYNCS.take()
 }

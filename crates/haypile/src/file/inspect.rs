@@ -29,7 +29,7 @@ const DESCRIBED: usize = 20;
 /// The number of times that an entry is read again, where others change it concurrently.
 const ATTEMPTS: u32 = 8;
 
-/// The contents of a file and its users.
+/// A description of a cache file: its contents, its counts and its users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStat {
@@ -37,11 +37,11 @@ pub struct FileStat {
     pub size_bytes: u64,
     /// The part of the file that records can take, in bytes.
     pub capacity_bytes: u64,
-    /// The number of segments.
+    /// The number of segments of the file, which are emptied as a whole.
     pub segments: u64,
     /// The size of a segment in bytes.
     pub segment_bytes: u64,
-    /// The number of segments that hold nothing.
+    /// The number of segments that hold no entries.
     pub free_segments: u64,
     /// The number of entries; some may have expired.
     pub entries: u64,
@@ -49,17 +49,19 @@ pub struct FileStat {
     pub live_bytes: u64,
     /// The number of slots of the index, including those of its overflow lines.
     pub slots: u64,
-    /// The time at which the file was made.
+    /// The time at which the file was created.
     pub created: SystemTime,
-    /// The time at which the oldest segment that still holds something was opened.
+    /// The time at which the oldest segment that still holds entries was opened; `None` for an
+    /// empty file.
     pub oldest: Option<SystemTime>,
     /// The processes that use the file for writing: their ids, and since when.
     pub processes: Vec<(u64, SystemTime)>,
     /// The number of owner slots for processes that write; one process may take several.
     pub most_processes: u64,
-    /// The counts of all processes since the file was made; `entries` and `bytes` are those above.
+    /// The counts of operations of all processes since the file was created; its `entries` and
+    /// `bytes` are the same as above.
     pub stats: crate::stats::Stats,
-    /// The number of records that recycling kept.
+    /// The number of records that were copied to another segment instead of being evicted.
     pub reinserted: u64,
     /// The number of locks that were taken over from processes that had died.
     pub recoveries: u64,
@@ -68,36 +70,37 @@ pub struct FileStat {
     /// The number of entries that were evicted because their bucket of the index was full:
     /// `entry_size=` was too large.
     pub crowded: u64,
-    /// The number of values under a lease that were refused though nothing shows that their keys had changed: there
-    /// were too many removals of other keys. `stats.revoked` counts them as well.
+    /// The number of writes under a lease that were refused although their keys may not have
+    /// changed, because too many other keys were removed. `stats.revoked` counts them as well.
     pub unsure: u64,
-    /// Whether the whole index has been swept since the last reboot: until then, values are verified
+    /// Whether the whole index was verified since the last reboot; until then, values are verified
     /// when they are read.
     pub is_swept: bool,
-    /// The method that compresses the file's values.
+    /// The method that compresses the file's values; `None` if they are stored as they are.
     pub compression: Option<Compression>,
-    /// The owner of a file that others than this user and root can write. Then it was read without
-    /// being mapped, and nothing here is certain.
+    /// The user id of the owner of a file that users other than this one and root can write. Such a
+    /// file is read without being mapped, and nothing reported about it is certain.
     pub exposed_to: Option<u32>,
 }
 
-/// The findings of a check of every entry.
+/// The findings of a check of every entry in a cache file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileCheck {
     /// The number of entries that are intact.
     pub entries: u64,
-    /// The number of damaged parts.
+    /// The number of damaged parts that the check found.
     pub damaged: u64,
-    /// Descriptions of the first damaged parts, for people.
+    /// Descriptions of the first damaged parts that the check found, for people.
     pub damages: Vec<String>,
-    /// The owner of an exposed file; see [`FileStat::exposed_to`].
+    /// The user id of the owner of an exposed file; see [`FileStat::exposed_to`].
     pub exposed_to: Option<u32>,
 }
 
 impl FileStat {
-    /// Reads the properties of a file, without changing it. It may be in use. One that belongs to another user, or that
-    /// others can write, is read without being mapped, and nothing in it is trusted.
+    /// Reads the properties of a cache file, without changing it. The file may be in use. A file
+    /// that belongs to another user, or that others can write, is read without being mapped, and
+    /// nothing in it is trusted.
     ///
     /// # Errors
     ///
@@ -121,8 +124,9 @@ impl FileStat {
 }
 
 impl FileCheck {
-    /// Reads every entry, and checks that each slot leads to an intact record of the right key, and
-    /// that the counts are right. `progress` is told how much of it is done, from 0 to 1.
+    /// Reads every entry of a cache file, and checks that each index slot leads to an intact record
+    /// of the right key, and that the counts are right. Calls `progress` with the part that is
+    /// done, from 0 to 1.
     ///
     /// # Errors
     ///

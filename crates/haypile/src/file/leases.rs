@@ -25,7 +25,8 @@ impl FileStore {
         self.with_leased(key, groups, |leased| Ok(leased.look(lease)? == Since::Nothing))
     }
 
-    /// Returns the hash of the namespace for a write under a lease. Others do not need it.
+    /// Returns the hash of the namespace for a write under a lease, which needs it; `None` for
+    /// other writes.
     pub(in crate::file) fn leased_namespace(
         &self,
         mode: WriteMode,

@@ -19,7 +19,8 @@ use crate::store::{Cursor, Hit, Page};
 use crate::url::{CacheUrl, ResolvedLevel};
 use crate::write::Version;
 
-/// The entries that a store sees of a file, and the name of the store in messages.
+/// The view that a store has of the entries in a file: namespace, clock, and the store's name for
+/// messages.
 #[derive(Debug)]
 pub(in crate::file) struct Reader {
     url: CacheUrl,
@@ -30,7 +31,7 @@ pub(in crate::file) struct Reader {
 }
 
 impl Reader {
-    /// Returns the reader of a file of this size.
+    /// Returns a view of the entries in a file of this size.
     pub(in crate::file) fn new(
         level: &ResolvedLevel,
         clock: Arc<dyn Clock>,
@@ -43,13 +44,13 @@ impl Reader {
         reader
     }
 
-    /// Returns the URL of the store, with the size that the file has.
+    /// Returns the URL of the store, with the file's size.
     pub(in crate::file) fn url_at(&self, file_bytes: u64) -> CacheUrl {
         let [level] = self.url.levels() else { return self.url.clone() };
         level.clone().with_value("size", &ByteSize(file_bytes).to_string()).into()
     }
 
-    /// Returns a warning if the file has another size than the URL asked for.
+    /// Returns a warning if the file's size differs from the one that the URL asks for.
     pub(in crate::file) fn size_warning(&self, path: &Path, file_bytes: u64) -> Option<String> {
         let asked_bytes = self.asked_bytes.filter(|bytes| *bytes != file_bytes)?;
         Some(format!(
@@ -65,7 +66,7 @@ impl Reader {
         ms_of(&*self.clock)
     }
 
-    /// Returns the time of one operation.
+    /// Returns the wall clock for one operation, read at most once.
     pub(in crate::file) fn now(&self) -> Now<'_> {
         Now::by(&*self.clock)
     }
@@ -74,7 +75,7 @@ impl Reader {
         MAX_KEY_BYTES - self.namespace.as_ref().map_or(0, |namespace| namespace.len() + 1)
     }
 
-    /// Returns a key as it stands in the file.
+    /// Returns a key as it is stored in the file, with its namespace before it.
     #[inline]
     pub(in crate::file) fn key<'a>(&self, key: &'a [u8]) -> Result<FullKey<'a>> {
         let limit_bytes = self.max_key_bytes();
@@ -84,7 +85,7 @@ impl Reader {
         Ok(FullKey::new(self.namespace.as_deref(), key))
     }
 
-    /// Returns the hash of the namespace, if there is one.
+    /// Returns the hash of the store's namespace, if it has one.
     #[inline]
     pub(in crate::file) fn namespace_hash<G: Ground>(&self, area: &Area<G>) -> Option<u64> {
         self.namespace.as_ref().map(|namespace| record::namespace_hash(namespace, area.hash_seed))
@@ -109,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// Finds an entry that has not expired.
+    /// Finds an entry of the file that has not expired.
     #[inline]
     pub(in crate::file) fn find<G: Ground>(
         &self,
@@ -124,7 +125,7 @@ impl Reader {
         })
     }
 
-    /// Returns whether there is an entry that has not expired.
+    /// Returns whether the file has an entry under a key that has not expired.
     pub(in crate::file) fn has<G: Ground>(&self, area: &Area<G>, key: &Key<'_>) -> Result<bool> {
         let search = Lookup::new(area, key).search(None).map_err(|stop| self.stopped(stop))?;
         Ok(match search {
@@ -133,7 +134,7 @@ impl Reader {
         })
     }
 
-    /// Finds an entry, and returns its value with the marks of its groups.
+    /// Finds an entry, and returns its value followed by the marks of its groups.
     #[inline(never)]
     pub(in crate::file) fn find_marked<G: Ground>(
         &self,
@@ -148,7 +149,7 @@ impl Reader {
         })
     }
 
-    /// Returns the answer of a store about an entry; `None` if it has expired.
+    /// Returns the properties of a found entry, as a store reports them; `None` if it has expired.
     #[inline]
     pub(in crate::file) fn hit(&self, seen: &Seen) -> Option<Hit> {
         let version = Some(Version::from_raw(seen.version));
@@ -159,7 +160,7 @@ impl Reader {
         Some(Hit::new(version, Some(Duration::from_millis(left))).with_groups(seen.has_groups))
     }
 
-    /// Returns the keys of a bucket that are of this namespace.
+    /// Returns the keys of an index bucket that are in this store's namespace.
     pub(in crate::file) fn keys_of<G: Ground>(
         &self,
         area: &Area<G>,
@@ -189,7 +190,8 @@ impl Reader {
         Ok(Page::new(keys, (bucket < buckets).then(|| Cursor::new(0, bucket.into()))))
     }
 
-    /// Returns the number of entries of the namespace and of their bytes, counted one by one.
+    /// Returns the number of entries in the namespace and the sum of their bytes, counted one by
+    /// one.
     pub(in crate::file) fn count<G: Ground>(&self, area: &Area<G>) -> Result<(u64, u64)> {
         let (mut entries, mut bytes) = (0, 0);
         for bucket in 0..area.geometry.numbers.buckets {

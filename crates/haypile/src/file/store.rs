@@ -112,7 +112,7 @@ impl FileStore {
         Error::Backend { operation, store: self.describe(), source: Box::new(error) }
     }
 
-    /// Returns the session and an owner slot in it to write from.
+    /// Returns the session, and an owner slot in it through which this thread can write.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn writing<'a>(
@@ -157,7 +157,8 @@ impl FileStore {
         }
     }
 
-    /// Pauses before another attempt, after others have changed the same words concurrently.
+    /// Pauses before another attempt at an operation that failed because others changed the same
+    /// words.
     #[cold]
     pub(in crate::file) fn again(&self, wait: &mut Wait, area: &Area<Mapped>) -> Result<()> {
         wait.again(&area.ground, Holder::Running).map_err(|stop| self.reader.stopped(stop))
@@ -190,7 +191,7 @@ impl FileStore {
         Err(Error::ValueTooLarge { value_bytes, limit_bytes, store: self.describe() })
     }
 
-    /// Writes an entry in these groups, if there are any.
+    /// Writes an entry, in the groups given.
     pub(in crate::file) fn write(
         &self,
         key: &[u8],
@@ -286,7 +287,7 @@ impl FileStore {
         prefetch_keys(&session.area, &hashes[..count]);
     }
 
-    /// Writes an entry, with a version above that of the one it replaces.
+    /// Writes an entry, with a version higher than that of the entry that it replaces.
     #[inline]
     pub(in crate::file) fn put(
         &self,
@@ -356,7 +357,7 @@ impl FileStore {
     }
 }
 
-/// Returns the longest value that fits the longest run under a key of this length.
+/// Returns the length of the longest value that a file can store under a key of this length.
 pub(in crate::file) fn longest_value<G: Ground>(area: &Area<G>, key_bytes: u64) -> u64 {
     let run = u64::from(area.geometry.longest_run()) << area.geometry.numbers.segment_log2;
     let overhead = Head::EXPIRY_AT + 8 + key_bytes.next_multiple_of(8);

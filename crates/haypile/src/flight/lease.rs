@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::mutant;
 use crate::sync::Mutex;
 
-/// The leases on one key.
+/// The leases on one key: rights to store its value that end when the key changes.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     /// Number of leases granted, which is also the number of the last one.
@@ -32,14 +32,14 @@ pub(super) struct Leases {
 #[derive(Debug, Default)]
 struct Revoked(Mutex<u64>);
 
-/// The right to store the value of a key.
+/// The right to store the value of a key, until the key changes.
 #[derive(Debug)]
 pub(super) struct Lease {
     number: u64,
     revoked: Arc<Revoked>,
 }
 
-/// The right to revoke all leases on a key that had been granted at an instant.
+/// A step that revokes all leases that were granted on a key before it was created.
 pub(super) struct Revocation {
     up_to: u64,
     revoked: Arc<Revoked>,
@@ -55,32 +55,32 @@ impl Leases {
         Lease { number: self.granted, revoked: Arc::clone(&self.revoked) }
     }
 
-    /// Takes a lease back, and returns whether no other is in use.
+    /// Takes back one lease on the key, and returns whether no other is in use.
     pub(super) fn take_back(&mut self) -> bool {
         self.in_use -= 1;
         self.in_use == 0
     }
 
-    /// Returns the revocation of all leases that have been granted. It is a step of its own because it can
-    /// wait for a store, which a lock on the table of keys must not do.
+    /// Returns the step that revokes all leases granted so far. It is separate because it may wait
+    /// for a store, which must not happen under the lock of the table of keys.
     pub(super) fn revocation(&self) -> Revocation {
         Revocation { up_to: self.granted, revoked: Arc::clone(&self.revoked) }
     }
 }
 
 impl Revocation {
-    /// Revokes the leases of this revocation. Waits while a value of the key is stored.
+    /// Revokes the leases. Waits while a holder of one is storing its value.
     pub(super) fn perform(&self) {
         self.perform_if(|| ((), true));
     }
 
-    /// Whether no lease was granted after it was made.
+    /// Whether no lease was granted after this revocation was created.
     pub(super) fn is_of_all(&self, leases: &Leases) -> bool {
         self.up_to == leases.granted
     }
 
-    /// Calls `change`, and revokes the leases if it returns that something has changed. Values of the key are
-    /// stored before that or after it.
+    /// Calls `change`, and revokes the leases if it returns that something has changed. Holders of
+    /// leases store their values before this call or after it.
     pub(super) fn perform_if<R>(&self, change: impl FnOnce() -> (R, bool)) -> (R, bool) {
         let mut last = self.revoked.0.lock();
         let (result, has_changed) = change();
@@ -112,7 +112,8 @@ impl Lease {
         }
     }
 
-    /// Whether a change of the key would wait for this lease.
+    /// Whether the holder of this lease is storing its value now, so that a change of the key would
+    /// wait.
     #[cfg(all(test, not(shuttle)))]
     pub(super) fn is_storing(&self) -> bool {
         self.revoked.0.is_locked()

@@ -26,7 +26,7 @@ use lease::{Lease, Leases, Revocation};
 /// store, and nothing else.
 const COUNTERS: usize = 64;
 
-/// The computations in progress in one process.
+/// The computations in progress (flights) of one process, at most one current for each key.
 #[derive(Debug)]
 pub(crate) struct Flights {
     keys: Mutex<Keys>,
@@ -71,7 +71,7 @@ enum FlightState {
     Abandoned,
 }
 
-/// The store's protection of the value that a flight computes.
+/// The way in which the store protects the value that is being computed from concurrent changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Stage {
     /// The flight holds no lease of the store: none yet, or the store has none.
@@ -83,7 +83,7 @@ pub(crate) enum Stage {
     Storing,
 }
 
-/// The caller that computes a value.
+/// The kind of caller that computes a value: a thread, or an asynchronous task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Computer {
     /// A thread that does nothing else until the computation has ended, so that it cannot wait for it.
@@ -98,7 +98,7 @@ impl Computer {
     }
 }
 
-/// The urgency with which a thread needs the value of a key.
+/// The urgency with which a thread needs the value of a key: at once, or to refresh the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// The thread has no value: as a follower, it waits; it overtakes a flight that is only queued.
@@ -111,13 +111,14 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// Returns the need of a caller that has found this, and that computes itself.
+    /// Returns how urgently a caller needs a computation, after a read that returned this, if it
+    /// computes itself.
     pub(crate) fn of(hit: Option<Hit>) -> Self {
         if hit.is_some() { Self::Next } else { Self::Now }
     }
 }
 
-/// The role of a thread that wants the value of a key.
+/// The role of a thread that wants the value of a key: it computes, or it waits for the thread that does.
 pub(crate) enum Boarding {
     /// The caller has to compute the value, and to [`land`](Leader::land) it.
     Lead(Leader),
@@ -125,7 +126,7 @@ pub(crate) enum Boarding {
     Follow(Follower),
 }
 
-/// The outcome of waiting for another thread.
+/// The outcome of waiting for another thread's computation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
     Landed(Vec<u8>),
@@ -135,8 +136,8 @@ pub(crate) enum Waited {
 }
 
 impl Flights {
-    /// Leads a new flight of `key` if there is none, or if the current one does not help; otherwise
-    /// follows.
+    /// Makes the calling thread the one that computes `key` (the leader), if nobody does or the
+    /// current computation does not help; otherwise makes it wait (a follower).
     pub(crate) fn board(self: &Arc<Self>, key: &[u8], need: Need, computer: Computer) -> Boarding {
         let keys = self.keys.lock();
         if let Some(flight) = joined(&keys, key)
@@ -152,9 +153,9 @@ impl Flights {
         Boarding::Lead(leader)
     }
 
-    /// Takes over the lead from a flight that has been waited for too long, unless another thread
-    /// has done so already. The previous leader continues, and lands for those that still wait for
-    /// it.
+    /// Starts another computation of a key in place of one that has been waited for too long,
+    /// unless another thread has done so already. The previous thread continues, and returns its
+    /// value to those that still wait for it.
     pub(crate) fn overtake(
         self: &Arc<Self>,
         key: &[u8],
@@ -189,8 +190,8 @@ impl Flights {
         Leader { flights: Arc::clone(self), key: key.into(), flight, lease, process }
     }
 
-    /// Records that a key is about to change. No value is stored whose computation has begun; it
-    /// goes to the threads that wait for it already, and later callers start another flight. Must
+    /// Records that a key is about to change. The value of a computation that has begun is not
+    /// stored; it goes to the threads that wait for it already, and later callers compute again. To
     /// be called before the store is changed.
     pub(crate) fn note_change(&self, key: &[u8]) {
         if self.is_quiet() {
@@ -202,8 +203,8 @@ impl Flights {
         }
     }
 
-    /// Changes a key under a condition, and records the change if the condition held, as `has_held` tells by the
-    /// result: it has refused no value otherwise.
+    /// Changes a key under a condition, and records the change if the condition held, as `has_held`
+    /// determines from the result. Otherwise no computed value is refused.
     pub(crate) fn change_if<T>(
         &self,
         key: &[u8],
@@ -232,7 +233,7 @@ impl Flights {
         changed
     }
 
-    /// Records a change like [`note_change`](Self::note_change), of every key.
+    /// Records that every key is about to change, like [`note_change`](Self::note_change).
     pub(crate) fn note_change_of_all(&self) {
         if self.is_quiet() {
             return;
@@ -244,13 +245,15 @@ impl Flights {
         }
     }
 
-    /// Whether a caller that comes now would follow this flight as well: neither has it ended, nor has the key changed.
+    /// Whether a caller that comes now would wait for the same computation: it has not ended, and
+    /// the key has not changed.
     pub(crate) fn is_joined(&self, key: &[u8], follower: &Follower) -> bool {
         let keys = self.keys.lock();
         joined(&keys, key).is_some_and(|flight| Arc::ptr_eq(flight, &follower.flight))
     }
 
-    /// Waits until a flight that is being stored has ended, which takes as long as an operation of the store.
+    /// Waits until a computation whose value is being stored has ended, which takes as long as an
+    /// operation of the store.
     pub(crate) fn await_end(&self, key: &[u8], follower: &Follower) {
         while self.is_joined(key, follower) {
             let state = follower.flight.state.lock();
@@ -259,7 +262,7 @@ impl Flights {
         }
     }
 
-    /// Returns the number of landed flights of `key`; it may include those of other keys.
+    /// Returns the number of completed computations of `key`; it may include those of other keys.
     pub(crate) fn landed(&self, key: &[u8]) -> u64 {
         self.counter(key).load(Ordering::SeqCst)
     }
@@ -276,14 +279,14 @@ impl Flights {
         self.going.load(Ordering::SeqCst) == 0
     }
 
-    /// Returns the number of threads that follow the flight of `key`.
+    /// Returns the number of threads that wait for the computation of `key`.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn followers(&self, key: &[u8]) -> usize {
         let keys = self.keys.lock();
         joined(&keys, key).map_or(0, |flight| Arc::strong_count(flight) - 2)
     }
 
-    /// Returns whether a thread waits for the flight of `key` to end.
+    /// Returns whether a thread waits for the computation of `key` to end.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn is_awaited(&self, key: &[u8]) -> bool {
         let keys = self.keys.lock();
@@ -372,8 +375,8 @@ impl Flight {
     }
 }
 
-/// The right to compute. If it is dropped without landing, even by a panic, the followers stop
-/// waiting.
+/// The right of a thread to compute a value. If it is dropped without a value, even by a panic, the
+/// waiting threads stop waiting.
 pub(crate) struct Leader {
     flights: Arc<Flights>,
     key: Box<[u8]>,
@@ -385,8 +388,7 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
-    /// Makes this thread the leader of a queued flight, and returns whether the value is still
-    /// wanted.
+    /// Makes this thread start a queued computation, and returns whether the value is still wanted.
     pub(crate) fn start(&self) -> bool {
         if !self.is_own() || !self.lease.is_valid() {
             return false;
@@ -399,7 +401,8 @@ impl Leader {
         wanted
     }
 
-    /// Calls `store`, unless the key has changed since the flight began. A change waits for it.
+    /// Calls `store`, unless the key has changed since the computation began. A change of the key
+    /// waits for `store` to return.
     ///
     /// In a forked child it does nothing: the parent does not tell the child what it changes, and the child's
     /// own changes are noted in flights of its own.
@@ -409,19 +412,19 @@ impl Leader {
         }
     }
 
-    /// Records how the store protects the value from now on.
+    /// Records how the store protects the computed value from now on.
     pub(crate) fn set_stage(&self, stage: Stage) {
         if self.is_own() {
             *self.flight.stage.lock() = stage;
         }
     }
 
-    /// Returns the stage of the flight: how the store protects the value.
+    /// Returns how the store protects the value that is being computed.
     pub(crate) fn stage(&self) -> Stage {
         if self.is_own() { *self.flight.stage.lock() } else { Stage::Free }
     }
 
-    /// Whether the key has not changed since the flight began.
+    /// Whether the key is unchanged since the computation began.
     pub(crate) fn is_current(&self) -> bool {
         !self.is_own() || self.lease.is_valid()
     }
@@ -431,8 +434,8 @@ impl Leader {
         self.process == process::generation()
     }
 
-    /// Hands the value to all followers. The flight itself ends when the leader is dropped, so that
-    /// the value can be stored before another thread leads.
+    /// Returns the computed value to all waiting threads. The computation itself ends when the
+    /// leader is dropped, so that the value can be stored before another thread computes.
     pub(crate) fn land(&self, value: &[u8]) {
         if !self.is_own() {
             return;
@@ -480,18 +483,18 @@ impl Drop for Leader {
     }
 }
 
-/// A place among the followers of another thread's flight.
+/// A thread's wait for the computation of another thread.
 pub(crate) struct Follower {
     flight: Arc<Flight>,
 }
 
 impl Follower {
-    /// Returns the stage of the flight: how the store protects the value.
+    /// Returns how the store protects the value that the other thread computes.
     pub(crate) fn stage(&self) -> Stage {
         *self.flight.stage.lock()
     }
 
-    /// Registers a task to be woken when the flight ends, and returns whether it has ended already.
+    /// Registers a task to be woken when the computation ends, and returns whether it has ended already.
     #[cfg(feature = "async")]
     pub(crate) fn wake_at_end(&self, task: &Waker) -> bool {
         // Held until the task is noted: a flight that ends then wakes it.
@@ -506,12 +509,12 @@ impl Follower {
         false
     }
 
-    /// Returns the outcome if there is one.
+    /// Returns the outcome of the other thread's computation; `None` while it goes on.
     pub(crate) fn outcome(&self) -> Option<Waited> {
         self.flight.state.lock().outcome()
     }
 
-    /// Waits for the value, for at most `at_most`.
+    /// Waits for the value that another thread computes, for at most `at_most`.
     ///
     /// # Errors
     ///

@@ -43,7 +43,8 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The gate at which forks wait for the threads that use caches: for bindings to languages whose programs fork.
+/// A gate that makes a fork wait until no thread is using a cache: for bindings to languages whose
+/// programs fork.
 ///
 /// A forked child has one thread, and a copy of every lock as it was at that instant: a lock that another
 /// thread held stays locked in it. So a binding calls the engine behind a gate, [`enter`](Self::enter), and
@@ -65,11 +66,12 @@ thread_local! {
 pub struct ForkGate(PhantomData<*const ()>);
 
 impl ForkGate {
-    /// The longest wait of a thread for a fork, and of a fork for threads, if the binding sets no other.
+    /// The longest wait of a thread for a fork, and of a fork for threads, unless the binding sets
+    /// another.
     pub const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Enters the gate: while its guard lives, a fork waits for this thread. During a fork, waits for its end, at most
-    /// [`PATIENCE`](Self::PATIENCE).
+    /// Enters the gate: while the returned guard lives, a fork waits for this thread. If a fork is
+    /// in progress, waits for its end, at most [`PATIENCE`](Self::PATIENCE).
     #[inline]
     pub fn enter() -> Self {
         if DEPTH.replace(DEPTH.get() + 1) == 0 {
@@ -78,8 +80,8 @@ impl ForkGate {
         Self(PhantomData)
     }
 
-    /// Calls a function of the program from behind the gate, where a fork need not wait for it. The function
-    /// may use the engine, and fork.
+    /// Calls a function of the program outside the gate, so that a fork does not wait for it. The
+    /// function may use caches, and fork.
     pub fn outside<R>(function: impl FnOnce() -> R) -> R {
         /// Goes behind the gate again, even after a panic.
         struct Return(usize);
@@ -101,8 +103,8 @@ impl ForkGate {
         function()
     }
 
-    /// Prepares a fork, in the thread that forks: waits until no other thread is behind the gate, for at most this
-    /// long.
+    /// Prepares a fork, in the thread that forks: waits until no other thread is inside the gate,
+    /// for at most this long.
     pub fn prepare(at_most: Duration) {
         FORKING.fetch_add(1, Ordering::SeqCst);
         if !mutant::is_on("fork-waits-for-nobody") {
@@ -112,14 +114,15 @@ impl ForkGate {
         values::copy_all();
     }
 
-    /// Completes a fork in the parent; to be called there after the fork.
+    /// Ends a fork in the parent process; to be called there after `fork()`.
     pub fn in_parent() {
         #[cfg(target_os = "linux")]
         values::drop_copies();
         FORKING.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Completes a fork in the child; to be called there after the fork. It only does what a signal handler may do.
+    /// Ends a fork in the child process; to be called there after `fork()`. It only calls functions
+    /// that are safe in a signal handler.
     pub fn in_child() {
         // The counts are those of the instant of the fork.
         let is_usable = threads_inside() == own() || mutant::is_on("child-trusts-what-was-in-use");
@@ -138,13 +141,13 @@ impl ForkGate {
         }
     }
 
-    /// Returns a number that differs between a process and its parent.
+    /// Returns a number that differs between a process and its parent, and so shows a fork.
     pub fn generation() -> u64 {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Whether this process may use what was opened in this generation: it is false if another thread was behind the
-    /// gate at a fork since then.
+    /// Whether this process may use a cache that was opened in this generation; `false` if another
+    /// thread was using a cache during a fork since then.
     #[inline]
     pub fn is_usable(generation: u64) -> bool {
         generation >= USABLE_FROM.load(Ordering::Relaxed)
@@ -162,8 +165,8 @@ impl Drop for ForkGate {
     }
 }
 
-/// Lets a fork proceed that waits for this thread, if the thread is behind the gate. A thread that waits for another
-/// one calls it again and again, and so counts as outside.
+/// Lets a waiting fork proceed, if this thread is inside the gate. A thread that waits for another
+/// one calls it repeatedly, and so does not block forks.
 pub(crate) fn pass() {
     let is_awaited = is_inside() && FORKING.load(Ordering::SeqCst) > 0;
     if is_awaited && !mutant::is_on("waiting-thread-keeps-forks-waiting") {
@@ -171,7 +174,7 @@ pub(crate) fn pass() {
     }
 }
 
-/// Whether this thread is behind the gate.
+/// Whether this thread is inside the gate, so that forks wait for it.
 pub(crate) fn is_inside() -> bool {
     DEPTH.get() > 0
 }

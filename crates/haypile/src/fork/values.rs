@@ -30,7 +30,7 @@ struct Values {
     next: u64,
 }
 
-/// A value whose pages are copied at each fork, until this is dropped.
+/// A registered value whose pages are copied for the child at each fork, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Kept(u64);
 
@@ -48,8 +48,8 @@ fn values() -> &'static Mutex<Values> {
 }
 
 impl Kept {
-    /// Registers a value whose pages are copied at each fork. They are in shared memory, and hold nothing that a child
-    /// writes.
+    /// Registers a value whose pages are copied for the child at each fork. They have to be in
+    /// shared memory, and a child writes nothing to them.
     pub(crate) fn new(value: &[u8]) -> Self {
         let mut values = values().lock();
         let number = values.next;
@@ -69,7 +69,7 @@ impl Drop for Kept {
     }
 }
 
-/// Copies the pages of all values, in the parent before a fork.
+/// Copies the pages of all registered values, in the parent before a fork.
 pub(super) fn copy_all() {
     // Another thread that holds a lock here is not behind the gate, and so this does not wait for it.
     let Some(ranges) = VALUES.get().and_then(|values| values.get().try_lock().map(|it| it.pages()))
@@ -84,7 +84,7 @@ pub(super) fn copy_all() {
     }
 }
 
-/// Frees the copies, in the parent after a fork.
+/// Frees the copied pages of registered values, in the parent after a fork.
 pub(super) fn drop_copies() {
     if let Some(mut copies) = COPIES.try_lock() {
         for copy in copies.drain(..) {
@@ -93,8 +93,8 @@ pub(super) fn drop_copies() {
     }
 }
 
-/// Puts the copies in the places of the pages that they are copies of, in the child after a fork. It allocates and
-/// frees nothing.
+/// Maps the copied pages in place of the originals, in the child after a fork. It allocates and
+/// frees no memory.
 pub(super) fn use_copies() {
     if let Some(mut copies) = COPIES.try_lock() {
         while let Some(copy) = copies.pop() {

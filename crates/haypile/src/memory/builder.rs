@@ -66,8 +66,8 @@ impl MemoryBuilder {
         }
     }
 
-    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` means up to eight per
-    /// processor, of at least 2 MiB each.
+    /// Sets the number of shards: a power of two up to [`MAX_SHARDS`]. `None` chooses up to eight
+    /// per processor, of at least 2 MiB each.
     #[must_use]
     pub fn shards(self, shards: impl Into<Option<usize>>) -> Self {
         Self { shards: shards.into(), ..self }
@@ -93,21 +93,22 @@ impl MemoryBuilder {
         Self { compute_wait, ..self }
     }
 
-    /// Sets the namespace of the entries. A memory store belongs to the process that opened it, so
-    /// this only adds a name.
+    /// Sets the namespace that the store's URL and statistics name. A memory store belongs to the
+    /// process that opened it, so the namespace separates nothing.
     #[must_use]
     pub fn namespace(self, namespace: Option<String>) -> Self {
         Self { namespace, ..self }
     }
 
-    /// Sets the source of time.
+    /// Sets the clock that decides when entries expire.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// Sets the hash function of keys. The default is XXH3 with a seed of the store's own, so that
-    /// nobody can predict which keys collide. Another function lets a store repeat a simulation.
+    /// Sets the hash function of keys. The default is XXH3 with a random seed of each store, so
+    /// that nobody can predict which keys collide. Another function lets a store repeat a
+    /// simulation.
     #[must_use]
     pub fn fingerprint(self, fingerprint: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
         Self { fingerprint: Some(Arc::new(fingerprint)), ..self }
@@ -121,7 +122,8 @@ impl MemoryBuilder {
         self.fingerprint(move |key| rules::fingerprint(key, seed))
     }
 
-    /// Sets the file that keeps the store between two processes; `None` means none.
+    /// Sets the snapshot file that keeps the store's entries until the next process opens it;
+    /// `None` means none.
     #[must_use]
     pub fn persist(self, persist: impl Into<Option<PersistOptions>>) -> Self {
         Self { persist: persist.into(), ..self }
@@ -151,8 +153,8 @@ impl MemoryBuilder {
         opened.unwrap_or_else(|| Err(OpenError::FileStoreOnly { policy: policy.to_string() }))
     }
 
-    /// Opens a cache with a custom policy. `make` creates it for a number of bytes, once for each
-    /// shard; `name` stands for it in the URL.
+    /// Opens a cache with a custom policy. `make` creates the policy for a number of bytes, once
+    /// for each shard; `name` stands for it in the URL.
     ///
     /// # Errors
     ///
@@ -295,14 +297,14 @@ fn duration(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
-/// The name of a store without its size, which can change.
+/// The URL of a memory store without its size, which can change.
 #[derive(Debug)]
 pub(super) struct Name {
     options: Vec<(&'static str, String)>,
 }
 
 impl Name {
-    /// Returns the canonical URL at this size.
+    /// Returns the canonical URL of the store at this size.
     pub(super) fn url(&self, size_bytes: u64) -> CacheUrl {
         self.level(size_bytes).expect("names were checked when the store was made").into()
     }

@@ -5,9 +5,10 @@ use std::ops::Deref;
 use crate::cache::Cache;
 use crate::stats::Stats;
 
-/// A [`Cache`] in the process. What only a server or a file could fail to answer needs no `?` here:
-/// [`len`](Self::len), [`is_empty`](Self::is_empty) and [`stats`](Self::stats). It is a [`Cache`] everywhere else, by
-/// dereference or by [`into`](Into::into).
+/// A [`Cache`] in the memory of this process. Methods that can fail only for a server or a file
+/// return their values without a `Result` here: [`len`](Self::len), [`is_empty`](Self::is_empty)
+/// and [`stats`](Self::stats). It is a [`Cache`] everywhere else, by dereference or by
+/// [`into`](Into::into).
 ///
 /// ```
 /// use haypile::memory::MemoryBuilder;
@@ -33,12 +34,13 @@ impl MemoryCache {
         self.0.len().unwrap_or(0)
     }
 
-    /// Whether [`len`](Self::len) is zero.
+    /// Whether the cache has no entries, expired ones included.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the counts since the cache was opened, even if it has been closed, and those of computations.
+    /// Returns the counts of reads, writes and computations since the cache was opened, even after
+    /// it was closed.
     pub fn stats(&self) -> Stats {
         self.0.stats().unwrap_or_default()
     }

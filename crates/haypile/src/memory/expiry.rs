@@ -46,7 +46,7 @@ pub(super) struct Expiries {
 }
 
 impl Expiries {
-    /// Sets or replaces the expiry of `slot`; `u64::MAX` is none.
+    /// Sets or replaces the expiry of the entry in `slot`; `u64::MAX` means never.
     pub(super) fn schedule(&mut self, slot: Slot, expires_ns: u64) {
         if expires_ns >= NEVER_IN_GROUPS {
             return self.cancel(slot);
@@ -54,31 +54,32 @@ impl Expiries {
         self.wheel.get_or_insert_default().schedule(slot, expires_ns);
     }
 
-    /// Removes the expiry of `slot`, if it has one.
+    /// Removes the expiry of the entry in `slot`, if it has one.
     pub(super) fn cancel(&mut self, slot: Slot) {
         if let Some(wheel) = &mut self.wheel {
             wheel.cancel(slot);
         }
     }
 
-    /// Whether no entry had a TTL since the last [`clear`](Self::clear).
+    /// Whether no entry has had a TTL since the last [`clear`](Self::clear).
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.wheel.is_none()
     }
 
-    /// Returns the number of slots that there is memory for.
+    /// Returns the number of slots for whose expiries memory is allocated.
     #[inline]
     pub(super) fn slots(&self) -> usize {
         self.wheel.as_ref().map_or(0, |wheel| wheel.expires_ns.len())
     }
 
-    /// Returns the bytes of memory that this number of slots takes.
+    /// Returns the bytes of memory that the expiries of this number of slots take.
     pub(super) const fn bytes(slots: usize) -> usize {
         size_of::<Wheel>() + slots * (size_of::<u64>() + 2 * size_of::<Slot>())
     }
 
-    /// Returns the expiry of `slot`, in nanoseconds; `u64::MAX` means never.
+    /// Returns the expiry of the entry in `slot`, in nanoseconds of the store's clock; `u64::MAX`
+    /// means never.
     #[cfg(test)]
     pub(super) fn expires_ns(&self, slot: Slot) -> u64 {
         self.wheel.as_ref().map_or(NEVER, |wheel| wheel.expires_ns(slot))
@@ -90,9 +91,9 @@ impl Expiries {
         self.pop_expired_within(now_ns, &mut steps)
     }
 
-    /// Removes and returns an expired entry, in no particular order; `None` if there is none except
-    /// for those that expired in the last 2^20 ns. A time before that of an earlier call counts as
-    /// that one.
+    /// Removes and returns the slot of an expired entry, in no particular order; `None` if there is
+    /// none except for those that expired in the last 2^20 ns. Time never goes back: an earlier
+    /// `now_ns` counts as the latest so far.
     ///
     /// Stops when `steps` has dropped to zero: each entry that is checked is a step, whether it is
     /// returned or moved to a later bucket. So a lock need not be held until all entries are moved
@@ -108,7 +109,7 @@ impl Expiries {
         }
     }
 
-    /// Drops the slots from `slots` on, none of which has an expiry.
+    /// Drops the slots from number `slots` on, none of which has an expiry.
     pub(super) fn drop_slots(&mut self, slots: usize) {
         if let Some(wheel) = &mut self.wheel {
             wheel.links.drop_slots(slots);
@@ -117,7 +118,7 @@ impl Expiries {
         }
     }
 
-    /// Forgets all expiries, and frees the memory.
+    /// Removes all expiries, and frees their memory.
     pub(super) fn clear(&mut self) {
         self.wheel = None;
     }

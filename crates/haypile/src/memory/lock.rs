@@ -36,7 +36,8 @@ const POLLS: u32 = if cfg!(shuttle) { 0 } else { 100 };
 /// Lines of a store at most: a writer reads all of them when it revokes a bias.
 const MAX_LINES: usize = 128;
 
-/// A thread's line in a store: whether it is inside a shard, and the hits and misses of its reads.
+/// A thread's cache line in a store: whether the thread is reading a shard, and the counts of its
+/// hits and misses.
 ///
 /// Threads can share a line. Only the thread that has marked the line writes its counts.
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ pub(super) struct ReaderLine {
 }
 
 impl ReaderLine {
-    /// Returns the lines of a store.
+    /// Returns the lines in which a store's threads count their reads.
     pub(super) fn for_store() -> Arc<[Self]> {
         static LINES: OnceLock<usize> = OnceLock::new();
         let lines = *LINES.get_or_init(|| {
@@ -61,7 +62,7 @@ impl ReaderLine {
         (0..lines).map(|_| Self::default()).collect()
     }
 
-    /// Adds the counts of all lines.
+    /// Adds the hits and misses of all lines to the statistics.
     pub(super) fn add_to(lines: &[Self], stats: &mut Stats) {
         for line in lines.iter().filter(|_| !mutant::is_on("marked-readers-are-not-counted")) {
             stats[Event::Hit] += line.hits.load(Ordering::Relaxed);
@@ -82,7 +83,7 @@ impl ReaderLine {
     }
 }
 
-/// A lock for readers and writers that can be biased towards readers.
+/// A readers-writer lock that can be biased towards readers.
 pub(super) struct BiasedLock<T> {
     /// The lock that writers hold, and readers that have not marked a line.
     lock: RwLock<()>,
@@ -103,8 +104,8 @@ pub(super) struct BiasedLock<T> {
 unsafe impl<T: Send + Sync> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
-    /// Returns a lock. `number` is below `u32::MAX`, and the locks with the same lines have different
-    /// numbers.
+    /// Returns a biased lock around `value`. `number` is below `u32::MAX`, and the locks with the
+    /// same lines have different numbers.
     pub(super) fn new(value: T, number: u32, lines: Arc<[ReaderLine]>) -> Self {
         Self {
             lock: RwLock::new(()),
@@ -116,7 +117,8 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Waits for shared access, for a short read that occurs often: these bias the lock.
+    /// Waits for shared access, for a short read that occurs often; such reads bias the lock
+    /// towards readers.
     #[inline]
     pub(super) fn read_often(&self) -> ReadGuard<'_, T> {
         if self.is_biased.load(Ordering::Relaxed)
@@ -136,12 +138,12 @@ impl<T> BiasedLock<T> {
         self.shared(ReadHold::Lock { _held: held })
     }
 
-    /// Waits for shared access.
+    /// Waits for shared access to the lock's value.
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
         self.shared(ReadHold::Lock { _held: self.lock.read() })
     }
 
-    /// Waits for exclusive access.
+    /// Waits for exclusive access to the lock's value.
     #[inline]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
         let attempt = || if self.lock.is_locked() { None } else { self.lock.try_write() };
@@ -232,7 +234,7 @@ pub(super) struct ReadGuard<'a, T> {
 }
 
 impl<T> ReadGuard<'_, T> {
-    /// Counts a hit on the line of this reader; returns whether it has one.
+    /// Counts a hit in this reader's line; returns whether the reader has a line.
     #[inline]
     pub(super) fn hit(&self) -> bool {
         let ReadHold::Line(line) = self.hold else { return false };
@@ -240,7 +242,7 @@ impl<T> ReadGuard<'_, T> {
         true
     }
 
-    /// Counts a miss on the line of this reader; returns whether it has one.
+    /// Counts a miss in this reader's line; returns whether the reader has a line.
     #[inline]
     pub(super) fn missed(&self) -> bool {
         let ReadHold::Line(line) = self.hold else { return false };

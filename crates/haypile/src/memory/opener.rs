@@ -89,8 +89,8 @@ impl Opener for MemoryOpener {
 }
 
 impl MemoryBuilder {
-    /// Returns the builder of the store that a level of the scheme `memory` names: for openers that set what
-    /// no URL can, such as the seed of the hash of keys.
+    /// Returns a builder of the store that a level of a `memory` URL names: for openers that set
+    /// what no URL can, such as the seed of the hash of keys.
     #[doc(hidden)]
     pub fn of_level(level: &ResolvedLevel, clock: Arc<dyn Clock>) -> Self {
         let shards = level

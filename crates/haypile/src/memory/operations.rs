@@ -111,7 +111,7 @@ impl<P: Policy> MemoryStore<P> {
         self.make_room(shard, bytes)
     }
 
-    /// Makes all shards refuse all operations from here on, and returns whether any was still open.
+    /// Makes all shards refuse all operations from now on; returns whether any was still open.
     pub(super) fn refuse_all(&self) -> bool {
         // Closes every shard, even after one that was open.
         self.shards.iter().fold(false, |was_open, shard| {
@@ -120,7 +120,7 @@ impl<P: Policy> MemoryStore<P> {
         })
     }
 
-    /// Deletes all entries of a store that refuses all operations.
+    /// Deletes all entries of a closed store.
     pub(super) fn forget_all(&self) {
         for shard in &self.shards {
             shard.0.write().clear(&self.pool);

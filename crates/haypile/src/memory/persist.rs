@@ -31,30 +31,32 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::writers::Writers;
 
-/// The file that keeps a memory store between two processes, and the entries to keep.
+/// Options of a snapshot file that keeps a memory store's entries until the next process opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PersistOptions {
     /// The path of the snapshot file. The file is replaced as a whole, so that a crash leaves either the
     /// old or the new one.
     pub path: PathBuf,
-    /// The bound on the file in bytes; `None` means no bound. The most used entries are written
-    /// first.
+    /// The bound on the snapshot file in bytes; `None` means no bound. The most used entries are
+    /// written first.
     pub max_bytes: Option<u64>,
-    /// The age above which entries are left out; `None` means no limit.
+    /// The age above which entries are left out of the snapshot; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether the store serves while it loads. Loading does not undo writes and deletions in the
-    /// meantime. Saving and closing wait until all is loaded. A store that is dropped before is not
-    /// saved: the file stays as it was, and what was written into the store is lost.
+    /// Whether the store serves requests while it loads the snapshot. Loading does not undo writes
+    /// and deletions in the meantime. Saving and closing wait until all is loaded. A store that is
+    /// dropped before is not saved: the file stays as it was, and values written into the store are
+    /// lost.
     pub in_background: bool,
-    /// Whether to use a file whose owner is neither the effective user of this process nor root, or
-    /// that users other than its owner can write. Otherwise the store begins empty with a
+    /// Whether to use a snapshot file whose owner is neither the effective user of this process nor
+    /// root, or that users other than its owner can write. Otherwise the store begins empty with a
     /// [warning](Store::warnings), saving and closing are an error, and the file stays as it is.
     pub allow_shared: bool,
 }
 
 impl PersistOptions {
-    /// Returns options that keep the whole store in this file, and load it before the store serves.
+    /// Returns options that keep the whole store in this snapshot file, and load it before the
+    /// store serves requests.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -65,32 +67,32 @@ impl PersistOptions {
         }
     }
 
-    /// Sets the bound on the file.
+    /// Sets the bound on the snapshot file in bytes.
     #[must_use]
     pub fn max_bytes(self, max_bytes: impl Into<Option<u64>>) -> Self {
         Self { max_bytes: max_bytes.into(), ..self }
     }
 
-    /// Sets the age above which entries are left out.
+    /// Sets the age above which entries are left out of the snapshot.
     #[must_use]
     pub fn max_age(self, max_age: impl Into<Option<Duration>>) -> Self {
         Self { max_age: max_age.into(), ..self }
     }
 
-    /// Sets whether the store serves while it loads.
+    /// Sets whether the store serves requests while it loads the snapshot.
     #[must_use]
     pub fn in_background(self, in_background: bool) -> Self {
         Self { in_background, ..self }
     }
 
-    /// Sets whether to use the file even if other users can write it.
+    /// Sets whether to use a snapshot file even if other users can write it.
     #[must_use]
     pub fn allow_shared(self, allow_shared: bool) -> Self {
         Self { allow_shared, ..self }
     }
 }
 
-/// The state of saving and loading.
+/// The state of loading a store's snapshot, and of saving it.
 #[derive(Debug)]
 pub(super) struct Persistence {
     options: PersistOptions,
@@ -112,7 +114,8 @@ pub(super) struct Persistence {
 }
 
 impl Persistence {
-    /// Creates the state, and refuses a file that could not be written later.
+    /// Creates the state of a store's snapshot; returns an error for a file that could not be
+    /// written later.
     pub(super) fn new(mut options: PersistOptions) -> io::Result<Self> {
         let folder = match options.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -140,12 +143,12 @@ impl Persistence {
         self.process != process::generation()
     }
 
-    /// Whether the time of writing must be recorded.
+    /// Whether the time of writing of each entry must be recorded.
     pub(super) fn needs_age(&self) -> bool {
         self.options.max_age.is_some()
     }
 
-    /// Whether a part of the snapshot is not loaded. Saving the store would lose it.
+    /// Whether a part of the snapshot was not loaded, so that saving the store would lose it.
     pub(super) fn is_part(&self) -> bool {
         self.is_part.load(Ordering::Acquire) && !mutant::is_on("part-of-a-store-is-saved")
     }
@@ -176,7 +179,8 @@ impl Persistence {
 }
 
 impl<P: Policy + 'static> MemoryStore<P> {
-    /// Loads the snapshot, if there is one; in a thread of its own if the options ask for it.
+    /// Loads the store's snapshot, if there is one; in a thread of its own if the options ask for
+    /// it.
     pub(super) fn start_loading(self: Arc<Self>) -> Arc<Self> {
         let Some(persistence) = &self.persistence else { return self };
         for shard in &self.shards {
@@ -288,7 +292,7 @@ impl<P: Policy> MemoryStore<P> {
         Ok(())
     }
 
-    /// Writes a snapshot of the store after it is loaded.
+    /// Waits until the store's snapshot is loaded, then saves the store to it.
     pub(super) fn save(&self) -> Result<()> {
         let Some(persistence) = &self.persistence else {
             return Err(Error::Unsupported {
@@ -309,8 +313,8 @@ impl<P: Policy> MemoryStore<P> {
         self.write_snapshot(persistence)
     }
 
-    /// Closes the store after it is loaded, because the rest of the snapshot would otherwise be
-    /// lost. A forked child saves nothing: its copy is not what the parent will save.
+    /// Waits until the store's snapshot is loaded, then saves and closes the store. A forked child
+    /// saves nothing: its copy is not what the parent will save.
     pub(super) fn save_and_close(&self, persistence: &Persistence) -> Result<()> {
         if persistence.is_inherited() {
             self.refuse_all();
@@ -384,7 +388,7 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// Returns the time of writing in seconds; 0 means "not recorded".
+/// Returns a time of writing in seconds of the Unix epoch; 0 means "not recorded".
 pub(super) fn seconds_since_epoch(time: SystemTime) -> u32 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)

@@ -3,8 +3,9 @@
 use crate::sync::atomic::{AtomicI64, Ordering};
 use haypile_policy::rules::memory as rules;
 
-/// The unclaimed part of the store's size. A shard claims bytes before it uses them and returns
-/// those that it does not need, so that the claimed bytes and this pool always add up to the size.
+/// The bytes of a store's size that no shard has taken. A shard takes bytes before it uses them and
+/// returns those that it does not need, so that the shards' bytes and this pool always add up to
+/// the size.
 ///
 /// The pool only counts. The lock of the shard that claimed bytes orders their use, so operations
 /// here are relaxed.
@@ -20,8 +21,8 @@ impl Pool {
         Self { free_bytes: AtomicI64::new(signed(free_bytes)) }
     }
 
-    /// Claims `wanted_bytes`, or the available part if that is at least `needed_bytes`; otherwise
-    /// nothing. Returns the claimed bytes.
+    /// Takes `wanted_bytes` from the pool, or all that it has if that is at least `needed_bytes`;
+    /// otherwise nothing. Returns the number of bytes taken.
     pub(super) fn claim(&self, needed_bytes: u64, wanted_bytes: u64) -> Option<u64> {
         let mut claimed = 0;
         let claim = |free: i64| {
@@ -36,7 +37,7 @@ impl Pool {
         self.free_bytes.fetch_add(signed(bytes), Ordering::Relaxed);
     }
 
-    /// Debits the pool by bytes that are still to be returned to it.
+    /// Subtracts from the pool bytes that are still to be returned to it.
     pub(super) fn owe(&self, bytes: u64) {
         self.free_bytes.fetch_sub(signed(bytes), Ordering::Relaxed);
     }

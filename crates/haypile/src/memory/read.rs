@@ -61,7 +61,7 @@ impl<P: Policy> MemoryStore<P> {
         self.copy_hashed(self.key(key)?, buffer)
     }
 
-    /// Copies a value into an empty buffer.
+    /// Copies the value of a key into an empty buffer.
     #[inline]
     pub(super) fn copy_hashed(
         &self,
@@ -90,7 +90,7 @@ impl<P: Policy> MemoryStore<P> {
         }
     }
 
-    /// Copies a value unless the entry has this version.
+    /// Copies the value of a key into a buffer, unless the entry has this version.
     pub(super) fn copy_if_changed(
         &self,
         key: &[u8],
@@ -124,7 +124,8 @@ impl<P: Policy> MemoryStore<P> {
     }
 }
 
-/// A pin that returns the bytes of its record to the pool, if the record has been removed.
+/// A reader's hold on a record; when it is dropped, and the record has been removed, the record's
+/// bytes return to the pool.
 pub(super) struct PinnedRecord<'a> {
     /// The pin of the record; `None` only during drop.
     pin: Option<Pin>,

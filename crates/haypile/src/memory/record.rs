@@ -142,12 +142,12 @@ impl Hold {
     }
 }
 
-/// A record that no other thread has seen yet.
+/// A new record of a memory store that no other thread has seen yet.
 #[derive(Debug)]
 pub(super) struct Draft(Record);
 
 impl Draft {
-    /// Copies a key and its value into a new record; `None` if there is no memory.
+    /// Copies a key and its value into a new record; `None` if no memory can be allocated.
     ///
     /// # Panics
     ///
@@ -158,8 +158,8 @@ impl Draft {
         Some(draft)
     }
 
-    /// Copies a key, its value and the marks of its groups, which are whole words, into a new record; `None` if there is no
-    /// memory.
+    /// Copies a key, its value and the marks of its groups, which are whole words, into a new
+    /// record; `None` if no memory can be allocated.
     ///
     /// # Panics
     ///
@@ -234,19 +234,19 @@ impl Draft {
         }
     }
 
-    /// Returns the bytes of the value of a draft without marks.
+    /// Returns the bytes of the value of a new record without marks of groups.
     pub(super) fn value_mut(&mut self) -> &mut [u8] {
         let spare = self.spare();
         // SAFETY: both constructors of a draft initialise its value.
         unsafe { slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), spare.len()) }
     }
 
-    /// Returns the record, whose version and expiry are not set yet.
+    /// Returns the new record, whose version and expiry are not set yet.
     pub(super) fn record(&self) -> &Record {
         &self.0
     }
 
-    /// Completes the record: from here on only its expiry changes.
+    /// Completes the record: from now on only its expiry changes.
     pub(super) fn place(self, version: u64, expires_ns: u64, written_s: u32) -> Record {
         let header = self.0.0.header();
         header.version.store(version, Ordering::Relaxed);
@@ -257,7 +257,7 @@ impl Draft {
     }
 }
 
-/// The key and value of an entry, with the store's data about it.
+/// The key and value of an entry, with the store's metadata.
 #[derive(Debug)]
 pub(super) struct Record(Hold);
 
@@ -277,13 +277,13 @@ impl Record {
         self.0.value()
     }
 
-    /// Returns the length of the key, and that of the value and the marks together, in bytes.
+    /// Returns the length of the record's key, and that of its value and marks together, in bytes.
     #[inline]
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
     }
 
-    /// Returns the marks of its groups; nothing where it has none.
+    /// Returns the marks of the record's groups; empty if it has none.
     #[inline]
     pub(super) fn marks(&self) -> &[u8] {
         self.0.marks()
@@ -299,7 +299,8 @@ impl Record {
         self.0.header().version.load(Ordering::Relaxed)
     }
 
-    /// Returns the expiry; `u64::MAX` means never, and so does [`NEVER_IN_GROUPS`].
+    /// Returns the expiry of the record in nanoseconds; `u64::MAX` and [`NEVER_IN_GROUPS`] mean
+    /// never.
     pub(super) fn expires_ns(&self) -> u64 {
         self.0.header().expires_ns.load(Ordering::Relaxed)
     }
@@ -319,8 +320,8 @@ impl Record {
         self.lines().for_each(prefetch);
     }
 
-    /// Prefetches the header and some of the bytes after it to free them: the next record is
-    /// written to that memory.
+    /// Prefetches the record's header and some of the bytes after it, before the record is freed:
+    /// the next record is written to that memory.
     #[inline]
     pub(super) fn prefetch_to_free(&self) {
         self.lines().for_each(prefetch_to_write);
@@ -333,7 +334,7 @@ impl Record {
         (0..PREFETCHED_LINES).map(move |line| start.wrapping_add(line))
     }
 
-    /// Pins the record for a reader.
+    /// Returns a reader's hold on the record, which keeps its memory allocated.
     pub(super) fn pin(&self) -> Pin {
         // Relaxed: the caller already has the record from another holder.
         let holders = self.0.header().holders.fetch_add(1, Ordering::Relaxed);
@@ -341,13 +342,14 @@ impl Record {
         Pin(Hold(self.0.0))
     }
 
-    /// Whether a reader holds it. No reader can begin to while the caller has exclusive access.
+    /// Whether a reader holds the record. No reader can begin to while the caller has exclusive
+    /// access.
     pub(super) fn is_pinned(&self) -> bool {
         self.0.header().holders.load(Ordering::Acquire) > 1
     }
 
-    /// Releases the record, and returns whether that freed its memory, which a reader may still
-    /// have.
+    /// Releases the store's hold on the record; returns whether that freed its memory, which a
+    /// reader may still hold.
     pub(super) fn release(self) -> bool {
         let record = std::mem::ManuallyDrop::new(self);
         // SAFETY: a record counts as one holder, and is not dropped again.
@@ -379,7 +381,7 @@ impl Pin {
         self.0.marks()
     }
 
-    /// Returns the length of the key, and that of the value and the marks together, in bytes.
+    /// Returns the length of the record's key, and that of its value and marks together, in bytes.
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.0.key_bytes(), self.0.marked_bytes())
     }
@@ -392,8 +394,8 @@ impl Pin {
         self.0.header().written_s.load(Ordering::Relaxed)
     }
 
-    /// Releases the pin, and returns whether that freed the memory, because there was no other
-    /// holder.
+    /// Releases the reader's hold, and returns whether that freed the memory, because there was no
+    /// other holder.
     pub(super) fn release(self) -> bool {
         let pin = std::mem::ManuallyDrop::new(self);
         // SAFETY: a pin counts as one holder, and is not dropped again.

@@ -12,8 +12,8 @@ use crate::sync::atomic::Ordering;
 
 impl<P: Policy> MemoryStore<P> {
     /// Takes up to `bytes` for the shard `poor` from the pool and from other shards: first from
-    /// those above their fair share, then evenly from all, then all that is left; or nothing, if all
-    /// would be too little. Returns the lock on the shard; nobody can have used the room in the
+    /// those above their fair share, then evenly from all, then everything; or nothing, if all
+    /// would be too little. Returns the locked shard; nobody can have used the room in the
     /// meantime.
     ///
     /// Only one thread at a time does this, and only the holder of [`reclaiming`] locks a shard

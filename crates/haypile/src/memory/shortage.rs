@@ -16,7 +16,7 @@ pub(crate) fn has_memory(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
-/// Memory that is kept back until an allocation fails.
+/// Memory that is kept in reserve, to be freed when an allocation fails.
 #[derive(Debug)]
 pub(super) struct Reserve {
     kept: Mutex<Vec<u8>>,
@@ -30,14 +30,14 @@ impl Reserve {
         reserve
     }
 
-    /// Returns the kept memory to the allocator, because an allocation has failed.
+    /// Frees the reserved memory, because an allocation has failed.
     pub(super) fn spend(&self) {
         *self.kept.lock() = Vec::new();
         self.is_spent.store(true, Ordering::Relaxed);
     }
 
-    /// Whether memory is kept back, or can be again. If not, the next write would use up what the text of
-    /// its error needs.
+    /// Whether the reserved memory is allocated, or can be again. Otherwise the next write would
+    /// use up what the text of its error needs.
     #[inline]
     pub(super) fn is_there(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed) || self.restore()

@@ -18,7 +18,7 @@ use crate::private_file::{GuardedFile, append};
 /// File names that are tried before creating the file fails.
 const MAX_NAMES: u32 = 10_000;
 
-/// The reason why nothing more is written to the file.
+/// The reason why a recording writes no more operations to its file.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The file has reached its bound.
@@ -33,7 +33,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// A file to which blocks are appended.
+/// The file of a recording, to which blocks of operations are appended.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     file: GuardedFile,
@@ -46,7 +46,7 @@ pub(super) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Creates the file of this process, under the first free name.
+    /// Creates the recording of this process, under the first free file name.
     pub(super) fn create(options: &RecordOptions, clock: &dyn Clock) -> io::Result<Self> {
         let process = process::id();
         let (path, file) = create_new(&options.path, process)?;
@@ -86,12 +86,13 @@ impl RecordFile {
         self.written_bytes
     }
 
-    /// Whether this process created the file.
+    /// Whether this process, and not its parent before a fork, created the file of the recording.
     pub(super) fn is_ours(&self) -> bool {
         self.process == process::id()
     }
 
-    /// Appends a block. Its header is written into the space at the start of `block`.
+    /// Appends a block of recorded operations. Its header is written into the space at the start of
+    /// `block`.
     pub(super) fn block(&mut self, header: BlockHeader, block: &mut [u8]) -> Result<(), Stop> {
         // The end block, which states why there is no more, always fits.
         let room_bytes = self.max_bytes.saturating_sub(self.written_bytes);
@@ -103,7 +104,7 @@ impl RecordFile {
         Ok(self.append(block)?)
     }
 
-    /// Appends the last block.
+    /// Appends the last block of a recording.
     pub(super) fn end(&mut self, end: End, floor_ns: u64) -> io::Result<()> {
         let header = BlockHeader { block: Block::End(end), first_ns: floor_ns, floor_ns };
         self.append(&header.to_bytes(&[]))
@@ -120,8 +121,8 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Checks that the file still has its name, because otherwise nobody could read what is written
-    /// then.
+    /// Checks that the file of the recording still has its name, because otherwise nobody could
+    /// read it.
     pub(super) fn check_name(&mut self) -> io::Result<()> {
         #[cfg(unix)]
         if std::os::unix::fs::MetadataExt::nlink(&self.file.get()?.metadata()?) == 0 {
@@ -160,7 +161,7 @@ fn create_new(path: &Path, process: u32) -> io::Result<(PathBuf, File)> {
 
 #[cfg(test)]
 impl RecordFile {
-    /// Makes the file look as it does in a forked child.
+    /// Makes the file of a recording look as it does in a forked child, for tests.
     pub(super) fn pretend_to_be_of_the_parent(&mut self) {
         self.process = 0;
     }

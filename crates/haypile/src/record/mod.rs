@@ -58,16 +58,17 @@ pub use store::RecordingStore;
 
 pub(crate) use open::wrap;
 
-/// The options of a recording: the file to record to, and how.
+/// The options of a recording of operations: the file to record to, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordOptions {
-    /// The prefix of the file names. A relative path is resolved against the current directory when
-    /// the store is opened.
+    /// The prefix of the names of the recording's files. A relative path is resolved against the
+    /// current directory when the store is opened.
     pub path: PathBuf,
-    /// The bound on a file, which it never exceeds; [`DEFAULT_MAX_BYTES`](RecordOptions::DEFAULT_MAX_BYTES) by default.
+    /// The size in bytes that a file of the recording never exceeds;
+    /// [`DEFAULT_MAX_BYTES`](RecordOptions::DEFAULT_MAX_BYTES) by default.
     pub max_bytes: u64,
-    /// Whether keys are hashed; false by default.
+    /// Whether the recording contains hashes instead of keys; false by default.
     pub hash_keys: bool,
 }
 
@@ -81,25 +82,26 @@ impl RecordOptions {
     /// The largest value of `record_max=`: 1 PiB.
     pub const MAX_MAX_BYTES: u64 = 1 << 50;
 
-    /// Returns options that record to `path` with the defaults.
+    /// Returns options that record operations to files whose names begin with `path`, with the
+    /// defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), max_bytes: Self::DEFAULT_MAX_BYTES, hash_keys: false }
     }
 
-    /// Sets the bound on a file.
+    /// Sets the bound on the size of a file of the recording.
     #[must_use]
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// Sets whether keys are hashed.
+    /// Sets whether the recording contains hashes instead of keys.
     #[must_use]
     pub fn hash_keys(self, hash_keys: bool) -> Self {
         Self { hash_keys, ..self }
     }
 }
 
-/// The state of a recording.
+/// The state of a recording: in progress, ended, or failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordingState {

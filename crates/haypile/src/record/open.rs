@@ -8,7 +8,7 @@ use crate::open::OpenError;
 use crate::store::Store;
 use crate::url::{CacheUrl, Level, OptionSpec, ResolvedLevel, Scheme, UrlError};
 
-/// Wraps the store of a level in a recording if the level asks for one.
+/// Wraps a store so that its operations are recorded, if the level's URL asks for it.
 pub(crate) fn wrap(
     store: Arc<dyn Store>,
     level: &ResolvedLevel,
@@ -22,7 +22,7 @@ pub(crate) fn wrap(
     Ok(Arc::new(RecordingStore::named(store, options, clock, Naming::new(level))?))
 }
 
-/// The options that the URL of a recording store adds to that of the inner store.
+/// The options that the URL of a recording store has in addition to those of the inner store.
 #[derive(Default)]
 pub(super) struct Naming {
     scheme: Option<&'static Scheme>,

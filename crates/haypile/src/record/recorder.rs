@@ -63,7 +63,7 @@ struct RecorderOutput {
     error: Option<String>,
 }
 
-/// A recorder of operations. Locks are taken in this order: `output`, then a stripe.
+/// A recorder of a store's operations. Locks are taken in this order: `output`, then a stripe.
 #[derive(Debug)]
 pub(super) struct Recorder {
     stripes: Box<[Stripe]>,
@@ -132,7 +132,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the operations that were recorded before the call.
+    /// Writes to the file all operations that were recorded before the call.
     pub(super) fn flush(&self) {
         let mut output = self.output.lock();
         if self.is_recording(&mut output) {
@@ -140,7 +140,8 @@ impl Recorder {
         }
     }
 
-    /// Writes all recorded operations and the end block. Later operations are not recorded.
+    /// Writes all recorded operations and the end block to the file. Later operations are not
+    /// recorded.
     pub(super) fn close(&self) {
         let mut output = self.output.lock();
         if !output.file.is_ours() {

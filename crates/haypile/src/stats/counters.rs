@@ -3,33 +3,34 @@
 use super::{Event, Stats};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A counter for each [`Event`].
+/// Atomic counters, one for each [`Event`].
 #[derive(Debug, Default)]
 pub struct EventCounters([AtomicU64; Event::ALL.len()]);
 
 impl EventCounters {
-    /// Counts an event.
+    /// Adds one to the counter of an event.
     #[inline]
     pub fn add(&self, event: Event) {
         self.0[event as usize].fetch_add(1, Relaxed);
     }
 
-    /// Counts an event for a caller that shares the counters with nobody: an atomic addition would
-    /// make all that comes after it wait for all stores before it.
+    /// Adds one to the counter of an event, for a caller that shares the counters with nobody: an
+    /// atomic addition would be slower.
     #[inline]
     pub(crate) fn add_exclusive(&mut self, event: Event) {
         let counter = &self.0[event as usize];
         counter.store(counter.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Adds the counts to `stats`.
+    /// Adds the counts of all events to `stats`.
     pub fn add_to(&self, stats: &mut Stats) {
         for (event, counter) in Event::ALL.into_iter().zip(&self.0) {
             stats[event] += counter.load(Relaxed);
         }
     }
 
-    /// Returns the counts; the sizes that a store reports are left at zero.
+    /// Returns the counts of all events as statistics; the sizes that a store reports are left at
+    /// zero.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         self.add_to(&mut stats);

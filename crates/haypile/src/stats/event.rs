@@ -16,7 +16,7 @@ macro_rules! events {
         }
 
         impl Event {
-            /// All events, in an order that never changes: new ones come at the end. The positions of
+            /// All events, in an order that never changes: new ones are appended. The positions of
             /// counters in files and of fields in the C interface follow from it.
             pub const ALL: [Self; [$(stringify!($field)),+].len()] = [$(Self::$event),+];
 
@@ -43,16 +43,17 @@ macro_rules! events {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[doc = $doc])+ pub $field: u64,)+
-            /// The number of current entries. It may include some that have expired and have not
-            /// been met since.
+            /// The number of entries now. It may include some that have expired and have not been
+            /// read since.
             pub entries: u64,
             /// The number of bytes of keys, values and metadata of the entries that `entries`
             /// counts.
             pub bytes: u64,
-            /// The bound on [`bytes`](Self::bytes) now; `None` where there is none or the store cannot
-            /// tell.
+            /// The bound on [`bytes`](Self::bytes) now; `None` if there is none or the store cannot
+            /// know it.
             pub capacity_bytes: Option<u64>,
-            /// The times of loading a snapshot, once that has ended; `None` where there is nothing to load.
+            /// The times that loading a snapshot took, once it has ended; `None` if there is none
+            /// to load.
             pub loading: Option<Loading>,
         }
 

@@ -26,30 +26,31 @@ impl Stats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loading {
-    /// The time of reading the file, in nanoseconds.
+    /// The time of reading the snapshot file, in nanoseconds.
     pub read_ns: u64,
-    /// The time of checking the sums of its blocks and of deciding which entries are wanted, in
+    /// The time of verifying the checksums of its blocks and of selecting the entries to load, in
     /// nanoseconds.
     pub check_ns: u64,
-    /// The time of copying the entries and inserting them into the store, in nanoseconds.
+    /// The time of copying the snapshot's entries and inserting them into the store, in
+    /// nanoseconds.
     pub insert_ns: u64,
-    /// The number of entries that were offered to the store. One that was written in the meantime stays as it is, and a
-    /// store that has shrunk may take fewer.
+    /// The number of entries that were offered to the store. An entry that was written in the
+    /// meantime stays as it is, and a store that has shrunk may take fewer.
     pub entries: u64,
 }
 
-/// The counts of one level of a store.
+/// The statistics of one level of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelStats {
     /// The level's own [URL](crate::Store::url).
     pub url: CacheUrl,
-    /// The counts of the level.
+    /// The statistics of the level.
     pub stats: Stats,
 }
 
 impl LevelStats {
-    /// Returns the counts of the level of this URL.
+    /// Returns the statistics of the level with this URL.
     pub fn new(url: CacheUrl, stats: Stats) -> Self {
         Self { url, stats }
     }

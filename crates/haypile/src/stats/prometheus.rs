@@ -40,7 +40,7 @@ impl LevelStats {
     }
 }
 
-/// The metric of an event.
+/// The name and labels of the Prometheus metric for an event.
 pub(super) struct EventMetric {
     name: &'static str,
     help: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct EventMetric {
 
 type Call = (&'static str, &'static str);
 
-/// Returns the metric of an event that is the result of an operation.
+/// Returns the Prometheus metric of an event that is the result of an operation.
 pub(super) const fn operation(operation: &'static str, result: &'static str) -> EventMetric {
     EventMetric {
         name: "haypile_operations_total",
@@ -59,7 +59,7 @@ pub(super) const fn operation(operation: &'static str, result: &'static str) -> 
     }
 }
 
-/// Returns a metric that counts one event and nothing else.
+/// Returns a Prometheus metric that counts one event and nothing else.
 pub(super) const fn alone(name: &'static str, help: &'static str) -> EventMetric {
     EventMetric { name, help, call: None }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::stats::{Failures, Stats};
 
-/// The counts of a tiered store in addition to those of its levels.
+/// The counts of a store of two levels, in addition to those of its levels.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// The number of hits of the upper level that could not be used, and were looked up below.
@@ -46,21 +46,21 @@ impl Counts {
         count(&self.settled);
     }
 
-    /// Counts a failed read of `misses` keys in the lower level, which are misses.
+    /// Counts a failed read of `misses` keys from the lower level as misses.
     pub(super) fn unread(&self, misses: usize, error: &Error) {
         self.unread_misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.unread.count(1, error);
     }
 
-    /// Counts writes that were accepted and will not be stored.
+    /// Counts writes that were accepted and then could not be stored in the lower level.
     pub(super) fn lost(&self, writes: usize, error: &Error) {
         if writes > 0 {
             self.lost.count(writes as u64, error);
         }
     }
 
-    /// Counts an error of the upper level, if it is a failure. Refusing a value that is too large,
-    /// or being closed, is not one.
+    /// Counts a failure of the upper level. A value that is too large, and a closed level, are not
+    /// failures.
     pub(super) fn upper_failed(&self, error: &Error) {
         if matches!(error, Error::Backend { .. }) {
             self.upper.count(1, error);
@@ -77,7 +77,7 @@ impl Counts {
         .flatten()
     }
 
-    /// Combines the counts of the levels into those of the tiered store.
+    /// Combines the statistics of the two levels into those of the whole store.
     pub(super) fn stats(&self, upper: &Stats, lower: &Stats) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.settled);

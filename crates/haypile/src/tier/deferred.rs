@@ -11,7 +11,7 @@ use crate::ttl::{Ttl, expiry_ns};
 use crate::write::SetOptions;
 
 impl Levels {
-    /// Queues a write, if it can be deferred.
+    /// Queues a write for the lower level, if it can be deferred (write-back).
     pub(super) fn defer(
         &self,
         key: &[u8],
@@ -31,21 +31,20 @@ impl Levels {
         deferred
     }
 
-    /// Writes the pending value of a key that is being changed, so that the lower level can check
+    /// Writes the queued value of a key that is being changed, so that the lower level can check
     /// the condition of the change.
     pub(super) fn settle(&self, key: &[u8], _change: &Change<'_>) -> Result<()> {
         self.settle_held(key)
     }
 
-    /// Drops the pending write of a key, because a newer operation has been done below. Returns
-    /// whether it was an entry, or had expired; `None` if nothing was pending.
+    /// Drops the queued write of a key, because a newer operation has been done in the lower level.
+    /// Returns whether the queued entry was valid or had expired; `None` if nothing was queued.
     pub(super) fn overtake(&self, key: &[u8], _change: &Change<'_>) -> Option<bool> {
         let pending = self.queue()?.remove(key)?;
         Some(pending.left(self.clock.now_ns()).is_some())
     }
 
-    /// Writes the newest value of a key that the upper level has and the lower level has not got
-    /// yet.
+    /// Writes to the lower level the newest value of a key that only the upper level has.
     pub(super) fn write_pending(&self, key: &[u8]) -> Result<()> {
         let _held = (!mutant::is_on("waiting-write-is-done-without-the-stripe"))
             .then(|| self.stripes.hold(key));
@@ -90,7 +89,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Writes all pending values to the lower level. A failure of the lower level ends this.
+    /// Writes all queued values to the lower level, until one fails.
     pub(super) fn drain(&self) -> Result<()> {
         let Some(queue) = self.queue() else { return Ok(()) };
         let mut result = Ok(());
@@ -108,7 +107,7 @@ impl Levels {
         result
     }
 
-    /// Writes all pending values before the store ends; those that cannot be written are lost.
+    /// Writes all queued values before the store is closed; those that cannot be written are lost.
     pub(super) fn drain_finally(&self) -> Result<()> {
         let drained = self.drain();
         if let (Some(queue), Err(error)) = (self.queue(), &drained) {
@@ -118,7 +117,7 @@ impl Levels {
     }
 }
 
-/// Whether a refused write could be accepted at another time.
+/// Whether a write that failed with this error could succeed later.
 pub(super) fn is_passing(error: &Error) -> bool {
     matches!(
         error,

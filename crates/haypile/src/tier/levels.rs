@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::url::CacheUrl;
 use crate::write::{SetOptions, WriteMode, Written};
 
-/// An upper level and the level below it.
+/// An upper level of a cache, and the level below it.
 #[derive(Debug)]
 pub(super) struct Levels {
     pub(super) upper: Arc<dyn Store>,
@@ -27,7 +27,7 @@ pub(super) struct Levels {
     queue: Option<WriteQueue>,
 }
 
-/// The state that a reader notes before it reads below.
+/// The state of a key that a reader records before it reads the lower level.
 pub(super) struct Asked {
     pub(super) note: Note,
     pub(super) at_ns: u64,
@@ -51,8 +51,8 @@ impl Levels {
         Self { upper, lower, options, counts, clock, stripes, queue }
     }
 
-    /// Returns the queue, if writes can be deferred. In a forked child nothing is pending, because
-    /// the pending writes belong to its parent.
+    /// Returns the queue of deferred writes, if there is one. In a forked child it is empty,
+    /// because the queued writes belong to the parent.
     pub(super) fn queue(&self) -> Option<&WriteQueue> {
         self.queue.as_ref().filter(|queue| queue.is_of_this_process())
     }
@@ -61,13 +61,13 @@ impl Levels {
         self.options.url(&self.upper.url(), &self.lower.url())
     }
 
-    /// Records the state of a key; to be called before the lower level is read.
+    /// Records the state of a key, before the lower level is read.
     pub(super) fn ask(&self, key: &[u8]) -> Asked {
         Asked { note: self.stripes.note(key), at_ns: self.clock.now_ns() }
     }
 
-    /// Puts a copy into the upper level, of an entry that had at least this life left at an instant. If that
-    /// is not possible, the upper level does not have the key: neither this value nor one before it.
+    /// Puts a copy of an entry into the upper level; the entry had at least this life left at an
+    /// instant. If that is not possible, the upper level is left without the key.
     pub(super) fn put(
         &self,
         held: &HeldStripe<'_>,
@@ -128,7 +128,7 @@ impl Levels {
         }
     }
 
-    /// Deletes a key from the upper level, and keeps it out until the change is dropped.
+    /// Deletes a key from the upper level, and keeps it out until the returned change is dropped.
     pub(super) fn change(&self, key: &[u8]) -> Change<'_> {
         let held = self.stripes.hold(key);
         let change = Change { held, began_ns: self.clock.now_ns() };
@@ -138,7 +138,7 @@ impl Levels {
         change
     }
 
-    /// Writes a value, below now or later.
+    /// Writes a value to the lower level, at once or deferred.
     pub(super) fn set(&self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<Written> {
         let change = self.change(key);
         let life = self.options.life(options.ttl);
@@ -164,7 +164,8 @@ impl Levels {
         Ok(written)
     }
 
-    /// Writes a value in groups, below and now: the upper level has no copy, so that an invalidation by any process is seen at once.
+    /// Writes a value in groups to the lower level at once. The upper level gets no copy, so that
+    /// an invalidation by any process is seen at once.
     pub(super) fn set_in_groups(
         &self,
         key: &[u8],
@@ -216,7 +217,8 @@ impl Levels {
         }
     }
 
-    /// Treats a lower level that failed as empty; returns any other error to the caller.
+    /// Treats a lower level that failed as empty, and counts `misses`; returns any other error to
+    /// the caller.
     pub(super) fn unread(&self, error: Error, misses: usize) -> Result<()> {
         if matches!(error, Error::Backend { .. }) {
             self.counts.unread(misses, &error);

@@ -6,7 +6,7 @@ use crate::size::ByteSize;
 use crate::ttl::Ttl;
 use crate::url::{CacheUrl, Level, OptionSpec, Place, ResolvedLevel, Scheme, UrlError, ValueKind};
 
-/// The options of an upper level, in addition to those of its scheme.
+/// The URL options of an upper level, in addition to those of its scheme.
 pub(crate) static LEVEL_OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "stale",
@@ -35,11 +35,11 @@ static OPTIONS: Scheme = Scheme {
     help: "its relation to the level below",
 };
 
-/// The life of an entry; `None` means forever.
+/// The remaining life of an entry; `None` means forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life(pub(super) Option<Duration>);
 
-/// Settings of an upper level towards the level below it.
+/// Settings of an upper level: how long its copies live, and how it writes to the level below.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +50,7 @@ pub(super) struct Life(pub(super) Option<Duration>);
 #[derive(Clone, Debug)]
 pub struct TierOptions {
     pub(super) stale: Duration,
-    /// The bound on pending writes; `None` writes through.
+    /// The bound on deferred writes, in bytes; `None` writes through to the lower level.
     pub(super) write_max_bytes: Option<u64>,
     /// The last level's default TTL; `None` if it is not known.
     lower_ttl: Option<Life>,
@@ -58,16 +58,17 @@ pub struct TierOptions {
 }
 
 impl TierOptions {
-    /// The default of `stale=`.
+    /// The default of `stale=`: the time for which an upper level may serve an outdated copy.
     pub const DEFAULT_STALE: Duration = Duration::from_secs(1);
 
-    /// The default of `write_max=`, in bytes.
+    /// The default of `write_max=`, the bound on deferred writes, in bytes.
     pub const DEFAULT_WRITE_MAX_BYTES: u64 = 16 << 20;
 
-    /// The smallest bound on pending writes, in bytes.
+    /// The smallest allowed bound on deferred writes, in bytes.
     pub const MIN_WRITE_MAX_BYTES: u64 = 1 << 10;
 
-    /// Returns the default options: [`DEFAULT_STALE`](Self::DEFAULT_STALE), and writing through.
+    /// Returns the default options: [`DEFAULT_STALE`](Self::DEFAULT_STALE), and writing through to
+    /// the lower level.
     pub fn new() -> Self {
         Self {
             stale: TierOptions::DEFAULT_STALE,
@@ -77,27 +78,27 @@ impl TierOptions {
         }
     }
 
-    /// Sets the longest time that the upper level may serve values that others have overwritten or
-    /// deleted below. With zero it has no entries.
+    /// Sets the longest time for which the upper level may serve values that others have
+    /// overwritten or deleted in the lower one. With zero it stores no entries.
     #[must_use]
     pub fn stale(self, stale: Duration) -> Self {
         Self { stale, ..self }
     }
 
-    /// Defers writes, up to this number of pending bytes; `None` writes through.
+    /// Defers writes to the lower level, up to this number of queued bytes; `None` writes through.
     #[must_use]
     pub fn write_back(self, max_bytes: Option<u64>) -> Self {
         Self { write_max_bytes: max_bytes, ..self }
     }
 
-    /// Sets the TTL that the last level uses for entries without one; `None` means none. Without
-    /// this call, such writes do not reach the upper level, and are written through.
+    /// Sets the TTL that the last level applies to entries written without one; `None` means none.
+    /// Without this call, such entries do not reach the upper level, and are written through.
     #[must_use]
     pub fn lower_ttl(self, ttl: Option<Duration>) -> Self {
         Self { lower_ttl: Some(Life(ttl)), ..self }
     }
 
-    /// Returns the options in the URL of an upper level, over a last level with this TTL.
+    /// Returns the options that the URL of an upper level states, over a last level with this TTL.
     pub(crate) fn of(
         relation: &ResolvedLevel,
         upper: &ResolvedLevel,
@@ -113,7 +114,7 @@ impl TierOptions {
         }
     }
 
-    /// Returns the longest life of a copy.
+    /// Returns the longest life of a copy in the upper level.
     pub(super) fn copies_live(&self) -> Duration {
         self.upper_ttl.map_or(self.stale, |ttl| ttl.min(self.stale))
     }
@@ -129,7 +130,7 @@ impl TierOptions {
         }
     }
 
-    /// Returns the URL of two levels with these URLs.
+    /// Returns the URL of a cache of two levels with these URLs.
     pub(super) fn url(&self, upper: &CacheUrl, lower: &CacheUrl) -> CacheUrl {
         let mut levels = upper.levels().to_vec();
         if let [level] = &mut levels[..]
@@ -157,20 +158,20 @@ impl Default for TierOptions {
     }
 }
 
-/// An upper level, and its relation to the level below.
+/// An upper level of a URL, and its relation to the level below.
 pub(crate) struct Upper {
     pub(crate) level: ResolvedLevel,
     pub(crate) relation: ResolvedLevel,
 }
 
 impl Upper {
-    /// Resolves an upper level, as [`Level::resolve`] does for a single one.
+    /// Checks an upper level against its scheme, as [`Level::resolve`] does for a single one.
     pub(crate) fn resolve(level: &Level, scheme: &'static Scheme) -> Result<Self, UrlError> {
         let (level, relation) = take(level);
         Ok(Self { level: level.resolve(scheme)?, relation: relation.resolve(&OPTIONS)? })
     }
 
-    /// Returns the level in its canonical form, with all its options.
+    /// Returns the upper level in its canonical form, with all its options.
     pub(crate) fn level(&self) -> Result<Level, UrlError> {
         let mut options = self.relation.level().options();
         let level = self.level.level().clone();
@@ -183,7 +184,7 @@ fn take(level: &Level) -> (Level, Level) {
     level.split_options(|name| OPTIONS.option(name).is_some())
 }
 
-/// Refuses tier options on the last level.
+/// Returns an error if the last level has options that only upper levels have.
 pub(crate) fn refuse(level: &Level) -> Result<(), UrlError> {
     match take(level).1.options().find_map(|(name, _)| OPTIONS.option(name)) {
         Some(option) => Err(UrlError::NoLevelBelow { name: option.name }),

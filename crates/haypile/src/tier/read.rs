@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::mutant;
 use crate::store::Hit;
 
-/// The queue's knowledge of a key.
+/// Whether a write of a key is queued for the lower level, and whether it has expired.
 pub(super) enum Waiting {
     Nothing,
     /// A write that has expired, and that has still overwritten the entry below.
@@ -19,8 +19,8 @@ pub(super) enum Waiting {
 }
 
 impl Levels {
-    /// Decodes the upper level's `kept` bytes into the entry and the length of its value; `None` if
-    /// they cannot be used, and the reader has to read below.
+    /// Decodes the upper level's bytes of a key into the entry and the length of its value; `None`
+    /// if they cannot be used, so that the lower level has to be read.
     pub(super) fn serve(
         &self,
         kept: &[u8],
@@ -35,7 +35,8 @@ impl Levels {
         served.map(|(value_bytes, trailer)| (value_bytes, trailer.hit(copy)))
     }
 
-    /// Reads a key; with `needs_version`, from a level that knows its version.
+    /// Reads a key from the upper or the lower level; with `needs_version`, from a level that knows
+    /// its version.
     pub(super) fn read(
         &self,
         key: &[u8],
@@ -63,7 +64,7 @@ impl Levels {
         self.read_below(key, buffer, needs_version)
     }
 
-    /// Reads a key that the upper level does not have, and puts a copy there.
+    /// Reads a key from the lower level, and puts a copy into the upper one.
     pub(super) fn read_below(
         &self,
         key: &[u8],
@@ -127,8 +128,9 @@ impl Levels {
         }
     }
 
-    /// Puts a value that was found below into the upper level. If it may be out of date, the upper level is
-    /// left without the key instead, or with the same value: a copy that is there may be an older one.
+    /// Puts a value that was found in the lower level into the upper one. If it may be out of date,
+    /// the upper level is left without the key instead, or with the same value, because a copy that
+    /// is there may be an older one.
     pub(super) fn promote(
         &self,
         asked: &Asked,

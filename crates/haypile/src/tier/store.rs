@@ -34,7 +34,7 @@ pub struct TieredStore {
 }
 
 impl TieredStore {
-    /// Puts `upper` before `lower`. Nobody else may use the upper level.
+    /// Returns a store that reads `upper` before `lower`. Nobody else may use the upper level.
     ///
     /// `clock` measures the reads below, and the expiry of pending writes.
     pub fn new(

@@ -30,14 +30,15 @@ struct Stripe {
     copies: Mutex<()>,
 }
 
-/// The state that a reader notes before it reads below.
+/// The state of a key that a reader records before it reads the lower level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     stripe: usize,
     changes: u64,
 }
 
-/// The right to change keys of a stripe; the change ends when it is dropped.
+/// The right to change the keys of one stripe (a part of all keys); the change ends when this is
+/// dropped.
 pub(super) struct HeldStripe<'a> {
     stripe: &'a Stripe,
     /// The number of changes that the stripe must still have when a copy of this change is put.
@@ -45,7 +46,7 @@ pub(super) struct HeldStripe<'a> {
     _lock: MutexGuard<'a, ()>,
 }
 
-/// The right to put or remove copies of a stripe's keys.
+/// The right to put or remove copies of one stripe's keys in the upper level.
 pub(super) struct HeldCopies<'a>(#[expect(dead_code, reason = "it is dropped")] MutexGuard<'a, ()>);
 
 impl Stripes {
@@ -57,7 +58,7 @@ impl Stripes {
         usize::try_from(xxh3_64(key) % STRIPES as u64).expect("less than STRIPES")
     }
 
-    /// Records the state of a key's stripe, before the key is read below.
+    /// Records the state of a key's stripe, before the key is read from the lower level.
     pub(super) fn note(&self, key: &[u8]) -> Note {
         let stripe = Self::of(key);
         // The read below comes after this load: if it overlaps a change whose end this load does
@@ -65,7 +66,7 @@ impl Stripes {
         Note { stripe, changes: self.0[stripe].changes.load(Ordering::Acquire) }
     }
 
-    /// Waits for the right to change a key.
+    /// Waits for the right to change a key, which locks its stripe.
     pub(super) fn hold(&self, key: &[u8]) -> HeldStripe<'_> {
         self.hold_stripe(Self::of(key))
     }
@@ -82,7 +83,7 @@ impl Stripes {
         stripes.into_iter().map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// Returns the stripe of a key among those that are held.
+    /// Returns, of the locked stripes, the one that a key belongs to.
     pub(super) fn among<'a, 'b>(
         &self,
         held: &'b [HeldStripe<'a>],
@@ -93,13 +94,13 @@ impl Stripes {
         held.iter().find(is_own).expect("the stripe of each key is held")
     }
 
-    /// Waits for the right to change every key.
+    /// Waits for the right to change every key, by locking all stripes.
     pub(super) fn hold_all(&self) -> Vec<HeldStripe<'_>> {
         (0..STRIPES).map(|stripe| self.hold_stripe(stripe)).collect()
     }
 
-    /// Takes the right to change a key without waiting, if neither the key nor another one of its
-    /// stripe has changed since the note. [`hold_copies`](HeldStripe::hold_copies) tells whether that is still so.
+    /// Takes the right to change a key without waiting, if no key of its stripe has changed since
+    /// the note. [`hold_copies`](HeldStripe::hold_copies) tells whether that is still so.
     pub(super) fn hold_unchanged(&self, note: Note) -> Option<HeldStripe<'_>> {
         let stripe = &self.0[note.stripe];
         let is_odd = note.changes % 2 == 1 && !mutant::is_on("read-during-a-change-is-promoted");
@@ -114,8 +115,9 @@ impl Stripes {
         Some(held)
     }
 
-    /// Records that a read returns a value which it could not promote, and lets the caller remove a copy. From here on,
-    /// nobody puts a copy of what was read below before. Waits while a copy is put.
+    /// Records that a read returns a value which it could not copy to the upper level, and lets the
+    /// caller remove a copy. From now on, nobody puts a copy of what was read from the lower level
+    /// before. Waits while a copy is put.
     pub(super) fn pass(&self, note: Note) -> HeldCopies<'_> {
         let stripe = &self.0[note.stripe];
         let held = stripe.hold_copies();
@@ -144,9 +146,9 @@ impl<'a> HeldStripe<'a> {
         Self { stripe, changes, _lock: lock }
     }
 
-    /// Waits for the right to put a copy; also returns whether that copy is up to date. Since the change began,
-    /// or since the note of a promotion, nobody may have changed the key, and no read may have
-    /// [passed](Stripes::pass), whose value may be a newer one of another process.
+    /// Waits for the right to put a copy into the upper level; also returns whether that copy is up
+    /// to date: nobody may have changed the key, nor [returned](Stripes::pass) a possibly newer
+    /// value of it, since the change or the read began.
     pub(super) fn hold_copies(&self) -> (HeldCopies<'a>, bool) {
         let held = self.stripe.hold_copies();
         let is_current = self.stripe.changes.load(Ordering::Acquire) == self.changes

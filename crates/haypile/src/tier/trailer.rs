@@ -15,13 +15,13 @@ use std::time::Duration;
 use crate::store::Hit;
 use crate::write::Version;
 
-/// The length of the trailer in bytes.
+/// The length of the trailer that the upper level appends to a value, in bytes.
 pub(super) const TRAILER_BYTES: usize = 20;
 
 const MARK: [u8; 3] = *b"hpt";
 const HAS_EXPIRY: u8 = 4;
 
-/// The knowledge of a copy's version.
+/// Whether the version of a copy in the upper level is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// The version is not known yet: nobody asked.
@@ -32,12 +32,12 @@ pub(super) enum Known {
     HasNone,
 }
 
-/// The properties of an entry other than its value.
+/// The properties of an entry other than its value, as the upper level stores them after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: Known,
-    /// The time by which the entry outlives its copy; `None` if the entry never expires, or the
-    /// lower level did not report its life.
+    /// The time by which the entry outlives its copy in the upper level, in nanoseconds; `None` if
+    /// the entry never expires, or the lower level did not report its life.
     pub(super) beyond_ns: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ impl Trailer {
         bytes
     }
 
-    /// Splits the upper level's bytes of a key into the length of the value and the trailer. `None`
-    /// if they are not a copy.
+    /// Splits the upper level's bytes of a key into the length of the value and the trailer.
+    /// Returns `None` if they are not a copy.
     pub(super) fn decode(kept: &[u8]) -> Option<(usize, Self)> {
         let (value, trailer) = kept.split_last_chunk::<TRAILER_BYTES>()?;
         let (numbers, [flags, mark @ ..]) = trailer.split_at(16) else { return None };
@@ -78,7 +78,7 @@ impl Trailer {
         Some((value.len(), Self { version, beyond_ns }))
     }
 
-    /// Returns the properties of the entry, given those of its `copy`.
+    /// Returns the properties of the entry, given those of its `copy` in the upper level.
     pub(super) fn hit(self, copy: Hit) -> Hit {
         let version = match self.version {
             Known::Version(version) => Some(version),

@@ -247,7 +247,7 @@ pub enum UrlError {
 }
 
 impl UrlError {
-    /// Returns the same error without any text of the user's.
+    /// Returns the same error without any text that the user wrote, which may contain a password.
     pub(super) fn redacted(mut self) -> Self {
         let quoted = match &mut self {
             Self::BadSeparator { text }

@@ -72,7 +72,7 @@ pub struct CacheUrl {
 }
 
 impl CacheUrl {
-    /// Returns the URL of these levels.
+    /// Returns the URL of a cache with these levels.
     ///
     /// # Errors
     ///
@@ -81,12 +81,12 @@ impl CacheUrl {
         if levels.is_empty() { Err(UrlError::Empty) } else { Ok(Self { levels }) }
     }
 
-    /// Returns the levels, the fastest first. There is at least one.
+    /// Returns the levels of the URL, the fastest first. There is at least one.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// Returns the short form, which needs no quotes in a shell.
+    /// Returns the short form of the URL, which needs no quotes in a shell.
     pub fn short(&self) -> impl fmt::Display + '_ {
         Short(self)
     }
@@ -118,8 +118,8 @@ impl fmt::Display for CacheUrl {
     }
 }
 
-/// One level of a cache: its scheme, its place, and its options in the given order. `Debug` prints it
-/// without its password, and `Display` with it.
+/// One level of a cache URL: its scheme, its server or path, and its options in the given order.
+/// `Debug` prints it without its password, and `Display` with it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Level {
     scheme: String,
@@ -129,7 +129,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// Returns a level of this scheme, without a server, a path or options.
+    /// Returns a level of a URL with this scheme, and without a server, a path or options.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Level {
         })
     }
 
-    /// Sets the server: a host and a port, or nothing.
+    /// Sets the server of the level: a host and a port, or nothing.
     #[must_use]
     pub fn with_server(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
@@ -173,7 +173,7 @@ impl Level {
         Ok(self)
     }
 
-    /// Adds an option to the level.
+    /// Adds an option to the level of the URL.
     ///
     /// # Errors
     ///
@@ -197,37 +197,38 @@ impl Level {
         Ok(self)
     }
 
-    /// Returns the scheme, which comes before the first colon: `memory`, `redis+unix`.
+    /// Returns the scheme of the URL, which comes before the first colon: `memory`, `redis+unix`.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Returns the host and port, decoded; empty if there is none.
+    /// Returns the host and port of the URL, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Returns the path, decoded; empty or absolute.
+    /// Returns the path of the URL, decoded; empty or absolute.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path as text, with a replacement character for what is not UTF-8.
+    /// Returns the path of the URL as text, with a replacement character for bytes that are not
+    /// UTF-8.
     pub(crate) fn path_text(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }
 
-    /// Returns the names and values of the options, decoded. No name occurs twice.
+    /// Returns the names and values of the URL's options, decoded. No name occurs twice.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the value of an option, if it is given.
+    /// Returns the value of a URL option, if it is given.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options().find(|(option, _)| *option == name).map(|(_, value)| value)
     }
 
-    /// Replaces the value of an option, if it is given.
+    /// Replaces the value of a URL option, if it is given.
     #[must_use]
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
     pub(crate) fn with_value(mut self, name: &str, value: &str) -> Self {
@@ -243,7 +244,7 @@ impl Level {
     }
 
     /// Returns this level without the options that `is_taken` selects, and a level of those options
-    /// alone, without a place.
+    /// alone, without a server or a path.
     pub(crate) fn split_options(&self, is_taken: impl Fn(&str) -> bool) -> (Self, Self) {
         let (taken, left) = self.options.iter().cloned().partition(|(name, _)| is_taken(name));
         let (server, path) = (String::new(), PathBuf::new());

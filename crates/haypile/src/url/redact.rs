@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::{CacheUrl, Level, UrlError};
 
-/// The text that replaces a password.
+/// The text that replaces a password in messages.
 pub(super) const REDACTED: &str = "xxxxx";
 
 impl CacheUrl {
@@ -102,7 +102,7 @@ impl<'a> Quoted<'a> {
         Self { text }
     }
 
-    /// Returns a part of the text, with a replacement of what could be a password.
+    /// Returns a part of the URL's text, with `xxxxx` in place of what could be a password.
     pub(super) fn part(&self, part: &str) -> String {
         // Anything else than a part of the text is not known to be free of passwords.
         let start = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());

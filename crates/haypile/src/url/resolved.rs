@@ -10,8 +10,8 @@ use super::{CacheUrl, Level, Scheme};
 use crate::compress::Compression;
 use crate::size::ByteSize;
 
-/// A level that was [resolved](Level::resolve) against its scheme: its place is of the kind that
-/// the scheme declares, and each of its options has a value of the type that the scheme declares.
+/// A level of a URL that was [resolved](Level::resolve) against its scheme: its server or path is
+/// of the kind that the scheme declares, and each of its options has a value of the declared type.
 ///
 /// The methods that return options panic if the scheme declares another type for the option; an
 /// option that is not given, or that the scheme does not declare, is `None`.
@@ -35,7 +35,7 @@ pub struct ResolvedLevel {
     values: Vec<(&'static str, OptionValue)>,
 }
 
-/// The value of an option.
+/// The parsed value of a URL option.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum OptionValue {
     Size(ByteSize),
@@ -67,7 +67,7 @@ impl fmt::Display for OptionValue {
 }
 
 impl ResolvedLevel {
-    /// Returns a level with these values; `level` has no options.
+    /// Returns a resolved level with these values of options; `level` itself has none.
     pub(super) fn new(
         mut level: Level,
         scheme: &'static Scheme,
@@ -89,17 +89,17 @@ impl ResolvedLevel {
         self.level.redacted().into()
     }
 
-    /// Returns the scheme.
+    /// Returns the scheme of the level.
     pub fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
-    /// Returns the host and port, decoded; empty if there is none.
+    /// Returns the host and port of the level, decoded; empty if there is none.
     pub fn server(&self) -> &str {
         self.level.server()
     }
 
-    /// Returns the path, decoded; empty or absolute.
+    /// Returns the path of the level, decoded; empty or absolute.
     pub fn path(&self) -> &Path {
         self.level.path()
     }
@@ -152,12 +152,12 @@ impl ResolvedLevel {
         })
     }
 
-    /// Whether the choice between `no` and `yes` is `yes`.
+    /// Whether an option that takes `no` or `yes` is `yes`.
     pub fn is_yes(&self, name: &str) -> bool {
         self.choice(name) == Some("yes")
     }
 
-    /// Returns a text, or the path of a file.
+    /// Returns the value of an option that is a text, or the path of a file.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.value(name, "a text", |value| match value {
             OptionValue::Text(text) => Some(text.as_str()),

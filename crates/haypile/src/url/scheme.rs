@@ -6,23 +6,23 @@ use crate::compress::CompressedStore;
 use crate::record::RecordOptions;
 use crate::store::DEFAULT_COMPUTE_WAIT;
 
-/// A kind of cache, as URLs name it.
+/// A URL scheme: a kind of cache, with its options.
 #[derive(Debug)]
 pub struct Scheme {
-    /// The name, which comes before the colon.
+    /// The name of the URL scheme, which comes before the colon, such as `memory`.
     pub name: &'static str,
-    /// The place, which comes between the colon and the options.
+    /// The kind of place that a URL of this scheme names (a server, a path, or none).
     pub place: Place,
-    /// The options, in the order in which the canonical form prints them.
+    /// The options of URLs with this scheme, in the order in which the canonical form prints them.
     pub options: &'static [OptionSpec],
-    /// The options that do nothing where another has a certain value: (option, other, value of other). A URL with both
-    /// is refused.
+    /// The options that have no effect if another one has a certain value: (option, other, value of
+    /// other). A URL with both is refused.
     pub idle: &'static [(&'static str, &'static str, &'static str)],
-    /// A help text of one line.
+    /// The help text of the URL scheme, one line.
     pub help: &'static str,
 }
 
-/// The kind of place of a scheme.
+/// The kind of place that a URL names: a server, a path, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The cache is in the process, with neither a server nor a path.
@@ -35,18 +35,18 @@ pub enum Place {
     ServerOrPath,
 }
 
-/// An option of a scheme.
+/// An option of a URL scheme: its name, its type and its help text.
 #[derive(Debug)]
 pub struct OptionSpec {
-    /// The name of the option.
+    /// The name of the URL option, which comes before the `=`.
     pub name: &'static str,
-    /// The type of the option's value.
+    /// The type of the URL option's value.
     pub kind: ValueKind,
-    /// The purpose and the default of the option, for people.
+    /// The purpose and the default of the URL option, for people.
     pub help: &'static str,
 }
 
-/// The type of an option's value.
+/// The type of a URL option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
@@ -79,13 +79,13 @@ pub enum ValueKind {
 }
 
 impl OptionSpec {
-    /// The options of an upper level, in addition to those of its scheme.
+    /// The URL options of an upper level, in addition to those of its scheme.
     pub const UPPER_LEVEL: &[Self] = crate::tier::LEVEL_OPTIONS;
 
-    /// The default of `compute_wait=`.
+    /// The default of the URL option `compute_wait=`.
     pub const DEFAULT_COMPUTE_WAIT: Duration = DEFAULT_COMPUTE_WAIT;
 
-    /// The option `ttl=`, which every scheme with entries has.
+    /// The URL option `ttl=`, which every scheme with entries has.
     pub const TTL: Self = Self {
         name: "ttl",
         kind: ValueKind::Duration,
@@ -100,7 +100,7 @@ impl OptionSpec {
         help: "clear, len and iteration see only the entries of this name",
     };
 
-    /// The option `compute_wait=`, which every scheme has for whose stores values are computed.
+    /// The URL option `compute_wait=`, which each scheme has for whose stores values are computed.
     pub const COMPUTE_WAIT: Self = Self {
         name: "compute_wait",
         kind: ValueKind::Duration,
@@ -126,7 +126,7 @@ impl OptionSpec {
         help: "file to which operations are recorded, one for each process: PATH.PID",
     };
 
-    /// The option `record_max=`.
+    /// The URL option `record_max=`, the bound on a file of a recording.
     pub const RECORD_MAX: Self = Self {
         name: "record_max",
         kind: ValueKind::Size {
@@ -136,7 +136,8 @@ impl OptionSpec {
         help: "the bound on the recording of a process; 1GiB by default",
     };
 
-    /// The option `record_keys=`.
+    /// The URL option `record_keys=`, which decides whether a recording contains keys or their
+    /// hashes.
     pub const RECORD_KEYS: Self = Self {
         name: "record_keys",
         kind: ValueKind::Choice(&["plain", "hash"]),
@@ -144,7 +145,7 @@ impl OptionSpec {
                default",
     };
 
-    /// The option `compress=`, which every scheme with entries has.
+    /// The URL option `compress=`, which every scheme with entries has.
     pub const COMPRESS: Self = Self {
         name: "compress",
         kind: ValueKind::Compression,
@@ -152,7 +153,8 @@ impl OptionSpec {
                default",
     };
 
-    /// The option `compress_min=`, which comes with [`COMPRESS`](Self::COMPRESS).
+    /// The URL option `compress_min=`, the length from which values are compressed; it comes with
+    /// [`COMPRESS`](Self::COMPRESS).
     pub const COMPRESS_MIN: Self = Self {
         name: "compress_min",
         kind: ValueKind::Size { min_bytes: CompressedStore::MIN_MIN_BYTES, max_bytes: 1 << 30 },
@@ -161,17 +163,17 @@ impl OptionSpec {
 }
 
 impl Scheme {
-    /// Returns the option of this name.
+    /// Returns the scheme's option of this name.
     pub fn option(&self, name: &str) -> Option<&'static OptionSpec> {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// Whether an option does nothing where another has this value.
+    /// Whether an option has no effect if another option has this value.
     pub fn is_idle(&self, option: &str, other: &str, value: &str) -> bool {
         self.idle.contains(&(option, other, value))
     }
 
-    /// Returns the names of the options as a list, for messages.
+    /// Returns the names of the scheme's options as a list, for messages.
     pub(super) fn allowed(&self) -> String {
         let names: Vec<&str> = self.options.iter().map(|option| option.name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }

@@ -10,7 +10,7 @@ const SMALL_BYTES: usize = 65_535;
 /// The longest input: the format's own limit.
 const MAX_BYTES: usize = 0x7E00_0000;
 
-/// The compression tables of one thread.
+/// The LZ4 compression tables of one thread.
 #[derive(Default)]
 pub(super) struct Lz4 {
     small: Option<CompressTable>,

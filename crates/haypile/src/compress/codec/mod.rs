@@ -50,7 +50,7 @@ pub(super) enum Undecompressed {
 }
 
 impl Codec {
-    /// Calls `work` with the codec of this thread. A nested call gets another codec.
+    /// Calls `work` with this thread's compressors. A nested call gets others.
     pub(super) fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
         // A thread that is ending has none.
         let mut codec = CODEC.try_with(Cell::take).ok().flatten().unwrap_or_default();

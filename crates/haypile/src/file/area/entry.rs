@@ -9,7 +9,7 @@ use crate::file::format::stamp;
 use crate::file::platform::ground::{Ground, IN_ORDER, Line};
 use crate::mutant;
 
-/// An entry of the segment table: the words of one segment.
+/// One segment's entry in the segment table of a cache file: the words of its metadata.
 #[derive(Debug)]
 pub(in crate::file) struct Entry<'a, G: Ground> {
     pub(in crate::file) ground: &'a G,
@@ -18,7 +18,7 @@ pub(in crate::file) struct Entry<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Entry<'a, G> {
-    /// Returns the entry at an offset in the file.
+    /// Returns the segment table's entry at an offset in the file.
     #[inline]
     pub(in crate::file) fn at(ground: &'a G, at: u64) -> Self {
         Self { ground, at, line: ground.line(at) }
@@ -33,15 +33,16 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(word, value, IN_ORDER);
     }
 
-    /// Returns the generation: a reader of it sees that nothing points to what was there before.
+    /// Returns the segment's generation, a count of its fillings: a reader that sees it change
+    /// reads again.
     #[inline]
     pub(in crate::file) fn generation(&self) -> u64 {
         let order = mutant::order("generation-read", Ordering::Acquire);
         self.line.load(GENERATION, order)
     }
 
-    /// Returns the generation after a fence: everything read before the fence is from this
-    /// generation or an earlier one.
+    /// Returns the segment's generation after an acquire fence: everything read before the fence is
+    /// of this generation or an earlier one.
     #[inline]
     pub(in crate::file) fn generation_after(&self) -> u64 {
         self.ground.fence(mutant::order("fence-after-a-record", Ordering::Acquire));
@@ -53,20 +54,21 @@ impl<'a, G: Ground> Entry<'a, G> {
         State::decode(self.load(STATE))
     }
 
-    /// Sets the state, and releases what was written before: a reader that pins a segment and sees that it was begun
-    /// again reads its new generation too, after the fence of [`generation_after`](Self::generation_after).
+    /// Sets the segment's state with release ordering: a reader that sees the segment refilled also
+    /// reads its new generation, after the fence of [`generation_after`](Self::generation_after).
     #[inline]
     pub(in crate::file) fn set_state(&self, state: State) {
         let order = mutant::order("state-written", Ordering::Release);
         self.line.store(STATE, state.encode(), order);
     }
 
-    /// Returns the word of the state, for [`exchange_state`](Self::exchange_state).
+    /// Returns the encoded state of the segment, for [`exchange_state`](Self::exchange_state).
     pub(in crate::file) fn state_word(&self) -> u64 {
         self.line.load(STATE, mutant::order("state-read", Ordering::Acquire))
     }
 
-    /// Replaces a state that was read, unless it is another one by now.
+    /// Replaces the segment's state by compare-and-swap; returns whether it was still the state
+    /// that was read.
     pub(in crate::file) fn exchange_state(&self, read: u64, state: State) -> bool {
         self.ground.exchange(self.at + STATE, read, state.encode()).is_ok()
     }
@@ -100,13 +102,14 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.load(STAMP, mutant::order("stamp-read", Ordering::Acquire))
     }
 
-    /// Returns the origin of the segment's records, as a process of this stamp sees it.
+    /// Returns whether the segment's records were written before the last reboot or loss of power,
+    /// as a process with this boot stamp sees it.
     #[inline]
     pub(in crate::file) fn origin(&self, stamp: u64) -> Origin {
         Origin::of(self.stamp(), stamp)
     }
 
-    /// Returns the salt: 32 bits that differ each time that the segment is filled, and that its
+    /// Returns the segment's salt: 32 bits that differ each time that it is filled, and that its
     /// checksums are mixed with.
     #[inline]
     pub(in crate::file) fn salt(&self) -> u64 {
@@ -119,14 +122,15 @@ impl<'a, G: Ground> Entry<'a, G> {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
     }
 
-    /// Returns the origin and the salt, from one read of the stamp.
+    /// Returns the segment's origin and salt, from one read of its boot stamp.
     #[inline]
     pub(in crate::file) fn origin_and_salt(&self, stamp: u64) -> (Origin, u64) {
         let own = self.stamp();
         (Origin::of(own, stamp), self.salt_under(own))
     }
 
-    /// Marks the segment as sure: no slot leads into it by accident any more.
+    /// Marks the segment as verified: no index slot that a loss of power left behind points into it
+    /// any more.
     pub(in crate::file) fn set_sure(&self, stamp: u64) {
         let order = mutant::order("stamp-made-sure", Ordering::Release);
         self.line.store(STAMP, stamp, order);
@@ -149,8 +153,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.line.store(GENERATION, next, order);
     }
 
-    /// Seals the segment, so that nothing is appended to it any more, unless another process
-    /// empties it already.
+    /// Seals the segment, so that nothing is appended to it any more, unless another process is
+    /// emptying it already.
     pub(in crate::file) fn seal(&self) {
         let word = self.state_word();
         let state = State::decode(word);
@@ -159,7 +163,7 @@ impl<'a, G: Ground> Entry<'a, G> {
         }
     }
 
-    /// Frees the segment.
+    /// Marks the segment as free.
     pub(in crate::file) fn free(&self) {
         if !mutant::is_on("generation-not-raised-at-freeing") {
             self.raise_generation();
@@ -167,8 +171,8 @@ impl<'a, G: Ground> Entry<'a, G> {
         self.set_state(State::FREE);
     }
 
-    /// Makes the segment ready to be filled, under a stamp or its doubtful form. Readers of what it
-    /// held find out by the generation, which is raised before anything else is written.
+    /// Makes the segment ready to be filled, with a boot stamp. Readers of its old records notice
+    /// by the generation, which is raised before anything else is written.
     pub(in crate::file) fn begin(&self, stamp: u64, epoch: u64, now_ms: u64) {
         if !mutant::is_on("generation-not-raised-at-filling") {
             self.raise_generation();

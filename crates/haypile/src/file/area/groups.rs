@@ -16,13 +16,14 @@ const NUMBERS_PER_MS_LOG2: u32 = 20;
 const SKIPPED_NUMBERS: u64 = 1 << 32;
 
 impl<G: Ground> Area<G> {
-    /// Returns the number of the last invalidation. What was done before that one is seen after an acquire fence.
+    /// Returns the number of invalidations of groups and clearings of namespaces so far in the
+    /// cache file. A reader sees what was done before the last of them after an acquire fence.
     #[inline]
     pub(in crate::file) fn group_clock(&self) -> u64 {
         self.ground.load(header::GROUP_CLOCK, Ordering::Relaxed)
     }
 
-    /// Invalidates the entries of the group with this hash whose number is lower than the clock's next one.
+    /// Invalidates a group of entries: those with this hash that were written before this call.
     pub(in crate::file) fn invalidate(&self, hash: u32) {
         self.invalidate_at(self.geometry.group_word(hash));
     }
@@ -42,18 +43,18 @@ impl<G: Ground> Area<G> {
         crash::point("invalidate.raised");
     }
 
-    /// Records that a namespace is about to be cleared: before any of its buckets is locked for that, so that whoever
-    /// stores a value there later sees it.
+    /// Records that a namespace is about to be cleared, before any of its buckets is locked for
+    /// that: any later write to the namespace sees it.
     pub(in crate::file) fn note_clearing(&self, namespace: u64) {
         self.invalidate_at(self.geometry.clearings_of(namespace));
     }
 
-    /// Returns whether a namespace was cleared after the clock had this number.
+    /// Returns whether a namespace was cleared after invalidation number `number`.
     pub(in crate::file) fn is_cleared_since(&self, namespace: u64, number: u64) -> bool {
         self.ground.load(self.geometry.clearings_of(namespace), Ordering::Relaxed) > number
     }
 
-    /// Returns whether a group was invalidated after the clock had this number.
+    /// Returns whether one of these groups was invalidated after invalidation number `number`.
     pub(in crate::file) fn are_invalid_since(&self, groups: &Hashes, number: u64) -> bool {
         groups.are_invalid_since(number, |hash| self.number_of(hash))
     }
@@ -63,13 +64,15 @@ impl<G: Ground> Area<G> {
         self.ground.load(self.geometry.group_word(hash), Ordering::Relaxed)
     }
 
-    /// Returns the marks of a record whose expiry states that it has them; `None` for garbage.
+    /// Returns the groups that a record of the cache file is in; `None` if their encoding is
+    /// damaged.
     pub(in crate::file) fn marks(&self, record: &Record) -> Option<Marks> {
         Marks::read(record.head.value_bytes(), |back| self.word_from_end(record, back))
     }
 
-    /// Returns whether a group of a record was invalidated after the record was written, or nobody can tell: a record of an earlier
-    /// boot has a number that was known at the beginning of this one, or the numbers after it were lost with the power.
+    /// Returns whether a group of a record was invalidated after the record was written, or may
+    /// have been: invalidations since the record of an earlier boot may have been lost with the
+    /// power.
     #[cold]
     #[inline(never)]
     pub(in crate::file) fn is_invalid(&self, record: &Record) -> bool {
@@ -89,8 +92,9 @@ impl<G: Ground> Area<G> {
         self.ground.load(end - 8 * back as u64, Ordering::Relaxed)
     }
 
-    /// Raises the clock above every number that was ever drawn: under a new stamp, before that is installed. It goes by
-    /// the wall clock as well, since words may have been lost with the power.
+    /// Raises the count of invalidations above every number that was ever used, before a new boot
+    /// stamp is installed. It takes the time of day into account, because a loss of power may have
+    /// lost the latest counts.
     pub(in crate::file) fn renew_group_clock(&self, now_ms: u64) {
         // Those of namespaces, and then those of groups: a clock below one of them would revoke every lease in it.
         let words = (self.geometry.clearings..self.geometry.index).step_by(8);

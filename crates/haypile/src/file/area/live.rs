@@ -14,14 +14,14 @@ use crate::file::platform::ground::{Ground, Line};
 const SEGMENTS_PER_LINE: u32 = 8;
 
 impl<G: Ground> Area<G> {
-    /// Counts one entry more in a segment.
+    /// Adds one entry to a segment's count of live entries and bytes.
     #[inline]
     pub(in crate::file) fn add_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.coming());
     }
 
-    /// Counts one entry less in a segment; to be called before its slot changes, because as long as the slot is there,
-    /// the segment is not refilled.
+    /// Subtracts one entry from a segment's count of live entries and bytes; to be called before
+    /// its index slot changes, because a segment with live slots is not refilled.
     #[inline]
     pub(in crate::file) fn remove_live(&self, owner_slot: u32, segment: u32, bytes: u64) {
         self.change_live(owner_slot, segment, Live { entries: 1, bytes }.going());
@@ -39,14 +39,15 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns the sum of the words of a segment, which [`Live::decode`] reads.
+    /// Returns the sum of the words that count a segment's live entries, which [`Live::decode`]
+    /// reads.
     pub(in crate::file) fn live_sum(&self, segment: u32) -> u64 {
         let word = |table| self.geometry.live_word(table, segment);
         let words = (0..LIVE_TABLES).map(|table| self.ground.load(word(table), Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     }
 
-    /// Returns the live sums of all segments, each encoded in one word.
+    /// Returns the counts of live entries of all segments, each encoded in one word.
     pub(in crate::file) fn live_sums(&self) -> Vec<u64> {
         let segments = self.geometry.numbers.segments;
         let lines = segments.div_ceil(SEGMENTS_PER_LINE);
@@ -69,8 +70,8 @@ impl<G: Ground> Area<G> {
         Live::decode(self.live_sum(segment))
     }
 
-    /// Changes the count of a segment from the count in `sum` to `live`. Changes in the meantime, if there were any,
-    /// stay counted.
+    /// Changes a segment's count of live entries from the one in `sum` to `live`. Concurrent
+    /// changes stay counted.
     pub(in crate::file) fn correct_live(
         &self,
         owner_slot: u32,

@@ -17,7 +17,8 @@ const SPINS: u32 = 64;
 /// A waiting process asks the kernel this often whether the owner is dead.
 const SUSPICIOUS: Duration = Duration::from_millis(1);
 
-/// A lock that is held until this is dropped. The other half of its word is changed through it.
+/// A held lock of the cache file, released on drop. The other half of its word holds a payload,
+/// which the holder may change.
 #[derive(Debug)]
 pub(in crate::file) struct Held<'a, G: Ground> {
     ground: &'a G,
@@ -31,13 +32,13 @@ impl<G: Ground> Held<'_, G> {
         self.payload.get()
     }
 
-    /// Changes the payload to show waiting processes that this one makes progress, where the
-    /// payload has no other meaning.
+    /// Changes the payload of the lock's word, where it has no other meaning, to show waiting
+    /// processes that the holder makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.change_payload(self.payload().wrapping_add(1));
     }
 
-    /// Stores a new payload of the lock's word, at once.
+    /// Stores a new payload in the lock's word at once, while the lock is held.
     pub(in crate::file) fn set_payload(&mut self, payload: u32) {
         self.change_payload(payload);
     }
@@ -58,7 +59,7 @@ impl<G: Ground> Drop for Held<'_, G> {
 }
 
 impl<G: Ground> Area<G> {
-    /// Takes the lock at this word, from a dead owner if need be.
+    /// Takes the lock whose word is at this offset in the file, from a dead owner if need be.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(&self, owner: Owner, at: u64) -> Result<Held<'_, G>, OpError> {
@@ -74,7 +75,7 @@ impl<G: Ground> Area<G> {
         Ok(held)
     }
 
-    /// Takes the lock at this word, unless a living owner holds it.
+    /// Takes the lock whose word is at this offset in the file, unless a living owner holds it.
     pub(in crate::file) fn lock_if_free(&self, owner: Owner, at: u64) -> Option<Held<'_, G>> {
         // Whoever reads an owner's token then reads the slot as that owner took it.
         let word = LockWord(self.ground.load(at, mutant::order("owner-read", Ordering::Acquire)));
@@ -159,7 +160,8 @@ impl<G: Ground> Area<G> {
         halted.or(is_over.then_some(Holder::Running))
     }
 
-    /// Returns the id of the process that a token names, if it was seen to be stopped or frozen.
+    /// Returns the id of the process that an owner token names, if the process was seen to be
+    /// stopped or frozen.
     pub(in crate::file) fn halted_process(&self, token: Token) -> Option<u64> {
         let process = self.owner_slot(token.owner_slot()?).process();
         self.ground.is_halted(process).then_some(process.number)
@@ -176,7 +178,7 @@ impl<G: Ground> Area<G> {
         })
     }
 
-    /// Returns whether the process that a token names is alive.
+    /// Returns whether the process that an owner token names is alive.
     pub(in crate::file) fn is_alive(&self, token: Token) -> bool {
         let Some(number) = token.owner_slot().filter(|_| !self.is_void(token)) else {
             return false;

@@ -28,7 +28,7 @@ use entry::Entry;
 use sweep::SweepState;
 use upkeep::Upkeep;
 
-/// The mapped file: its geometry, its words, and the locks in it.
+/// A mapped cache file: its layout, its words, and the locks in it.
 ///
 /// A method that needs a lock, or the right of an owner, belongs to the type that has it: `Bucket`,
 /// `LockedLane`, `Recycler`, `Appender`, `Sweeper`, `Writer`.
@@ -37,10 +37,10 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) ground: G,
     pub(in crate::file) geometry: Geometry,
     pub(in crate::file) hash_seed: u64,
-    /// The stamp of all processes that use the file now: the content of a segment with another
-    /// stamp has to be verified.
+    /// The boot stamp of all processes that use the file now; records of segments with another
+    /// stamp have to be verified.
     pub(in crate::file) stamp: u64,
-    /// The highest number of the clock of groups that was known when the stamp was installed.
+    /// The highest number of an invalidation that was known when the boot stamp was installed.
     pub(in crate::file) group_base: u64,
     /// Whether the checksum of every value that is read is verified.
     pub(in crate::file) verifies_all: bool,
@@ -48,22 +48,23 @@ pub(in crate::file) struct Area<G> {
     pub(in crate::file) upkeep: Upkeep,
 }
 
-/// An owner slot of this process, through which a thread writes.
+/// An owner slot of this process: an entry of the file's table of users, through which a thread
+/// writes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Owner {
     pub(in crate::file) slot: u32,
     pub(in crate::file) token: Token,
-    /// Whether the owner has alternatives to waiting for a lock, and takes one of them instead.
+    /// Whether the owner gives up waiting for a lock early, because it has alternatives.
     pub(in crate::file) is_hurried: bool,
-    /// Whether only the calling thread counts in the slot.
+    /// Whether only the calling thread raises counters in the owner slot.
     pub(in crate::file) is_own: bool,
 }
 
-/// The owner slot whose counters a thread raises.
+/// The owner slot whose statistics counters a thread raises.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Counting {
     pub(in crate::file) slot: u32,
-    /// Whether no other thread counts in the slot as this one does.
+    /// Whether no other thread raises the same counters of the owner slot.
     pub(in crate::file) is_own: bool,
 }
 
@@ -82,7 +83,7 @@ impl Owner {
     }
 }
 
-/// A process that holds something that another one waits for, as far as it is known.
+/// The process that holds a lock that another one waits for, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Holder {
     /// The process with this id was stopped or frozen.
@@ -110,19 +111,21 @@ pub(in crate::file) struct Key<'a> {
     pub(in crate::file) hash: u64,
 }
 
-/// A record within a segment, as its head states it. Its lengths are within the file.
+/// A record (a stored key and value) in a segment of the cache file, as its header states it. Its
+/// lengths are within the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Record {
     /// The offset of the record in the file.
     pub(in crate::file) at: u64,
     pub(in crate::file) segment: u32,
     pub(in crate::file) head: Head,
-    /// The checksum of the record, mixed with the salt of the segment.
+    /// The stored checksum of the record, which is mixed with the salt of its segment.
     pub(in crate::file) salted: u64,
 }
 
 impl<G: Ground> Area<G> {
-    /// Returns the file on this ground, with a stamp that its users have not agreed on yet.
+    /// Returns the cache file in this memory, with a boot stamp that its users have not agreed on
+    /// yet.
     pub(in crate::file) fn new(ground: G, geometry: Geometry, hash_seed: u64, stamp: u64) -> Self {
         Self {
             ground,
@@ -146,8 +149,8 @@ impl<G: Ground> Area<G> {
         self.ground.load(header::EPOCH, Ordering::Relaxed)
     }
 
-    /// Returns whether another file has taken the path, or this process has let go of this one, whose words are zero
-    /// then.
+    /// Returns whether another file has replaced this one at its path, or this process has unmapped
+    /// it, so that its words read as zero.
     #[inline]
     pub(in crate::file) fn is_retired(&self) -> bool {
         self.ground.load(header::STATE, Ordering::Relaxed) != header::READY
@@ -178,13 +181,14 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Invalidates the counts of entries, so that the next operation that asks for them counts
-    /// again: something other than a death has made them wrong.
+    /// Marks the stored counts of entries as wrong, so that the next operation that needs them
+    /// counts again.
     pub(in crate::file) fn invalidate_counts(&self) {
         self.ground.add(header::RECOUNTED, u64::MAX);
     }
 
-    /// Returns the statistics, from these counts.
+    /// Returns the statistics of the cache file, made of these counts of live entries and of
+    /// operations.
     pub(in crate::file) fn stats(&self, live: Live, counted: &Counted) -> Stats {
         let mut stats = Stats {
             entries: live.entries,

@@ -6,8 +6,8 @@ use std::time::UNIX_EPOCH;
 
 use crate::clock::Clock;
 
-/// The wall clock as one operation sees it, read at most once, and not at all by an operation that
-/// meets nothing that expires.
+/// The wall clock as one operation sees it, read at most once, and not at all if the operation
+/// meets no entry that expires.
 pub(in crate::file) struct Now<'a> {
     /// The clock; `None` if the time is known.
     clock: Option<&'a dyn Clock>,
@@ -34,13 +34,13 @@ impl<'a> Now<'a> {
         Self { clock: Some(clock), ms: Cell::new(UNKNOWN) }
     }
 
-    /// Returns a time in ms since 1970.
+    /// Returns a wall clock that stands at this time, in ms since 1970.
     #[cfg(all(test, shuttle))]
     pub(in crate::file) fn at(ms: u64) -> Self {
         Self { clock: None, ms: Cell::new(ms) }
     }
 
-    /// Returns the time in ms since 1970.
+    /// Returns the wall time of the operation, in ms since 1970.
     pub(in crate::file) fn ms(&self) -> u64 {
         if let Some(clock) = self.clock
             && self.ms.get() == UNKNOWN
@@ -50,7 +50,8 @@ impl<'a> Now<'a> {
         self.ms.get()
     }
 
-    /// Returns whether an entry with this expiry, `u64::MAX` for never, is still valid.
+    /// Returns whether an entry with this expiry (ms since 1970, `u64::MAX` for never) is still
+    /// valid.
     #[inline]
     pub(in crate::file) fn is_before(&self, expires_ms: u64) -> bool {
         expires_ms == u64::MAX || expires_ms > self.ms()

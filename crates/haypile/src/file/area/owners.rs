@@ -14,7 +14,7 @@ use crate::file::platform::ground::{Ground, IN_ORDER};
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// An owner slot: the words by which a process shows that it uses the file.
+/// An owner slot of the cache file: the words by which a process shows that it uses the file.
 #[derive(Debug)]
 pub(in crate::file) struct OwnerSlot<'a, G> {
     area: &'a Area<G>,
@@ -36,7 +36,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.area.ground.store(self.at(word), value, IN_ORDER);
     }
 
-    /// Makes a process, which has locked the slot, its owner.
+    /// Makes a process, which has locked the owner slot, its owner.
     pub(in crate::file) fn settle(&self, process: ProcessId, now_ms: u64) -> Owner {
         let Area { ground, stamp, .. } = self.area;
         if self.load(STATE) == TAKEN {
@@ -77,7 +77,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         Owner::new(self.number, Token::new(self.number, incarnation))
     }
 
-    /// Returns the process that took the slot last.
+    /// Returns the process that took the owner slot last.
     pub(in crate::file) fn process(&self) -> ProcessId {
         ProcessId { number: self.load(PROCESS), namespace: self.load(NAMESPACE) }
     }
@@ -87,37 +87,39 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.load(SINCE)
     }
 
-    /// Returns how many owners the slot has had.
+    /// Returns the number of owners that the owner slot has had.
     pub(in crate::file) fn incarnation(&self) -> u64 {
         self.load(INCARNATION)
     }
 
-    /// Returns whether the slot was last taken under another stamp: then its owner is dead.
+    /// Returns whether the owner slot was last taken before a reboot, under another boot stamp: its
+    /// owner is dead then.
     pub(in crate::file) fn has_earlier_stamp(&self) -> bool {
         self.load(SLOT_STAMP) != self.area.stamp
     }
 
-    /// Returns whether the owner has given the slot back.
+    /// Returns whether the last owner of the owner slot has closed the file.
     pub(in crate::file) fn is_left(&self) -> bool {
         self.load(STATE) == LEFT
     }
 
-    /// Returns whether the owner has not given the slot back; it may be dead.
+    /// Returns whether the last owner of the owner slot has not closed the file; it may have died.
     pub(in crate::file) fn seems_taken(&self) -> bool {
         self.load(STATE) == TAKEN
     }
 
-    /// Marks the slot of a process in the file as free again, because the process has closed the file.
+    /// Marks a process's owner slot as free again, because the process has closed the file.
     pub(in crate::file) fn set_left(&self) {
         self.store(STATE, LEFT);
     }
 
-    /// Returns the values of all counters of the slot.
+    /// Returns the values of all statistics counters of the owner slot.
     pub(in crate::file) fn counted(&self) -> Counted {
         Counted::read(|offset| self.load(offset))
     }
 
-    /// Sets the hazard, the segment that the owner appends to, or clears it.
+    /// Announces the segment that the owner appends to, so that nobody recycles it; `None` clears
+    /// the announcement.
     #[inline]
     pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         let word = segment.map_or(0, |segment| u64::from(segment) + 1);
@@ -127,7 +129,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         self.area.ground.store(self.at(HAZARD), word, order);
     }
 
-    /// Returns the segment that the owner appends to, if it is alive.
+    /// Returns the segment that the owner appends to, if the owner is alive.
     pub(in crate::file) fn hazard(&self) -> Option<u32> {
         let order = mutant::order("hazard-read", Ordering::Acquire);
         let hazard = || self.area.ground.load(self.at(HAZARD), order);
@@ -139,7 +141,7 @@ impl<G: Ground> OwnerSlot<'_, G> {
         is_set.then(|| u32::try_from(before - 1).ok()).flatten()
     }
 
-    /// Returns the word that names the lanes that the owner used last.
+    /// Returns the word that remembers which append lane the owner used last for each queue.
     #[inline]
     pub(in crate::file) fn lanes(&self) -> u64 {
         self.load(LANES)
@@ -156,14 +158,15 @@ impl<G: Ground> Area<G> {
         OwnerSlot { area: self, number }
     }
 
-    /// Returns the owner slots that have ever been taken.
+    /// Returns the owner slots of the file that have ever been taken.
     pub(in crate::file) fn used_owner_slots(&self) -> impl Iterator<Item = OwnerSlot<'_, G>> {
         let used = self.ground.load(header::OWNER_SLOTS_USED, Ordering::Relaxed);
         let used = u32::try_from(used).unwrap_or(u32::MAX);
         (0..used.min(self.geometry.numbers.owner_slots)).map(|number| self.owner_slot(number))
     }
 
-    /// Returns the processes that have an owner slot: their ids, and since when, in ms since 1970.
+    /// Returns the processes that use the file for writing: their ids, and since when, in ms since
+    /// 1970.
     pub(in crate::file) fn processes(&self) -> Vec<(u64, u64)> {
         let slots = (0..self.geometry.numbers.owner_slots).map(|number| self.owner_slot(number));
         let taken = slots.filter(|slot| slot.seems_taken() && self.ground.is_taken(slot.number));

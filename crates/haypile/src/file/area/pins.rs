@@ -19,7 +19,7 @@ const SEGMENTS_PER_PIN_OF_A_PROCESS: u32 = 8;
 /// The words of a line of the table.
 const WORDS_PER_LINE: u32 = 8;
 
-/// The counts of pins, one for each segment.
+/// The counts of readers that read values in place (pins), one for each segment.
 #[derive(Debug)]
 pub(in crate::file) struct PinCounts<'a, G> {
     area: &'a Area<G>,
@@ -30,18 +30,19 @@ impl<'a, G: Ground> PinCounts<'a, G> {
         Self { area }
     }
 
-    /// Returns the most segments that all processes together pin.
+    /// Returns the largest number of segments that all processes together may protect for reading
+    /// in place.
     pub(in crate::file) fn most(&self) -> u32 {
         self.area.geometry.numbers.segments / SEGMENTS_PER_PIN
     }
 
-    /// Returns the most segments that one process pins.
+    /// Returns the largest number of segments that one process may protect for reading in place.
     pub(in crate::file) fn most_of_a_process(&self) -> u32 {
         self.area.geometry.numbers.segments / SEGMENTS_PER_PIN_OF_A_PROCESS
     }
 
-    /// Counts a pin of a segment that this process has locked, unless more segments were pinned then than all
-    /// processes may; returns whether it did.
+    /// Counts a reader of a segment that this process has locked for reading in place; returns
+    /// `false` if too many segments are in such use.
     pub(in crate::file) fn count(&self, segment: u32) -> bool {
         let is_first = self.area.ground.add(self.area.geometry.pin_word(segment), 1) == 0;
         if !is_first || mutant::is_on("pins-of-all-are-not-bounded") {
@@ -57,12 +58,13 @@ impl<'a, G: Ground> PinCounts<'a, G> {
         has_room
     }
 
-    /// Counts one pin less, before its lock is released.
+    /// Counts one reader in place less for a segment, before the segment's read lock is released.
     pub(in crate::file) fn uncount(&self, segment: u32) {
         self.area.ground.add(self.area.geometry.pin_word(segment), u64::MAX);
     }
 
-    /// Returns the segments that processes read in place at this moment: heads, where they are runs.
+    /// Returns the segments that processes read in place at this moment; of a value longer than a
+    /// segment, the first one.
     pub(in crate::file) fn pinned(&self) -> Vec<u32> {
         if mutant::is_on("pins-ignored") {
             return Vec::new();

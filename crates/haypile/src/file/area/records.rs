@@ -9,21 +9,23 @@ use crate::file::format::segment::Origin;
 use crate::file::format::slot::Slot;
 use crate::file::platform::ground::Ground;
 
-/// The version beyond which a loss of power or damage makes no versions skip.
+/// The version number above which a version is taken for damage, and does not raise the counter of
+/// versions.
 pub(in crate::file) const VERSIONS_END: u64 = MAX_VERSION / 2;
 
 /// The part of a record that is prefetched before its length is known.
 const PREFETCHED_BYTES: u64 = 192;
 
 impl<G: Ground> Area<G> {
-    /// Returns the record that a slot points to; `None` of what cannot be one.
+    /// Returns the record that an index slot points to; `None` if there cannot be one.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record(&self, slot: Slot, segment: u32) -> Option<Record> {
         self.record_at(segment, slot.offset() & (self.geometry.segment_bytes() - 1))
     }
 
-    /// Returns the record at an offset in a segment, if there can be one. Its lengths are read once.
+    /// Returns the record at an offset in a segment, if there can be one. Its lengths are read
+    /// once, because damage may change them.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn record_at(&self, segment: u32, offset: u64) -> Option<Record> {
@@ -49,7 +51,7 @@ impl<G: Ground> Area<G> {
         u64::from(run) << self.geometry.numbers.segment_log2
     }
 
-    /// Returns whether the record has this key.
+    /// Returns whether the record's key is this one.
     #[inline]
     pub(in crate::file) fn is_of(&self, record: &Record, key: &Key<'_>) -> bool {
         record.head.key_bytes() == key.bytes.len() as u64
@@ -57,14 +59,15 @@ impl<G: Ground> Area<G> {
             && self.ground.is_equal(record.at + record.head.key_at(), key.bytes)
     }
 
-    /// Returns when a record expires, in ms since 1970, `u64::MAX` for never; zero if that is damaged, or a group of it
-    /// was invalidated.
+    /// Returns the expiry of a record, in ms since 1970, `u64::MAX` for never; zero if that is
+    /// damaged, or a group of the record was invalidated.
     #[inline]
     pub(in crate::file) fn expires_ms(&self, record: &Record) -> u64 {
         self.validity(record).ms
     }
 
-    /// Returns the expiry of a record, as [`expires_ms`](Self::expires_ms) does, and whether it has groups.
+    /// Returns the expiry of a record, as [`expires_ms`](Self::expires_ms) does, and whether the
+    /// record is in groups.
     #[inline]
     pub(in crate::file) fn validity(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -83,7 +86,7 @@ impl<G: Ground> Area<G> {
         expiration
     }
 
-    /// Returns the content of a record's expiry word, if the record has one.
+    /// Returns the decoded expiry word of a record; a record without one never expires.
     #[inline]
     pub(in crate::file) fn expiration(&self, record: &Record) -> Expiration {
         if !record.head.has_expiry() {
@@ -103,7 +106,8 @@ impl<G: Ground> Area<G> {
         self.copy_bytes(record.at + record.head.key_at(), record.head.key_bytes(), key)
     }
 
-    /// Replaces the content of `bytes` by the key of a record, and returns the key with its hash.
+    /// Replaces the content of the buffer `bytes` by the key of a record, and returns the key with
+    /// its hash.
     pub(in crate::file) fn key_of<'k>(
         &self,
         record: &Record,
@@ -137,14 +141,15 @@ impl<G: Ground> Area<G> {
         Ok(())
     }
 
-    /// Prefetches the first lines of a record, while other things are read.
+    /// Prefetches the first cache lines of the record that an index slot points to.
     #[inline]
     pub(in crate::file) fn prefetch_record(&self, slot: Slot) {
         let at = self.geometry.segments + slot.offset();
         self.ground.prefetch_bytes(at, PREFETCHED_BYTES);
     }
 
-    /// Returns the hash of the key that a slot leads to, if there can be a record.
+    /// Returns the hash of the key of the record that an index slot points to; `None` if there
+    /// cannot be a record.
     #[cold]
     pub(in crate::file) fn hash_at(&self, slot: Slot) -> Result<Option<u64>, OpError> {
         let record = self.segment_of(slot).and_then(|segment| self.record(slot, segment));
@@ -152,7 +157,8 @@ impl<G: Ground> Area<G> {
         Ok(Some(self.key_of(&record, &mut Vec::new())?.hash))
     }
 
-    /// Returns the record that a slot points to, if it is of this epoch.
+    /// Returns the record that an index slot points to, if it was written in this clearing epoch,
+    /// that is, since the last `clear`.
     pub(in crate::file) fn live_record(&self, slot: Slot, epoch: u64) -> Option<Record> {
         if slot.is_empty() {
             return None;
@@ -164,8 +170,9 @@ impl<G: Ground> Area<G> {
         self.record(slot, segment)
     }
 
-    /// Skips the versions up to that of a record, if it was written under an earlier stamp: the word
-    /// that counts them may have been lost with the power. One that cannot have been drawn is damage.
+    /// Raises the counter of versions above the version of a record from before a reboot, because
+    /// the counter itself may have been lost with the power. An impossibly high version is ignored
+    /// as damage.
     #[inline]
     pub(in crate::file) fn note_version(&self, record: &Record) {
         let version = record.head.version();
@@ -174,7 +181,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Ensures that no version up to this one is given to an entry from now on.
+    /// Ensures that later entries get versions above this one.
     #[cold]
     pub(in crate::file) fn skip_versions_to(&self, version: u64) {
         if self.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed) < version {

@@ -8,7 +8,8 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 
 impl<G: Ground> Area<G> {
-    /// Returns the segment that a slot points into; `None` of one that is beyond all.
+    /// Returns the segment that an index slot points into; `None` if it points beyond the last
+    /// segment.
     #[inline]
     pub(in crate::file) fn segment_of(&self, slot: Slot) -> Option<u32> {
         let segment = slot.offset() >> self.geometry.numbers.segment_log2;
@@ -18,14 +19,16 @@ impl<G: Ground> Area<G> {
         u32::try_from(segment).ok()
     }
 
-    /// Returns the segment that a word names, if there is such a one: zero is none.
+    /// Returns the segment that a lane's word names; `None` for zero, and for numbers beyond the
+    /// last segment.
     pub(in crate::file) fn segment_named(&self, payload: u32) -> Option<u32> {
         payload.checked_sub(1).filter(|segment| *segment < self.geometry.numbers.segments)
     }
 
-    /// Returns the offset in a segment at which a record of this length can begin for a queue, if there is
-    /// room for it. A lane's word alone does not say it: a death or a loss of power can leave it
-    /// behind. A writer uses this offset, and does not read it again: damage may come in between.
+    /// Returns the offset in a segment at which a writer of a queue can append a record of this
+    /// length, if there is room for it. It is checked against the segment's state, because a death
+    /// or a loss of power can leave a wrong segment in a lane. A writer uses this offset without
+    /// reading it again: damage may come in between.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn room_in(&self, queue: u32, segment: u32, bytes: u64) -> Option<u64> {
@@ -41,19 +44,20 @@ impl<G: Ground> Area<G> {
         has_room.then_some(used)
     }
 
-    /// Returns the number of segments of the record in a segment: several, if it is the head of a run.
+    /// Returns the number of consecutive segments that the record in a segment takes: more than one
+    /// if the segment is the first of a longer record.
     pub(in crate::file) fn run_length(&self, segment: u32) -> u32 {
         self.run_from(segment, self.entry(segment).state())
     }
 
-    /// Returns the number of segments of a run that one is the head of, itself included. Damage does not
-    /// lead beyond the last.
+    /// Returns the number of consecutive segments of the record that begins in this segment. Damage
+    /// does not lead beyond the last segment.
     pub(in crate::file) fn run_from(&self, segment: u32, state: State) -> u32 {
         let left = self.geometry.numbers.segments - segment;
         if state.kind == SegmentKind::Member { 1 } else { state.run.clamp(1, left) }
     }
 
-    /// Returns whether a member's head has a run that covers it.
+    /// Returns whether a segment is covered by the longer record that its state says it belongs to.
     pub(in crate::file) fn is_in_run(&self, segment: u32, state: State) -> bool {
         let Some(head) = state.head_of(segment) else {
             return false;
@@ -62,12 +66,12 @@ impl<G: Ground> Area<G> {
         matches!(head.kind, SegmentKind::Sealed | SegmentKind::Recycling) && head.run > state.run
     }
 
-    /// Draws the sequence number of a segment that becomes the youngest.
+    /// Returns a new sequence number, for a segment that becomes the youngest.
     pub(in crate::file) fn next_sequence(&self) -> u64 {
         self.ground.add(header::SEQUENCE, 1) & ((1 << 40) - 1)
     }
 
-    /// Returns whether a segment is free: it belongs to the holder of the recycler's lock.
+    /// Returns whether a segment is free, and may be filled by the holder of the recycler's lock.
     pub(in crate::file) fn is_free(&self, segment: u32) -> bool {
         let state = self.entry(segment).state();
         match state.kind {
@@ -77,7 +81,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether nothing can be in a segment that a slot may lead to.
+    /// Returns whether a segment to which an index slot may point holds no records.
     pub(in crate::file) fn holds_nothing(&self, segment: u32) -> bool {
         let kind = self.entry(segment).state().kind;
         matches!(kind, SegmentKind::Ready | SegmentKind::Taken) || self.is_free(segment)

@@ -2,15 +2,16 @@
 
 use crate::file::format::slot::Token;
 
-/// A process's knowledge of the sweep of a file.
+/// The knowledge that a process has of the sweep, the pass over the index that verifies it after a
+/// reboot.
 #[derive(Debug, Default)]
 pub(in crate::file) struct SweepState {
-    /// The owner of this process that began the sweep.
+    /// The owner slot of this process that began the sweep of the index.
     pub(in crate::file) owner: Option<Token>,
     pub(in crate::file) chains: Vec<Option<Chain>>,
     pub(in crate::file) phase: Phase,
-    /// The sweeping process and its progress, as last seen, and the number of times that both were
-    /// unchanged.
+    /// The process that sweeps the index and its progress, as last seen, and the number of times
+    /// that both were unchanged.
     pub(in crate::file) seen: u64,
     pub(in crate::file) times: u32,
 }
@@ -25,11 +26,11 @@ pub(in crate::file) enum Phase {
     Read { bucket: u32 },
 }
 
-/// The records of a segment of an earlier stamp.
+/// The offsets of the records in a segment that was filled before the last reboot.
 #[derive(Debug)]
 pub(in crate::file) struct Chain {
     pub(in crate::file) generation: u64,
-    /// The offset from which on walking finds no record.
+    /// The offset in the segment from which on no further record is found.
     pub(in crate::file) end: u64,
     /// The offset of the first record of each part of the segment, in units of 8 bytes; `u32::MAX`
     /// if there is none.

@@ -2,23 +2,24 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that there is work left by writes, which the threads of a process share.
+/// A flag, shared by the threads of a process, that writes have left maintenance work to do.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Upkeep(AtomicBool);
 
 impl Upkeep {
-    /// Records that a segment was opened: others should be made ready, and the sweep goes on.
+    /// Sets the flag that maintenance work is due: preparing free segments, and continuing the
+    /// sweep of the index.
     pub(in crate::file) fn set_due(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether there is work.
+    /// Returns whether maintenance work is due.
     #[inline]
     pub(in crate::file) fn is_due(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Clears the flag, because the caller does the work.
+    /// Clears the flag of maintenance work, because the caller does it.
     pub(in crate::file) fn take(&self) {
         self.0.store(false, Ordering::Relaxed);
     }

@@ -7,7 +7,7 @@ pub(in crate::file) const COUNTERS: usize = 20;
 /// The highest count that is believed. Damage leaves any number; sums of this one do not overflow.
 const MOST_COUNTED: u64 = 1 << 56;
 
-/// A counter of an owner slot.
+/// A statistics counter of an owner slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Counter {
     Event(Event),
@@ -40,8 +40,8 @@ impl Counter {
         }
     }
 
-    /// Returns the offset from the beginning of an owner slot: of what its thread counts, which nobody else
-    /// changes, or of what other threads count there.
+    /// Returns the offset of a counter from the beginning of an owner slot: of the one that only
+    /// its own thread raises, or of the one for other threads.
     #[inline]
     pub(in crate::file) fn at(self, is_own: bool) -> Option<u64> {
         self.position().map(|position| offset(position, is_own))
@@ -60,7 +60,7 @@ const fn offset(position: usize, is_own: bool) -> u64 {
     (if is_own { 64 } else { 64 + 8 * COUNTERS as u64 }) + 8 * position as u64
 }
 
-/// The values of the counters of an owner slot, or sums of several.
+/// The values of all statistics counters of an owner slot, or sums of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::file) struct Counted([u64; COUNTERS]);
 
@@ -72,14 +72,15 @@ impl Counted {
         }))
     }
 
-    /// Adds the counts from `before` to `now`.
+    /// Adds the difference of the counters between `before` and `now`.
     pub(in crate::file) fn add(&mut self, now: &Self, before: &Self) {
         for (sum, (now, before)) in self.0.iter_mut().zip(now.0.iter().zip(&before.0)) {
             *sum = sum.wrapping_add(now.wrapping_sub(*before));
         }
     }
 
-    /// Returns the count of one counter, at most 2^56; zero for events that files do not count.
+    /// Returns the value of one statistics counter, at most 2^56; zero for events that files do not
+    /// count.
     pub(in crate::file) fn of(&self, counter: impl Into<Counter>) -> u64 {
         counter.into().position().map_or(0, |position| self.0[position].min(MOST_COUNTED))
     }

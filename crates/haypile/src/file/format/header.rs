@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::compress::Method;
 use crate::file::format::layout::{Geometry, Numbers};
 
-/// The length of the header in bytes.
+/// The length of the cache file's header in bytes.
 pub(in crate::file) const BYTES: u64 = 4096;
 const MAGIC: [u8; 8] = *b"HAYPILE\0";
 const VERSION: u32 = 6;
@@ -16,54 +16,59 @@ const REMOVALS_AT: usize = 92;
 const GROUPS_AT: usize = 96;
 const CHECKSUM_AT: usize = 120;
 
-/// Offsets of the words that change.
+/// The offset in the cache file's header of the word that says whether the file is in use or
+/// replaced.
 pub(in crate::file) const STATE: u64 = 256;
 pub(in crate::file) const EPOCH: u64 = 264;
-/// The stamp of all processes that use the file now, or used it last.
+/// The offset of the boot stamp of all processes that use the file now, or used it last.
 pub(in crate::file) const STAMP: u64 = 272;
-/// The stamp under which the whole index has been swept.
+/// The offset of the boot stamp under which the whole index was last verified.
 pub(in crate::file) const SWEPT: u64 = 280;
-/// The process that attaches, and its namespace, for people only: the kernel's lock is what counts.
+/// The offset of the process that is opening the file, and its PID namespace; for people only,
+/// since a lock of the kernel decides.
 pub(in crate::file) const ATTACHER: u64 = 288;
 pub(in crate::file) const ATTACHER_NAMESPACE: u64 = 296;
-/// The number of owner slots that have ever been taken, all of them the first.
+/// The offset of the number of owner slots that have ever been taken, all of them the first of the
+/// table.
 pub(in crate::file) const OWNER_SLOTS_USED: u64 = 304;
 pub(in crate::file) const RECYCLER: u64 = 320;
 pub(in crate::file) const SEQUENCE: u64 = 328;
-/// The process that sweeps the index, and its progress.
+/// The offset of the process that sweeps (verifies) the index, and of its progress.
 pub(in crate::file) const SWEEPER: u64 = 336;
 pub(in crate::file) const NEXT_VERSION: u64 = 384;
-/// The version up to which no version is given to an entry any more; the word is in a line that is
-/// only read.
+/// The offset of the version up to which entries get no versions any more; its cache line is
+/// written rarely.
 pub(in crate::file) const SKIPPED_VERSIONS: u64 = 312;
-/// The counter of invalidations of groups and of clearings of namespaces.
+/// The offset of the count of invalidations of groups and clearings of namespaces.
 pub(in crate::file) const GROUP_CLOCK: u64 = 1024;
-/// The highest number of the clock that was known when the stamp was installed.
+/// The offset of the highest number of an invalidation that was known when the boot stamp was
+/// installed.
 pub(in crate::file) const GROUP_BASE: u64 = 1032;
 pub(in crate::file) const GHOST_CLOCK: u64 = 448;
-/// The words that name free segments beyond the reserve, each plus 1.
+/// The offset of the words that name free segments prepared for writers, each plus 1.
 pub(in crate::file) const READY_AT: u64 = 512;
 pub(in crate::file) const READY_WORDS: u64 = 8;
 pub(in crate::file) const DEATHS: u64 = 960;
 pub(in crate::file) const RECOUNTED: u64 = 968;
 
-/// The state of a file that is in use.
+/// The header's state of a file that is in use.
 pub(in crate::file) const READY: u64 = 1;
-/// The state of a file whose path another file has taken.
+/// The header's state of a file whose path another file has taken.
 pub(in crate::file) const RETIRED: u64 = 2;
 
-/// The properties that never change in a file.
+/// The properties of a cache file that never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Header {
     pub(in crate::file) geometry: Geometry,
     pub(in crate::file) identity: u128,
     pub(in crate::file) hash_seed: u64,
     pub(in crate::file) created_ms: u64,
-    /// The method that compresses values.
+    /// The method with which the file's values are compressed.
     pub(in crate::file) compression: Option<Method>,
 }
 
-/// The reason why a file cannot be used. Texts continue "… cannot be used: ".
+/// The reason why the header of a cache file cannot be used. Its text continues "… cannot be used:
+/// ".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::file) enum HeaderError {
     #[error("it is not a cache of Haypile; name another path, or remove the file")]
@@ -90,7 +95,7 @@ pub(in crate::file) enum HeaderError {
 }
 
 impl Header {
-    /// Returns the first bytes of a new file, whose empty index is swept.
+    /// Returns the header page of a new cache file, whose empty index counts as verified.
     pub(in crate::file) fn encode(&self, stamp: u64) -> Vec<u8> {
         let Numbers {
             owner_slots,

@@ -5,14 +5,14 @@ use super::slot::{LockWord, Token};
 
 // The first word is its lock, and the segment that is open in it, plus 1.
 
-/// The word of the lane's queue and its user.
+/// The offset in an append lane's line of the word with its queue and its user.
 pub(in crate::file) const USE: u64 = 8;
-/// The words with the filling of the lane's segment when a recycler last found it changed, and with
-/// the time of that.
+/// The offset in an append lane's line of the words that tell a recycler for how long nothing was
+/// appended.
 pub(in crate::file) const SEEN: u64 = 16;
 
-/// The use of a lane: the queue of what is appended there, and the owner that does so. Others may
-/// as well.
+/// The current use of an append lane: the queue that its records belong to, and the owner that took
+/// it. Other owners may append there as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct LaneUse {
     pub(in crate::file) queue: u32,
@@ -24,7 +24,7 @@ impl LaneUse {
         LockWord::new(self.user, self.queue + 1).0
     }
 
-    /// Decodes the word of a lane; `None` for a lane that is not used, or for garbage.
+    /// Decodes the word for the use of an append lane; `None` for an unused lane, or for garbage.
     pub(in crate::file) fn decode(word: u64) -> Option<Self> {
         let word = LockWord(word);
         let queue = word.payload().checked_sub(1).filter(|queue| *queue < QUEUES)?;
@@ -36,13 +36,14 @@ impl LaneUse {
 const LANE_BITS: u32 = 10;
 const LANE_MASK: u64 = (1 << LANE_BITS) - 1;
 
-/// Returns the lane that an owner last used for a queue; it may be beyond all lanes.
+/// Returns the append lane that an owner last used for a queue, from the word that remembers it; it
+/// may be beyond the last lane.
 pub(in crate::file) fn remembered(word: u64, queue: u32) -> Option<u32> {
     let number = word >> (queue * LANE_BITS) & LANE_MASK;
     u32::try_from(number).ok()?.checked_sub(1)
 }
 
-/// Returns the word with a lane recorded for a queue, or with none.
+/// Returns the word that remembers an owner's append lanes, with this lane, or none, for a queue.
 pub(in crate::file) fn remember(word: u64, queue: u32, lane: Option<u32>) -> u64 {
     let number = lane.map_or(0, |lane| u64::from(lane) + 1);
     let shift = queue * LANE_BITS;

@@ -5,20 +5,21 @@ use crate::file::format::segment::{QUEUES, QUEUES_WITHOUT_CLASSES};
 use crate::groups;
 use crate::removals;
 
-/// The length of a line of the processor's cache in bytes, of which all regions are multiples.
+/// The length of a line of the processor's cache, 64 bytes, of which all regions of the file are
+/// multiples.
 pub(in crate::file) const LINE_BYTES: u64 = 64;
 /// The length of an owner slot in bytes.
 pub(in crate::file) const OWNER_SLOT_BYTES: u64 = 384;
 /// Segments begin at a multiple of this.
 const PAGE_BYTES: u64 = 4096;
-/// The number of slots of a bucket's own line, and of an overflow line.
+/// The number of index slots in a bucket's own line, and in an overflow line.
 pub(in crate::file) const SLOTS: u64 = 7;
 /// Entries that a bucket is planned for.
 const ENTRIES_PER_BUCKET: u64 = 6;
 
-/// The smallest file, in bytes.
+/// The size of the smallest cache file, in bytes.
 pub(in crate::file) const MIN_FILE_BYTES: u64 = 1 << 20;
-/// The largest file in bytes: what the locations of slots reach.
+/// The size of the largest cache file, in bytes: the highest offset that an index slot can hold.
 pub(in crate::file) const MAX_FILE_BYTES: u64 = 1 << 40;
 /// The smallest `entry_size=`, in bytes.
 pub(in crate::file) const MIN_ENTRY_BYTES: u64 = 32;
@@ -27,7 +28,7 @@ pub(in crate::file) const MAX_ENTRY_BYTES: u64 = 64 << 10;
 /// The default of `entry_size=`, in bytes.
 pub(in crate::file) const DEFAULT_ENTRY_BYTES: u64 = 256;
 
-/// The highest number of owner slots that a token can name.
+/// The highest number of owner slots of a file: more do not fit in an owner token.
 pub(in crate::file) const MAX_OWNER_SLOTS: u64 = 1023;
 
 const MIN_SEGMENT_LOG2: u32 = 16;
@@ -46,7 +47,7 @@ const MOST_GROUP_WORDS: u64 = 1 << 20;
 const LEAST_BYTES_PER_GROUP_WORD: u64 = 64;
 /// The words of the last clearings of namespaces.
 const CLEARINGS: u64 = 256;
-/// The number of tables of live counts.
+/// The number of tables that count live entries by segment; writers are spread over them.
 pub(in crate::file) const LIVE_TABLES: u32 = 8;
 /// The most segments: in larger files they are longer, for choosing one goes through all of them.
 const MAX_SEGMENTS: u64 = 8192;
@@ -57,14 +58,14 @@ const MIN_SEGMENTS: u64 = 8;
 /// From this number on, entries are kept apart by their TTL.
 const SEGMENTS_FOR_CLASSES: u64 = 64;
 
-/// The numbers that the header states.
+/// The numbers that the header of a cache file states about its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Numbers {
     pub(in crate::file) owner_slots: u32,
     pub(in crate::file) lanes: u32,
     pub(in crate::file) claims: u32,
     pub(in crate::file) removals: u32,
-    /// The number of words for groups.
+    /// The number of words that hold the last invalidation of a group.
     pub(in crate::file) groups: u32,
     pub(in crate::file) buckets: u32,
     pub(in crate::file) overflows: u32,
@@ -73,7 +74,7 @@ pub(in crate::file) struct Numbers {
     pub(in crate::file) segment_log2: u32,
 }
 
-/// The numbers, and the offsets that follow from them.
+/// The layout of a cache file: the header's numbers, and the offsets that follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Geometry {
     pub(in crate::file) numbers: Numbers,
@@ -94,8 +95,8 @@ pub(in crate::file) struct Geometry {
 }
 
 impl Geometry {
-    /// Returns the layout of a new file of a size within the limits, for entries of about `entry_bytes`, with this
-    /// number of words for groups or as many as there can be.
+    /// Returns the layout of a new file of a size within the limits, for entries of about
+    /// `entry_bytes`, with this number of words for groups, or as many as fit.
     pub(in crate::file) fn plan(file_bytes: u64, entry_bytes: u64, groups: Option<u64>) -> Self {
         let groups =
             groups.unwrap_or_else(|| (file_bytes / BYTES_PER_GROUP_WORD).min(MOST_GROUP_WORDS));
@@ -172,7 +173,8 @@ impl Geometry {
         }
     }
 
-    /// Returns the layout that a header states, if a file of this size can have it.
+    /// Returns the layout that a header states, if a file of this size can have it; otherwise
+    /// `None`.
     pub(in crate::file) fn checked(numbers: Numbers, file_bytes: u64) -> Option<Self> {
         let possible = (1..=MAX_OWNER_SLOTS).contains(&numbers.owner_slots.into())
             && (u64::from(QUEUES_WITHOUT_CLASSES)..=MAX_SEGMENTS).contains(&numbers.lanes.into())
@@ -202,23 +204,24 @@ impl Geometry {
         1 << self.numbers.segment_log2
     }
 
-    /// Returns the number of bytes in all segments.
+    /// Returns the total size of all segments in bytes.
     pub(in crate::file) fn capacity_bytes(&self) -> u64 {
         u64::from(self.numbers.segments) << self.numbers.segment_log2
     }
 
-    /// Returns whether entries are kept apart by their TTL.
+    /// Returns whether entries with a TTL are appended apart, by length of their TTL.
     #[inline]
     pub(in crate::file) fn has_classes(&self) -> bool {
         u64::from(self.numbers.segments) >= SEGMENTS_FOR_CLASSES && self.numbers.lanes >= QUEUES
     }
 
-    /// Returns the number of queues that entries are in.
+    /// Returns the number of queues (small, main, and those of TTL classes) that segments belong
+    /// to.
     pub(in crate::file) fn queues(&self) -> u32 {
         if self.has_classes() { QUEUES } else { QUEUES_WITHOUT_CLASSES }
     }
 
-    /// Returns the most segments that a record can take.
+    /// Returns the largest number of consecutive segments that one record can take.
     #[inline]
     pub(in crate::file) fn longest_run(&self) -> u32 {
         self.numbers.segments.div_ceil(8).max(1)
@@ -229,13 +232,14 @@ impl Geometry {
         self.lanes + u64::from(lane) * LINE_BYTES
     }
 
-    /// Returns the word of a segment in a table of live counts.
+    /// Returns the offset of the word that counts a segment's live entries in one of the tables of
+    /// counts.
     #[inline]
     pub(in crate::file) fn live_word(&self, table: u32, segment: u32) -> u64 {
         self.live + u64::from(table) * table_bytes(self.numbers) + u64::from(segment) * 8
     }
 
-    /// Returns the word that counts the pins of a segment.
+    /// Returns the offset of the word that counts the readers in place of a segment.
     pub(in crate::file) fn pin_word(&self, segment: u32) -> u64 {
         self.pins + u64::from(segment) * 8
     }
@@ -249,19 +253,21 @@ impl Geometry {
         self.claims + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the line in which removals of a hash are noted.
+    /// Returns the offset of the line that remembers removals of keys with this hash.
     #[inline]
     pub(in crate::file) fn removals_of(&self, hash: u64) -> u64 {
         let line = removals::line_of(hash, self.numbers.removals);
         self.removals + u64::from(line) * LINE_BYTES
     }
 
-    /// Returns the offset of the word of the last clearing of the namespace with this hash, and perhaps of others.
+    /// Returns the offset of the word that holds the last clearing of the namespace with this hash;
+    /// other namespaces may share it.
     pub(in crate::file) fn clearings_of(&self, namespace: u64) -> u64 {
         self.clearings + 8 * (namespace % CLEARINGS)
     }
 
-    /// Returns the offset of the word of the group with this hash, and perhaps of others.
+    /// Returns the offset of the word that holds the last invalidation of the group with this hash;
+    /// other groups may share it.
     #[inline]
     pub(in crate::file) fn group_word(&self, hash: u32) -> u64 {
         self.groups + 8 * u64::from(groups::word_of(hash, self.numbers.groups))
@@ -292,14 +298,14 @@ impl Geometry {
         self.segments + (u64::from(segment) << self.numbers.segment_log2)
     }
 
-    /// Returns the bucket of a hash: its upper bits, spread evenly.
+    /// Returns the index bucket of a key's hash, from its upper bits.
     #[inline]
     pub(in crate::file) fn bucket_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.buckets);
         u32::try_from(wide >> 64).expect("less than the number of buckets")
     }
 
-    /// Returns the line of ghosts of a hash.
+    /// Returns the line that remembers evicted keys (ghosts) with this hash.
     #[inline]
     pub(in crate::file) fn ghost_line_of(&self, hash: u64) -> u32 {
         let wide = u128::from(hash) * u128::from(self.numbers.ghosts);

@@ -4,16 +4,16 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 use crate::mutant;
 
-/// The largest value that a record can state.
+/// The length of the largest value that a record's header can state, in bytes.
 pub(in crate::file) const MAX_VALUE_BYTES: u64 = (1 << 30) - 1;
-/// The largest version that a record can state.
+/// The largest version that a record's header can state.
 pub(in crate::file) const MAX_VERSION: u64 = (1 << 48) - 1;
 const HAS_EXPIRY: u64 = 1 << 30;
 const HAS_NAMESPACE: u64 = 1 << 31;
 /// The expiry of what never expires, in the bits that a word has for it.
 const NEVER: u64 = (1 << 47) - 1;
 
-/// The head of a record: the two words before its key and value, the second without its checksum.
+/// The header of a record: the two words before its key and value, the second without its checksum.
 /// It takes two registers, because every step of an operation passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Head {
@@ -22,8 +22,8 @@ pub(in crate::file) struct Head {
 }
 
 impl Head {
-    /// Returns the head of a record with this version, and with a key and a value of these lengths, which are within
-    /// their limits.
+    /// Returns the header of a record with this version, and with a key and a value of these
+    /// lengths, which are within their limits.
     #[inline]
     pub(in crate::file) fn new(
         version: u64,
@@ -64,25 +64,25 @@ impl Head {
         self.second & HAS_NAMESPACE != 0
     }
 
-    /// Returns the first two words of a record with this checksum.
+    /// Returns the first two words of a record with this header and checksum.
     #[inline]
     pub(in crate::file) fn encode(self, checksum: u64) -> (u64, u64) {
         (self.first, self.second | checksum << 32)
     }
 
-    /// Returns a second word with a checksum that no reader accepts.
+    /// Returns the second word of a record with a checksum that no reader accepts.
     #[inline]
     pub(in crate::file) fn withhold(second: u64) -> u64 {
         second ^ 1 << 63
     }
 
-    /// Returns the meaning of the two words; the checksum apart.
+    /// Decodes the first two words of a record into its header and its checksum.
     #[inline]
     pub(in crate::file) fn decode(first: u64, second: u64) -> (Self, u64) {
         (Self { first, second: second & 0xFFFF_FFFF }, second >> 32)
     }
 
-    /// Returns the checksum: 32 bits over everything but the expiry.
+    /// Returns the checksum of a record: 32 bits over everything but the expiry.
     #[inline]
     pub(in crate::file) fn checksum(self, key_hash: u64, value: &[u8]) -> u64 {
         xxh3_64_with_seed(value, self.checksum_seed(key_hash)) >> 32
@@ -93,7 +93,7 @@ impl Head {
         key_hash ^ self.first.rotate_left(32) ^ self.second
     }
 
-    /// Starts the same checksum, for a value that comes in pieces.
+    /// Starts the checksum of a record whose value comes in pieces.
     pub(in crate::file) fn start_checksum(self, key_hash: u64) -> Xxh3 {
         Xxh3::with_seed(self.checksum_seed(key_hash))
     }
@@ -116,20 +116,21 @@ impl Head {
         self.key_at() + self.key_bytes().next_multiple_of(8)
     }
 
-    /// Returns the length of the record.
+    /// Returns the length of the record in bytes, with its header, key and value.
     #[inline]
     pub(in crate::file) fn bytes(self) -> u64 {
         self.value_at() + self.value_bytes().next_multiple_of(8)
     }
 }
 
-/// The meaning of a record's expiry word: when the record expires, and whether it is in groups. The version of the record is mixed into
-/// the word's check, for the word alone changes in place.
+/// The decoded expiry word of a record: when the record expires, and whether it is in groups. The
+/// record's version is mixed into the word's check, because this word alone changes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Expiration {
     /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) ms: u64,
-    /// Whether marks of groups follow the value, as the end of what the record's length counts as its value.
+    /// Whether marks of groups follow the value; the record's length counts them as a part of the
+    /// value.
     pub(in crate::file) has_groups: bool,
 }
 
@@ -139,7 +140,7 @@ impl Expiration {
         bits << 16 | expiry_check(bits, version)
     }
 
-    /// Returns the meaning of a word; `None` where it is damaged.
+    /// Decodes an expiry word of a record of this version; `None` if it is damaged.
     #[inline]
     pub(in crate::file) fn decode(word: u64, version: u64) -> Option<Self> {
         let bits = word >> 16;
@@ -166,7 +167,7 @@ pub(in crate::file) fn hash(key: &[u8], has_namespace: bool, seed: u64) -> u64 {
     }
 }
 
-/// Returns the hash of a namespace, which is none of a key.
+/// Returns the hash of a namespace, which differs from the hashes of all keys.
 pub(in crate::file) fn namespace_hash(namespace: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(namespace.as_bytes(), seed.rotate_left(32) ^ 0x9E37_79B9_7F4A_7C15)
 }

@@ -2,7 +2,7 @@
 
 use crate::file::format::stamp;
 
-/// The kind of a segment.
+/// The kind of a segment: free, open, sealed, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum SegmentKind {
     /// No slot points into the segment.
@@ -22,24 +22,25 @@ pub(in crate::file) enum SegmentKind {
     Taken,
 }
 
-/// The queue of new entries that never expire; those with a TTL are the next four, by class.
+/// The number of the queue of new entries that never expire; those with a TTL are in the next four,
+/// by length of the TTL.
 pub(in crate::file) const SMALL: u32 = 1;
-/// The queue of entries that have proved their use.
+/// The number of the queue of entries that were read again.
 pub(in crate::file) const MAIN: u32 = 0;
 /// The number of queues.
 pub(in crate::file) const QUEUES: u32 = 6;
-/// The number of queues of a file in which TTLs make no difference.
+/// The number of queues of a file that does not keep entries apart by TTL.
 pub(in crate::file) const QUEUES_WITHOUT_CLASSES: u32 = 2;
 
-/// The state of a segment: its kind, its queue, and since when.
+/// The state of a segment: its kind, its queue, and the order in which it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct State {
     pub(in crate::file) kind: SegmentKind,
     pub(in crate::file) queue: u32,
-    /// The number of segments of a run, at its head; at a member, the distance from the head;
-    /// otherwise zero.
+    /// The number of consecutive segments of a long record, in its first segment; in the others,
+    /// the distance from the first; otherwise zero.
     pub(in crate::file) run: u32,
-    /// The position in the order of opening: segments that were opened later have a higher number.
+    /// The position of the segment in the order of opening: later ones have a higher number.
     pub(in crate::file) sequence: u64,
 }
 
@@ -63,12 +64,13 @@ impl State {
             | self.sequence << 24
     }
 
-    /// Returns the head of the run that a member of this number belongs to; `None` for garbage without a head there.
+    /// Returns the first segment of the long record that this segment is a part of; `None` if there
+    /// cannot be one.
     pub(in crate::file) fn head_of(self, member: u32) -> Option<u32> {
         member.checked_sub(self.run).filter(|_| self.run > 0)
     }
 
-    /// Decodes the word of a state; garbage is decoded as a sealed segment of some queue, which
+    /// Decodes a segment's state word; garbage is decoded as a sealed segment of some queue, which
     /// will be recycled.
     #[inline]
     pub(in crate::file) fn decode(word: u64) -> Self {
@@ -102,7 +104,8 @@ const UNIT_BITS: u32 = 28;
 const ENTRY_BITS: u32 = 24;
 const CHANGE: u64 = 1 << (UNIT_BITS + ENTRY_BITS);
 
-/// The origin of a segment: who filled it, as far as its records depend on that.
+/// Whether a segment was filled before a reboot or a loss of power, on which the trust in its
+/// records depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Origin {
     /// Processes of this stamp filled it, when no slot could lead there by accident.
@@ -114,8 +117,8 @@ pub(in crate::file) enum Origin {
 }
 
 impl Origin {
-    /// Returns the origin of a segment with the stamp `own`, as a process of the stamp `stamp` sees
-    /// it.
+    /// Returns the origin of a segment that was filled under the boot stamp `own`, as a process
+    /// with the boot stamp `stamp` sees it.
     #[inline]
     pub(in crate::file) fn of(own: u64, stamp: u64) -> Self {
         if own == stamp {
@@ -128,7 +131,7 @@ impl Origin {
     }
 }
 
-/// The number of a segment's entries that slots point to, and of their bytes.
+/// The number and the bytes of a segment's live entries, which index slots point to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::file) struct Live {
     pub(in crate::file) entries: u64,
@@ -136,13 +139,15 @@ pub(in crate::file) struct Live {
 }
 
 impl Live {
-    /// Counts one more entry. Damage makes several slots lead to one record: the sum has a bound.
+    /// Adds one live entry of this length. The sum is capped, because damage can make several index
+    /// slots point to one record.
     pub(in crate::file) fn count(&mut self, bytes: u64) {
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Returns the lower bits of the word; those that count changes are zero.
+    /// Returns the counts encoded in the lower bits of a word; the upper bits, which count changes,
+    /// are zero.
     #[inline]
     pub(in crate::file) fn encode(self) -> u64 {
         let part = |number: u64, bits: u32| number & ((1 << bits) - 1);
@@ -161,17 +166,18 @@ impl Live {
         Self { entries: part(UNIT_BITS, ENTRY_BITS), bytes: part(0, UNIT_BITS) * 8 }
     }
 
-    /// Returns the number to add to a word so that it has this count; that does not count as a change of the count.
+    /// Returns the number to add to a word so that it holds these counts, without counting as a
+    /// change.
     pub(in crate::file) fn correction(word: u64, live: Self) -> u64 {
         live.encode().wrapping_sub(word & (CHANGE - 1))
     }
 
-    /// Returns the addition to the word when this comes, counted as a change.
+    /// Returns the number to add to a word when these entries are added, counted as a change.
     pub(in crate::file) fn coming(self) -> u64 {
         CHANGE.wrapping_add(self.encode())
     }
 
-    /// Returns the addition to the word when this goes.
+    /// Returns the number to add to a word when these entries are removed, counted as a change.
     pub(in crate::file) fn going(self) -> u64 {
         CHANGE.wrapping_sub(self.encode())
     }

@@ -8,17 +8,17 @@ const TAG_SHIFT: u32 = LOCATION_BITS + FREQUENCY_BITS;
 const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
 const FREQUENCY_MASK: u64 = 7 << LOCATION_BITS;
 
-/// The highest frequency: more uses are not counted.
+/// The highest number of uses that an index slot counts.
 pub(in crate::file) const MAX_FREQUENCY: u64 = 3;
 
-/// A slot of the index: where a record is, a part of its key's hash, and how often it was used.
+/// A slot of the index: the offset of a record, a part of its key's hash, and its number of uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::file) struct Slot(pub(in crate::file) u64);
 
 impl Slot {
     pub(in crate::file) const EMPTY: Self = Self(0);
 
-    /// Returns the slot of a record at this offset in the segments.
+    /// Returns an index slot for a record at this offset in the segments.
     #[inline]
     pub(in crate::file) fn new(hash: u64, frequency: u64, offset: u64) -> Self {
         Self(hash << TAG_SHIFT | frequency.min(7) << LOCATION_BITS | (offset / 8 + 1))
@@ -29,13 +29,13 @@ impl Slot {
         self.0 & LOCATION_MASK == 0
     }
 
-    /// Returns the bits of a slot that are of the hash of its key.
+    /// Returns the tag of a hash: the bits that its index slot stores.
     #[inline]
     pub(in crate::file) fn tag_of(hash: u64) -> u64 {
         hash << TAG_SHIFT
     }
 
-    /// Returns whether the slot is not empty and has the [bits](Self::tag_of) of a hash.
+    /// Returns whether the index slot is not empty and has this [tag](Self::tag_of) of a hash.
     #[inline]
     pub(in crate::file) fn has_tag(self, tag: u64) -> bool {
         (self.0 ^ tag) >> TAG_SHIFT == 0 && !self.is_empty()
@@ -46,7 +46,8 @@ impl Slot {
         self.has_tag(Self::tag_of(hash))
     }
 
-    /// Returns whether both have one tag, and so perhaps one key.
+    /// Returns whether both index slots have the same tag of a hash, so that their keys may be the
+    /// same.
     #[inline]
     pub(in crate::file) fn is_same_tag(self, other: Self) -> bool {
         (self.0 ^ other.0) >> TAG_SHIFT == 0 && !self.is_empty() && !other.is_empty()
@@ -62,14 +63,14 @@ impl Slot {
         Self(self.0 + (1 << LOCATION_BITS))
     }
 
-    /// Returns the offset of the record in the segments. That of an empty slot is beyond every file: another
-    /// process may empty a slot after this one has looked.
+    /// Returns the offset of the record in the segments. An empty index slot has one beyond every
+    /// file: another process may empty a slot after this one has read it.
     #[inline]
     pub(in crate::file) fn offset(self) -> u64 {
         (self.0.wrapping_sub(1) & LOCATION_MASK) * 8
     }
 
-    /// Returns whether both are the same record, whatever their frequencies.
+    /// Returns whether both index slots point to the same record, whatever their numbers of uses.
     #[inline]
     pub(in crate::file) fn is_same(self, other: Self) -> bool {
         (self.0 ^ other.0) & !FREQUENCY_MASK == 0
@@ -87,14 +88,15 @@ impl fmt::Debug for Slot {
 
 const OWNER_SLOT_BITS: u32 = 10;
 
-/// The name of an owner: its owner slot, and the number of owners that the slot had before. Zero names nobody.
+/// The name of an owner (a user of the file): its owner slot, and the number of owners that the
+/// slot had before. Zero names nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Token(pub(in crate::file) u32);
 
 impl Token {
     pub(in crate::file) const NOBODY: Self = Self(0);
 
-    /// Returns the token of the owner of a slot that had this number of owners before.
+    /// Returns the token of an owner whose owner slot had this number of owners before.
     #[inline]
     pub(in crate::file) fn new(owner_slot: u32, incarnation: u64) -> Self {
         let incarnation = u32::try_from(incarnation & Self::INCARNATIONS).expect("22 bits");
@@ -103,19 +105,20 @@ impl Token {
 
     const INCARNATIONS: u64 = (1 << (32 - OWNER_SLOT_BITS)) - 1;
 
-    /// Returns the number of its owner slot; `None` where it names nobody.
+    /// Returns the number of the owner slot that the token names; `None` if the token names nobody.
     #[inline]
     pub(in crate::file) fn owner_slot(self) -> Option<u32> {
         (self.0 & ((1 << OWNER_SLOT_BITS) - 1)).checked_sub(1)
     }
 
-    /// Returns whether the token names the owner of this incarnation of its slot.
+    /// Returns whether the token names the current owner of an owner slot that has had this number
+    /// of owners.
     pub(in crate::file) fn is_of(self, incarnation: u64) -> bool {
         u64::from(self.0 >> OWNER_SLOT_BITS) == incarnation & Self::INCARNATIONS
     }
 }
 
-/// A word that is a lock in its upper half and means something in its lower.
+/// A word of the cache file whose upper half is a lock, and whose lower half is a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct LockWord(pub(in crate::file) u64);
 

@@ -16,7 +16,7 @@ use crate::mutant;
 /// The number of overflow lines that are searched for a free one.
 const LINES_TRIED: usize = 64;
 
-/// A slot with the tag of a key, and its offset.
+/// An index slot with the tag of a key, and its offset.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Found {
     pub(in crate::file) at: u64,
@@ -24,28 +24,29 @@ pub(in crate::file) struct Found {
     pub(in crate::file) meaning: Meaning,
 }
 
-/// An entry that readers find.
+/// The entry of a key that readers find.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct FoundEntry {
     pub(in crate::file) slot: Slot,
     pub(in crate::file) record: Record,
 }
 
-/// The place for the slot of a key in a bucket: its own or an empty one.
+/// The index slot to use for a key in a bucket without leftovers: the key's own, or an empty one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Simple {
     pub(in crate::file) at: u64,
     pub(in crate::file) entry: Option<FoundEntry>,
 }
 
-/// The slots of a key, in the order in which readers come to them, those that a clearing left behind the others; slots
-/// that lead astray are among them, because a write takes their place.
+/// The index slots that may be a key's, in the order in which readers read them; those left by a
+/// clearing come last, and damaged ones are included, because a write takes their place.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Matches {
-    /// The slot where readers find the key, if they do: a new entry goes there, and is never
+    /// The index slot where readers find the key; a new entry goes there, so that it is never
     /// missed.
     pub(in crate::file) first: Option<Found>,
-    /// The slots that a clearing or a loss of power left; some lead to no record.
+    /// The other index slots with the key's tag, which a clearing or a loss of power left; some
+    /// point to no record.
     pub(in crate::file) others: Vec<Found>,
 }
 
@@ -67,7 +68,8 @@ impl Matches {
         self.others.extend(other);
     }
 
-    /// Returns whether there is a slot of this epoch. Where readers find no entry, it leads to one that they cannot read.
+    /// Returns whether the key has an index slot of this clearing epoch. If readers find no entry,
+    /// the slot points to one that they cannot read.
     pub(in crate::file) fn hides_something(&self) -> bool {
         self.all().any(|found| !matches!(found.meaning, Meaning::Cleared))
     }
@@ -77,7 +79,7 @@ impl Matches {
     }
 }
 
-/// A locked bucket, of which nobody else changes anything but frequencies.
+/// A locked bucket of the index. Others change only the numbers of uses in its slots.
 #[derive(Debug)]
 pub(in crate::file) struct Bucket<'a, G: Ground> {
     area: &'a Area<G>,
@@ -111,7 +113,7 @@ fn count_lines(lines: impl Iterator<Item = u64>) -> (usize, u64) {
 }
 
 impl<'a, G: Ground> Bucket<'a, G> {
-    /// Locks the bucket that a hash belongs to.
+    /// Locks the index bucket that a key's hash belongs to.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(
@@ -122,7 +124,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Self::lock_number(area, owner, area.geometry.bucket_of(hash))
     }
 
-    /// Locks the bucket with this number.
+    /// Locks the index bucket with this number.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_number(
@@ -138,7 +140,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(Self { area, owner_slot: owner.slot, number, held })
     }
 
-    /// Returns the offset of each line, the bucket's own first.
+    /// Returns the offset of each line of the bucket, its own first, then its overflow lines.
     pub(in crate::file) fn lines(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.area.lines(self.number, self.held.payload())
     }
@@ -149,8 +151,9 @@ impl<'a, G: Ground> Bucket<'a, G> {
         self.area.scan(self.number, self.held.payload(), look)
     }
 
-    /// Searches for the only slot of a key, or for an empty one, where neither a clearing nor a loss of power has left
-    /// anything that matters: the common case of [`find`](Self::find). `None` says nothing.
+    /// Searches for the only index slot of a key, or for an empty one, in a bucket that neither a
+    /// clearing nor a loss of power has affected: the common case of [`find`](Self::find). `None`
+    /// means that `find` is needed.
     #[inline]
     pub(in crate::file) fn find_simply(&self, key: &Key<'_>, epoch: u64) -> Option<Simple> {
         let tag = Slot::tag_of(key.hash);
@@ -179,7 +182,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         is_it.then_some(Simple { at, entry: Some(FoundEntry { slot, record }) })
     }
 
-    /// Returns the slots of a key, where there may be several, and the entry that readers find.
+    /// Returns the index slots of a key, where there may be several, and the entry that readers
+    /// find.
     #[cold]
     pub(in crate::file) fn find_readable(
         &self,
@@ -191,7 +195,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok((found, readable))
     }
 
-    /// Returns the slots of a key. There is more than one only after a clearing or a loss of power.
+    /// Returns the index slots of a key. There is more than one only after a clearing or a loss of
+    /// power.
     pub(in crate::file) fn find(&self, key: &Key<'_>, epoch: u64) -> Result<Matches, OpError> {
         let mut matches = Matches::default();
         let stop = self.scan(|at, slot| {
@@ -210,7 +215,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stop.map_or(Ok(matches), Err)
     }
 
-    /// Returns the entry that readers find.
+    /// Returns the entry of a key that readers find.
     pub(in crate::file) fn readable(
         &self,
         key: &Key<'_>,
@@ -228,7 +233,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(None)
     }
 
-    /// Empties slots, from the last to the first: what one of them hides does not come to light.
+    /// Empties index slots, from the last to the first, so that an entry hidden by one of them is
+    /// never exposed.
     pub(in crate::file) fn empty<'f>(&mut self, all: impl DoubleEndedIterator<Item = &'f Found>) {
         for found in all.rev() {
             if let Meaning::Entry(record) = found.meaning {
@@ -239,7 +245,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Records that a key of this bucket is about to be removed; to be called before its slot
+    /// Records that a key of this bucket is about to be removed; to be called before its index slot
     /// changes.
     #[inline]
     pub(in crate::file) fn note_removal(&mut self, hash: u64) {
@@ -248,18 +254,19 @@ impl<'a, G: Ground> Bucket<'a, G> {
         }
     }
 
-    /// Returns the slot that points to this record.
+    /// Returns the index slot that points to this record, and its offset.
     pub(in crate::file) fn find_slot(&self, of: Slot) -> Option<(u64, Slot)> {
         self.scan(|at, slot| slot.is_same(of).then_some((at, slot)))
     }
 
-    /// Makes the slot that points to a record the only one that does, with nothing hidden behind it: it is about to
-    /// point to the record's copy.
+    /// Removes all other index slots that point to the same record as this one, with the entries
+    /// that it hides, before the slot is moved to the record's copy.
     pub(in crate::file) fn free_of_others(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         if self.is_sure(of) { Ok(()) } else { self.drop_behind(at, of) }
     }
 
-    /// Empties the slots that point to a record, with what they hide; says whether there were any.
+    /// Empties the index slots that point to a record, and those of entries that they hide; returns
+    /// whether there were any.
     pub(in crate::file) fn drop_slots(&mut self, of: Slot) -> Result<bool, OpError> {
         let Some((at, _)) = self.find_slot(of) else {
             return Ok(false);
@@ -268,7 +275,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(true)
     }
 
-    /// Empties the first of the slots that point to a record, with the others and what they hide.
+    /// Empties the index slot at this offset, all others that point to the same record, and those
+    /// of entries that they hide.
     pub(in crate::file) fn drop_slot(&mut self, at: u64, of: Slot) -> Result<(), OpError> {
         self.free_of_others(at, of)?;
         self.put(at, Slot::EMPTY);
@@ -299,7 +307,8 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(())
     }
 
-    /// Empties the slots that a slot hides, before that slot is emptied, taken or moved.
+    /// Empties the index slots of older entries that an index slot hides, before that slot is
+    /// emptied, reused or moved.
     pub(in crate::file) fn drop_hidden(&mut self, at: u64, slot: Slot) -> Result<(), OpError> {
         if self.is_sure(slot) {
             return Ok(());
@@ -356,14 +365,15 @@ impl<'a, G: Ground> Bucket<'a, G> {
         Ok(hidden)
     }
 
-    /// Makes a slot point to another record, or to none.
+    /// Makes an index slot point to another record, or to none.
     pub(in crate::file) fn put(&mut self, at: u64, slot: Slot) {
         let order = mutant::order("slot-written", Ordering::Release);
         self.area.ground.store(at, slot.0, order);
     }
 
-    /// Returns a slot for a new entry: an empty one, or one whose record is of no use any more, or one of a
-    /// new line. `None`: there is no room for another line.
+    /// Returns the offset of an index slot for a new entry: an empty one, one whose record is not
+    /// needed any more, or one of a new overflow line. Returns `None` if there is no room for
+    /// another line.
     pub(in crate::file) fn vacancy(&mut self) -> Option<u64> {
         if let Some(at) = self.scan(|at, slot| slot.is_empty().then_some(at)) {
             return Some(at);
@@ -378,7 +388,7 @@ impl<'a, G: Ground> Bucket<'a, G> {
         stale.or_else(|| self.extend())
     }
 
-    /// Returns the entry that the bucket misses least: it has no room for all.
+    /// Returns the least used entry of a bucket that has no room for all of its entries.
     pub(in crate::file) fn coldest(&self) -> Option<(u64, Slot)> {
         let mut coldest: Option<(u64, Slot)> = None;
         let _: Option<()> = self.scan(|at, slot| {

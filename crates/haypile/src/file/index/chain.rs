@@ -10,7 +10,7 @@ use crate::file::format::slot::{LockWord, Slot, Token};
 use crate::file::platform::ground::{Ground, Line};
 use crate::mutant;
 
-/// The highest number of lines of a bucket; more are a loop that garbage makes.
+/// The highest number of lines of an index bucket; more mean that damage has made a loop.
 pub(in crate::file) const MOST_LINES: usize = 64;
 
 impl<G: Ground> Area<G> {
@@ -19,12 +19,13 @@ impl<G: Ground> Area<G> {
         Slot(self.ground.load(at, mutant::order("slot-read", Ordering::Acquire)))
     }
 
-    /// Returns the overflow line that a bucket goes on in at this moment, as a link: 0 is none.
+    /// Returns the link from a bucket's own line to its first overflow line at this moment; 0 if
+    /// there is none.
     pub(in crate::file) fn link_of(&self, bucket: u32) -> u32 {
         link_in(self.ground.line(self.geometry.bucket(bucket)))
     }
 
-    /// Returns the overflow line that a link names, if it is there and belongs to the bucket.
+    /// Returns the overflow line that a link names, if it exists and belongs to the bucket.
     pub(in crate::file) fn follow(&self, bucket: u32, link: u32) -> Option<(u64, LockWord)> {
         let line = link.checked_sub(1).filter(|line| *line < self.geometry.numbers.overflows)?;
         let at = self.geometry.overflow_line(line);
@@ -35,7 +36,7 @@ impl<G: Ground> Area<G> {
         is_own.then_some((at, word))
     }
 
-    /// Returns the offset of each line of a bucket, its own first.
+    /// Returns the offset of each line of an index bucket, its own line first.
     pub(in crate::file) fn lines(
         &self,
         bucket: u32,
@@ -48,8 +49,8 @@ impl<G: Ground> Area<G> {
         std::iter::successors(Some(first), next).map(|(at, _)| at).take(MOST_LINES)
     }
 
-    /// Visits every slot of a bucket, with its offset, until one yields an answer. Without the
-    /// lock, slots may move concurrently, and a scan can miss one.
+    /// Visits every index slot of a bucket, with its offset, until `visit` returns an answer.
+    /// Without the bucket's lock, slots may move concurrently, and a scan can miss one.
     #[inline]
     pub(in crate::file) fn scan<T>(
         &self,
@@ -72,8 +73,8 @@ impl<G: Ground> Area<G> {
         None
     }
 
-    /// Returns the slots of a bucket that are not empty, as they are at some moment. Those of a line to which
-    /// garbage leads back are counted once.
+    /// Returns the index slots of a bucket that are not empty, read one after the other. Slots of a
+    /// line to which damage leads back are returned once.
     pub(in crate::file) fn slots_of(&self, bucket: u32) -> Vec<Slot> {
         let (mut slots, mut walked) = (Vec::new(), Vec::new());
         for line in self.lines(bucket, self.link_of(bucket)) {
@@ -88,19 +89,19 @@ impl<G: Ground> Area<G> {
     }
 }
 
-/// Reads the link of a bucket's own line.
+/// Reads the link to the first overflow line from a bucket's own line.
 #[inline]
 pub(in crate::file) fn link_in(line: impl Line) -> u32 {
     LockWord(line.load(0, mutant::order("first-link-read", Ordering::Acquire))).payload()
 }
 
-/// Reads a slot of a line.
+/// Reads one index slot of a line.
 #[inline]
 pub(in crate::file) fn slot_in(line: impl Line, word: u64) -> Slot {
     Slot(line.load(word, mutant::order("slot-read", Ordering::Acquire)))
 }
 
-/// Returns the offsets of the slots of a line.
+/// Returns the offsets of the index slots of a line.
 #[inline]
 pub(in crate::file) fn slots_of_line(line: u64) -> impl Iterator<Item = u64> + Clone {
     // After the word of the lock, or of the owner.

@@ -27,7 +27,7 @@ use crate::mutant;
 /// Long values are read in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The meaning of a slot with the tag of a key.
+/// The meaning of an index slot with the tag of a key: an entry of it, damage, and so on.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) enum Meaning {
     /// The slot points to a record of the key.
@@ -39,18 +39,19 @@ pub(in crate::file) enum Meaning {
 }
 
 impl<G: Ground> Area<G> {
-    /// Returns whether no slot of the index leads anywhere by accident.
+    /// Returns whether the whole index was verified since the last reboot, so that no slot left by
+    /// a loss of power remains.
     pub(in crate::file) fn is_swept(&self) -> bool {
         self.ground.load(header::SWEPT, Ordering::Relaxed) == self.stamp
     }
 
-    /// Returns whether no slot leads anywhere by accident for the processes that write now.
+    /// Returns whether the index was verified for all processes that write now.
     pub(in crate::file) fn is_swept_for_all(&self) -> bool {
         let word = |at| self.ground.load(at, Ordering::Relaxed);
         word(header::SWEPT) == word(header::STAMP)
     }
 
-    /// Returns the stamp of segments that are filled from now on.
+    /// Returns the boot stamp, sure or doubtful, of segments that are filled from now on.
     pub(in crate::file) fn filling_stamp(&self) -> u64 {
         if self.is_swept() { self.stamp } else { stamp::doubtful(self.stamp) }
     }
@@ -60,16 +61,17 @@ impl<G: Ground> Area<G> {
         self.entry(segment).origin(self.stamp)
     }
 
-    /// Returns whether slots that lead to a segment, and its content, have to be verified. To be asked before a slot is
-    /// read, unless its bucket is locked: a slot that was read before a sweep may lead into a segment that is sure by
-    /// now.
+    /// Returns whether records of a segment, and index slots that point to it, have to be verified.
+    /// To be called before a slot is read, unless its bucket is locked: the sweep may remove a slot
+    /// that was read before it.
     #[inline]
     pub(in crate::file) fn is_in_doubt(&self, segment: u32) -> bool {
         self.verifies_all || self.origin(segment) != Origin::Sure
     }
 
-    /// Returns the meaning of a slot with the tag of a key; `None` for an entry of another key. Without the
-    /// bucket's lock, the segment's generation has to be the same before and after.
+    /// Returns the meaning of an index slot with the tag of a key; `None` for an entry of another
+    /// key. Without the bucket's lock, the segment's generation has to be the same before and
+    /// after.
     #[inline]
     pub(in crate::file) fn meaning(
         &self,
@@ -92,7 +94,7 @@ impl<G: Ground> Area<G> {
         }
     }
 
-    /// Returns whether a slot in doubt leads to no record of this hash's tag and bucket.
+    /// Returns whether an unverified index slot points to no record of this hash's tag and bucket.
     #[cold]
     pub(in crate::file) fn is_astray(
         &self,
@@ -106,7 +108,7 @@ impl<G: Ground> Area<G> {
         Ok(!self.is_at_home(self.geometry.bucket_of(hash), slot, segment)?)
     }
 
-    /// Returns whether a slot of a bucket leads to a whole record that belongs there.
+    /// Returns whether an index slot of a bucket points to an intact record that belongs there.
     pub(in crate::file) fn is_at_home(
         &self,
         bucket: u32,
@@ -122,7 +124,7 @@ impl<G: Ground> Area<G> {
         Ok(self.sum(hash, &record)? == self.checksum_of(&record))
     }
 
-    /// Returns whether the key of a record, whatever its value is, belongs to a slot of a bucket.
+    /// Returns whether a record's key belongs to an index slot of a bucket, whatever its value is.
     pub(in crate::file) fn is_key_at_home(
         &self,
         bucket: u32,
@@ -143,27 +145,28 @@ impl<G: Ground> Area<G> {
         Ok(is_at_home.then_some(hash))
     }
 
-    /// Returns whether a copy of a record's value equals what was written.
+    /// Returns whether a copied value of a record matches the record's checksum.
     pub(in crate::file) fn is_right(&self, hash: u64, record: &Record, value: &[u8]) -> bool {
         mutant::is_on("checksums-not-compared")
             || record.head.checksum(hash, value) == self.checksum_of(record)
     }
 
-    /// Returns whether a record equals what was written.
+    /// Returns whether a record matches its checksum.
     pub(in crate::file) fn is_whole(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         let is_whole = mutant::is_on("checksums-not-compared")
             || self.sum(hash, record)? == self.checksum_of(record);
         Ok(is_whole)
     }
 
-    /// Returns whether a record is what was written, as far as that is in doubt. Under the lock of its bucket,
-    /// or of the recycler.
+    /// Returns whether a record is intact, verifying its checksum only if the segment is in doubt.
+    /// To be called under the lock of its bucket, or of the recycler.
     #[inline]
     pub(in crate::file) fn is_trusted(&self, hash: u64, record: &Record) -> Result<bool, OpError> {
         Ok(!self.is_in_doubt(record.segment) || self.is_whole(hash, record)?)
     }
 
-    /// Returns the checksum that a record was written with, if its segment has not been refilled since.
+    /// Returns the checksum that a record was written with, provided that its segment has not been
+    /// refilled since.
     pub(in crate::file) fn checksum_of(&self, record: &Record) -> u64 {
         record.salted ^ self.entry(record.segment).salt()
     }

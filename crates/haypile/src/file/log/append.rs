@@ -15,22 +15,23 @@ use crate::mutant;
 /// The part of the next record that is prefetched.
 const PREFETCHED_BYTES: u64 = 512;
 
-/// A record that is about to be appended.
+/// A record (key, value and metadata) that is about to be appended to a segment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Draft<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// The value, with the marks of its groups, if it has any.
+    /// The value, followed by the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
     /// The time at which the record expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
     pub(in crate::file) has_groups: bool,
     pub(in crate::file) head: Head,
-    /// The checksum, which is computed before others have to wait. That of a copy is its original's: a value that is
-    /// damaged must not become a sound one.
+    /// The record's checksum, computed before any lock is taken. A copied record keeps the checksum
+    /// of its original, so that a damaged value does not become a valid one.
     pub(in crate::file) checksum: u64,
 }
 
-/// A record that no slot points to yet. Its segment is not recycled while this lives.
+/// A record that was appended but that no index slot points to yet. Its segment is not recycled
+/// while this guard lives.
 #[derive(Debug)]
 pub(in crate::file) struct Appended<'a, G: Ground> {
     area: &'a Area<G>,
@@ -53,8 +54,9 @@ impl<G: Ground> Drop for Appended<'_, G> {
 }
 
 impl<G: Ground> Appended<'_, G> {
-    /// Empties slots that already lead to the record, which a loss of power left, with the slots that they hide. Under
-    /// the lock of its bucket, and before other slots are looked for.
+    /// Empties index slots left by a loss of power that already point to the new record, with the
+    /// entries that they hide. To be called under the lock of the record's bucket, and before its
+    /// slots are searched.
     #[inline]
     pub(in crate::file) fn drop_aliases(
         &self,
@@ -71,7 +73,8 @@ impl<G: Ground> Appended<'_, G> {
         Ok(())
     }
 
-    /// Returns the slot that makes it an entry. Under the lock of its bucket, without aliases.
+    /// Returns the index slot that makes the appended record an entry. To be called under the lock
+    /// of its bucket, after [`drop_aliases`](Self::drop_aliases).
     #[inline]
     pub(in crate::file) fn publishable(&self, hash: u64, frequency: u64) -> Slot {
         let slot = Slot::new(hash, frequency, self.offset);
@@ -99,7 +102,7 @@ impl<G: Ground> Appended<'_, G> {
         crash::point("append.filled");
     }
 
-    /// Changes the expiry of the record, if it has a word for one.
+    /// Changes the expiry of the record in place, if the record has a word for one.
     pub(in crate::file) fn set_expiration(&self, expiration: Expiration) {
         if self.head.has_expiry() {
             self.area.entry(self.segment).raise_expiry(expiration.ms);
@@ -111,7 +114,7 @@ impl<G: Ground> Appended<'_, G> {
 }
 
 impl<'a> Draft<'a> {
-    /// Returns the draft of a record of this version, which has a word for the expiry if it expires, or if
+    /// Returns the draft of a record of this version, with an expiry word if it expires or if
     /// `has_expiry`.
     #[inline]
     pub(in crate::file) fn new(
@@ -132,8 +135,8 @@ impl<'a> Draft<'a> {
         Self { key, value, expires_ms, has_groups: false, head, checksum }
     }
 
-    /// Returns this draft with or without marks of groups at the end of its value. With marks, it needs a word for an
-    /// expiry.
+    /// Returns this draft, marked as having or not having marks of groups at the end of its value.
+    /// With marks, the record needs an expiry word.
     #[inline]
     pub(in crate::file) fn with_groups(self, has_groups: bool) -> Self {
         Self { has_groups, ..self }
@@ -144,7 +147,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// An owner that appends: its hazard and its lanes are its own, and nobody else opens the segments that it has taken.
+/// An owner (a user of the file) that appends records: it announces the segment that it appends to,
+/// and nobody else opens the segments that it has taken.
 #[derive(Debug)]
 pub(in crate::file) struct Appender<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
@@ -157,13 +161,14 @@ impl<'a, G: Ground> Appender<'a, G> {
         Self { area, owner }
     }
 
-    /// Sets the owner's hazard to a segment, or clears it.
+    /// Announces the segment that the owner appends to (its hazard), so that nobody recycles it;
+    /// `None` clears it.
     #[inline]
     pub(in crate::file) fn set_hazard(&self, segment: Option<u32>) {
         self.area.owner_slot(self.owner.slot).set_hazard(segment);
     }
 
-    /// Appends a record to a queue, and opens segments as needed.
+    /// Appends a record to one of the queues of segments, and opens new segments as needed.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append(
@@ -197,8 +202,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         self.append_to_new(queue, draft, now.ms())
     }
 
-    /// Appends a record to the segment that is open in the lane of this owner for a queue, if there is
-    /// room in it.
+    /// Appends a record to the open segment that this owner uses for a queue, if there is room in
+    /// it.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn append_to_open(
@@ -224,8 +229,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(Some(appended))
     }
 
-    /// Turns the unused space behind the last record of a segment into a record, which is still to
-    /// be filled. There has to be room, and nobody else who does so concurrently.
+    /// Reserves the space of a new record behind the last record of a segment; the caller fills it.
+    /// There has to be room, and no concurrent call for the same segment.
     #[expect(clippy::inline_always, reason = "writers of other processes wait for it")]
     #[inline(always)]
     pub(in crate::file) fn extend(
@@ -243,7 +248,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         appended
     }
 
-    /// Writes a record's first two words, which have its lengths.
+    /// Writes a record's first two words, which state its lengths.
     #[inline]
     pub(in crate::file) fn begin_record(
         &self,

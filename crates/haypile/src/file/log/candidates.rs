@@ -15,14 +15,15 @@ use crate::file::log::reserve::Reserve;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// The number of records by which buckets are prefetched ahead.
+/// The number of records ahead for which the recycler prefetches index buckets.
 pub(in crate::file) const AHEAD: usize = 8;
 /// The prefetch distance of a walk over the records of a segment.
 const NEAR_BYTES: u64 = 2048;
-/// The number of records after which waiting processes see progress: each may cost a read from a slow disk.
+/// The number of records after which the recycler shows waiting processes its progress: each may
+/// cost a read from a slow disk.
 pub(in crate::file) const RECORDS_PER_PROGRESS: usize = 16;
 
-/// The fate of a record that is not kept.
+/// The reason why the recycler does not keep a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Dropped {
     Evicted,
@@ -33,7 +34,7 @@ pub(in crate::file) enum Dropped {
     Touched,
 }
 
-/// Whether the recycler could copy a record to another segment, and why not.
+/// The outcome of trying to copy a record out of a segment that is recycled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Kept {
     Yes,
@@ -43,12 +44,12 @@ pub(in crate::file) enum Kept {
     NoRoom,
 }
 
-/// A record of a segment that is emptied.
+/// A live record of a segment that is recycled.
 #[derive(Debug)]
 pub(in crate::file) struct Candidate {
     pub(in crate::file) record: Record,
     pub(in crate::file) hash: u64,
-    /// The slot that points to the record.
+    /// The index slot that points to the record.
     pub(in crate::file) slot: Slot,
     pub(in crate::file) expires_ms: u64,
 }
@@ -64,8 +65,8 @@ impl Candidate {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Returns the records of a segment that slots point to. Their versions are noted, whatever becomes of
-    /// them.
+    /// Returns the live records of a segment, to which index slots point. The counter of versions
+    /// is raised above theirs, whether they are kept or not.
     pub(in crate::file) fn candidates(
         &self,
         segment: u32,
@@ -97,15 +98,15 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(candidates)
     }
 
-    /// Shows waiting processes that this one goes on from record to record of a segment.
+    /// Shows waiting processes that the recycler goes on from record to record of a segment.
     pub(in crate::file) fn note_progress_of(&self, number: usize) {
         if number.is_multiple_of(RECORDS_PER_PROGRESS) {
             self.note_progress();
         }
     }
 
-    /// Changes the count of a segment, which was `sum` before the candidates were searched for, to that of the
-    /// candidates. A count that others change concurrently is left to the next recycler.
+    /// Changes a segment's count of live entries, which was `sum` before the search, to the number
+    /// that was found. A count that others change concurrently is left to the next recycler.
     pub(in crate::file) fn correct_count(
         &self,
         segment: u32,
@@ -160,7 +161,7 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Appends a copy of a record to a queue, and makes its slot point there.
+    /// Appends a copy of a record to a queue, and makes its index slot point to the copy.
     pub(in crate::file) fn keep(
         &self,
         candidate: &Candidate,
@@ -188,7 +189,7 @@ impl<G: Ground> Recycler<'_, G> {
         self.publish_copy(candidate, &appended, frequency.into())
     }
 
-    /// Makes the slot of a record point to its copy.
+    /// Makes the index slot of a record point to its copy.
     pub(in crate::file) fn publish_copy(
         &self,
         candidate: &Candidate,
@@ -225,7 +226,7 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(Kept::Yes)
     }
 
-    /// Empties the slots of a record, with the slots that they hide.
+    /// Empties the index slots of a record, and those of entries that they hide.
     pub(in crate::file) fn drop_entry(
         &self,
         candidate: &Candidate,

@@ -18,13 +18,13 @@ fn is_for(usage: Option<LaneUse>, queue: u32) -> bool {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Returns whether the owner's lane for a queue is another owner's as well.
+    /// Returns whether another owner uses the same append lane of a queue as this one.
     pub(in crate::file) fn shares_lane(&self, queue: u32) -> bool {
         let usage = self.remembered_lane(queue).and_then(|lane| Lanes::of(self.area).use_of(lane));
         usage.is_some_and(|usage| usage.user != self.owner.token)
     }
 
-    /// Makes the owner choose a lane again, if it shares one.
+    /// Makes the owner choose another append lane of a queue, if it shares its present one.
     pub(in crate::file) fn leave_shared_lane(&self, queue: u32) {
         if self.shares_lane(queue) {
             self.remember_lane(queue, None);
@@ -43,7 +43,7 @@ impl<'a, G: Ground> Appender<'a, G> {
         slot.set_lanes(lane::remember(slot.lanes(), queue, lane));
     }
 
-    /// Locks a lane of a queue: the one that the owner used before, if it can.
+    /// Locks an append lane of a queue for this owner: the one that it used before, if possible.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock_lane(&self, queue: u32) -> Result<LockedLane<'a, G>, OpError> {
@@ -146,15 +146,15 @@ impl<'a, G: Ground> Appender<'a, G> {
             .ok_or(OpError::Busy(Holder::Running))
     }
 
-    /// Makes this segment the one that a lane (a place to which writers append) appends to for a
-    /// queue, and closes the segment before.
+    /// Makes a segment the one that an append lane's writers append to for a queue, and seals the
+    /// previous one.
     pub(in crate::file) fn name(&self, queue: u32, segment: u32) -> Result<(), OpError> {
         self.lock_lane(queue)?.name(segment);
         Ok(())
     }
 
-    /// Removes a segment that is about to be filled from lanes that name it: a loss of power can
-    /// leave one that does, and others would append there as well.
+    /// Removes a segment that is about to be filled from all append lanes: a loss of power can
+    /// leave it in one, and others would append there as well.
     pub(in crate::file) fn forget_in_lanes(&self, segment: u32) -> Result<(), OpError> {
         let lanes = Lanes::of(self.area);
         for lane in lanes.numbers() {

@@ -19,7 +19,8 @@ use crate::mutant;
 
 /// Halves of the word that says when a lane was last seen to change.
 const SEEN_MASK: u64 = 0xFFFF_FFFF;
-/// The lanes of a file, as they are read without their locks.
+/// The append lanes of a file (the places that writers share to append records), read without their
+/// locks.
 #[derive(Debug)]
 pub(in crate::file) struct Lanes<'a, G> {
     area: &'a Area<G>,
@@ -31,19 +32,19 @@ impl<'a, G: Ground> Lanes<'a, G> {
         Self { area }
     }
 
-    /// Returns the numbers of all lanes.
+    /// Returns the numbers of all append lanes.
     pub(in crate::file) fn numbers(&self) -> std::ops::Range<u32> {
         0..self.area.geometry.numbers.lanes
     }
 
-    /// Returns the owner that uses a lane, and the queue for which it does.
+    /// Returns the owner that uses an append lane, and the queue for which it does.
     #[inline]
     pub(in crate::file) fn use_of(&self, lane: u32) -> Option<LaneUse> {
         let at = self.area.geometry.lane(lane) + lane::USE;
         LaneUse::decode(self.area.ground.load(at, Ordering::Relaxed))
     }
 
-    /// Returns the segment that a lane names.
+    /// Returns the segment that an append lane's writers fill.
     pub(in crate::file) fn segment_of(&self, lane: u32) -> Option<u32> {
         // Who sees another name sees the hazards of those who appended before.
         let order = mutant::order("name-read", Ordering::Acquire);
@@ -59,22 +60,22 @@ impl<'a, G: Ground> Lanes<'a, G> {
             .filter(|segment| self.area.entry(*segment).state().kind == SegmentKind::Open)
     }
 
-    /// Returns the segments that are open, each in its lane.
+    /// Returns the segments that are open, each in its append lane.
     pub(in crate::file) fn open_segments(&self) -> impl Iterator<Item = u32> + use<'_, 'a, G> {
         self.numbers().filter_map(|lane| self.open_in(lane))
     }
 
-    /// Returns whether writers append to a segment at the moment: whether some lane has it open.
+    /// Returns whether some append lane has this segment open for writers at the moment.
     pub(in crate::file) fn have_open(&self, segment: u32) -> bool {
         self.open_segments().any(|open| open == segment)
     }
 
-    /// Returns whether some lane names a segment.
+    /// Returns whether some append lane names this segment, open or not.
     pub(in crate::file) fn name(&self, segment: u32) -> bool {
         self.numbers().any(|lane| self.segment_of(lane) == Some(segment))
     }
 
-    /// Returns the number of owners that use lanes.
+    /// Returns the number of owners that use append lanes.
     pub(in crate::file) fn count_users(&self) -> usize {
         let mut users: Vec<u32> =
             self.numbers().filter_map(|lane| self.use_of(lane)).map(|usage| usage.user.0).collect();
@@ -84,7 +85,7 @@ impl<'a, G: Ground> Lanes<'a, G> {
     }
 }
 
-/// A lane whose lock is held.
+/// A locked append lane of a cache file.
 #[derive(Debug)]
 pub(in crate::file) struct LockedLane<'a, G: Ground> {
     area: &'a Area<G>,
@@ -93,7 +94,7 @@ pub(in crate::file) struct LockedLane<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> LockedLane<'a, G> {
-    /// Waits for the lock of a lane.
+    /// Waits for the lock of an append lane, and returns the locked lane.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn lock(
@@ -105,7 +106,7 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Ok(Self { area, number, held })
     }
 
-    /// Takes the lock of a lane unless a living owner holds it.
+    /// Takes the lock of an append lane unless a living owner holds it.
     pub(in crate::file) fn lock_if_free(
         area: &'a Area<G>,
         owner: Owner,
@@ -115,25 +116,26 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         Some(Self { area, number, held })
     }
 
-    /// Returns the segment that the lane names.
+    /// Returns the segment that the append lane's writers fill.
     #[inline]
     pub(in crate::file) fn segment(&self) -> Option<u32> {
         self.area.segment_named(self.held.payload())
     }
 
-    /// Returns the owner that uses the lane, and the queue for which it does.
+    /// Returns the owner that uses the append lane, and the queue for which it does.
     #[inline]
     pub(in crate::file) fn usage(&self) -> Option<LaneUse> {
         Lanes::of(self.area).use_of(self.number)
     }
 
-    /// Records which owner uses the lane, and for which queue; or that none does.
+    /// Records which owner uses the append lane, and for which queue; or that none does.
     pub(in crate::file) fn set_usage(&self, usage: Option<LaneUse>) {
         let at = self.area.geometry.lane(self.number) + lane::USE;
         self.area.ground.store(at, usage.map_or(0, LaneUse::encode), IN_ORDER);
     }
 
-    /// Makes the lane name a segment that was begun for its queue, and seals the one that it named.
+    /// Makes a newly begun segment the one that the append lane's writers fill, and seals the
+    /// previous one.
     pub(in crate::file) fn name(mut self, segment: u32) {
         let Self { area, .. } = self;
         let old = self.segment();
@@ -146,7 +148,7 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         crash::point("open.sealed");
     }
 
-    /// Makes the lane name no segment, and seals the one that it named.
+    /// Removes and seals the segment that the append lane's writers fill.
     pub(in crate::file) fn empty(&mut self) {
         let named = self.segment();
         self.forget();
@@ -156,15 +158,15 @@ impl<'a, G: Ground> LockedLane<'a, G> {
         }
     }
 
-    /// Makes the lane name no segment.
+    /// Removes the segment from the append lane, without sealing it.
     pub(in crate::file) fn forget(&mut self) {
         self.held.set_payload(0);
     }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Seals the open segments of lanes that nobody has appended to for a while, because room is wanted: their owners
-    /// are dead, or write nothing of that queue.
+    /// Seals the open segments to which nobody has appended for a while, because room is needed:
+    /// their owners are dead, or write nothing to that queue.
     pub(in crate::file) fn release_idle_lanes(&self) {
         let now = self.ground.load(header::SEQUENCE, Ordering::Relaxed) & SEEN_MASK;
         let lanes = Lanes::of(self);
@@ -200,7 +202,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Seals all open segments of lanes that nobody holds, so that they can be moved.
+    /// Seals all open segments whose append lane nobody has locked, so that they can be moved.
     pub(in crate::file) fn seal_all_lanes(&self) {
         for lane in Lanes::of(self).numbers() {
             if let Some(mut lane) = LockedLane::lock_if_free(self, self.owner, lane) {

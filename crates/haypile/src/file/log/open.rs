@@ -22,8 +22,9 @@ use crate::file::platform::ground::Ground;
 const LONGEST_RECOUNT: Duration = Duration::from_millis(20);
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Opens a segment for a queue and makes a record its first, unless the lane of this owner has room by
-    /// then. Nobody else appends to the segment before, so that no write opens a second one.
+    /// Opens a segment for a queue with a record as its first, unless the open segment of this
+    /// owner has room by then. Nobody else can append to the previous segment in the meantime, so
+    /// that no second one is opened.
     pub(in crate::file) fn append_to_new(
         &self,
         queue: u32,
@@ -57,8 +58,9 @@ impl<'a, G: Ground> Appender<'a, G> {
         }
     }
 
-    /// Opens a segment that this owner has taken, with a record as its first, and lets the owner's lane
-    /// name it; appends to the segment that the lane names, if that has got room in the meantime.
+    /// Opens a segment that this owner has taken, with a record as its first, and makes it the
+    /// owner's segment for appending; appends to the segment that is already there, if that has got
+    /// room in the meantime.
     pub(in crate::file) fn append_to_taken(
         &self,
         queue: u32,
@@ -101,8 +103,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(())
     }
 
-    /// Makes a segment ready to be filled. Readers of what it held find out by the generation, which
-    /// is raised before anything else is written.
+    /// Makes a segment ready to be filled. Readers of its old records notice by the generation,
+    /// which is raised before anything else is written.
     pub(in crate::file) fn begin_segment(&self, segment: u32, now_ms: u64) {
         self.area.entry(segment).begin(self.area.filling_stamp(), self.area.epoch(), now_ms);
         // No slot leads here, so that nobody changes its count.
@@ -140,8 +142,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Ok(None)
     }
 
-    /// Takes a free segment for this owner, whose hazard then names it. Returns its state, to be replaced by another;
-    /// `None`: it is not free any more.
+    /// Takes a free segment for this owner, and announces that. Returns its state, to be replaced
+    /// by another; `None` if the segment is not free any more.
     pub(in crate::file) fn take_free(&self, segment: u32) -> Option<State> {
         if !self.is_free(segment) {
             return self.appender().take_ready(segment);
@@ -150,8 +152,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         self.appender().take(segment, self.entry(segment).state_word())
     }
 
-    /// Opens a free segment for a queue, as one that this owner appends to and that no lane names;
-    /// returns `false` if it is not free any more.
+    /// Opens a free segment for a queue, for appends of this owner alone; returns `false` if the
+    /// segment is not free any more.
     pub(in crate::file) fn begin(
         &self,
         queue: u32,
@@ -188,8 +190,8 @@ impl<'a, G: Ground> Recycler<'a, G> {
         }
     }
 
-    /// Recycles until this number of segments is free, or as many as a write may, and returns the
-    /// free ones.
+    /// Recycles segments until this number of them is free, or as many as a write may recycle, and
+    /// returns the free ones.
     pub(in crate::file) fn make_free(
         &self,
         wanted: usize,

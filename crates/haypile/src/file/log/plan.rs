@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The use of a segment, or of a run of several, as a record that needs neighbouring segments finds
-/// it.
+/// The use of a segment, or of several that hold one record, as seen by the search for room for a
+/// long record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Use {
     /// The segment is free, and can be taken as it is.
@@ -17,7 +17,7 @@ pub(in crate::file) enum Use {
     Held,
 }
 
-/// Neighbouring segments with one use.
+/// Neighbouring segments that have the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Stretch {
     /// The number of segments: 1, unless one record takes more.
@@ -25,21 +25,22 @@ pub(in crate::file) struct Stretch {
     pub(in crate::file) usage: Use,
 }
 
-/// The segments for a record, and the destinations of the runs that are in them.
+/// The segments chosen for a long record, and the destinations of the long records that are in
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Plan {
     pub(in crate::file) window: Range<u32>,
-    /// The runs that move out of the window first.
+    /// The long records that move out of the chosen segments first.
     pub(in crate::file) moves: Vec<Move>,
 }
 
-/// A run that moves to free segments.
+/// The move of one long record to free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Move {
     pub(in crate::file) head: u32,
-    /// The number of segments of the run, including its head.
+    /// The number of segments of the long record that moves.
     pub(in crate::file) segments: u32,
-    /// The first of the free segments that the run moves to.
+    /// The first of the free segments that the long record moves to.
     pub(in crate::file) to: u32,
 }
 
@@ -69,7 +70,8 @@ pub(in crate::file) fn keep_all(
     })
 }
 
-/// Returns the window that loses the fewest live bytes, without those that are held; the first of several.
+/// Returns the window of neighbouring segments that loses the fewest live bytes, without those in
+/// use; the first of several.
 pub(in crate::file) fn lose_least(
     file: &[Stretch],
     segments: u32,

@@ -27,7 +27,7 @@ fn ready_words() -> impl Iterator<Item = u64> {
     (0..header::READY_WORDS).map(|number| header::READY_AT + 8 * number)
 }
 
-/// The ready segments of a file.
+/// The free segments that are prepared for writers (ready segments) of a file.
 #[derive(Debug)]
 pub(in crate::file) struct Ready<'a, G> {
     area: &'a Area<G>,
@@ -38,7 +38,8 @@ impl<'a, G: Ground> Ready<'a, G> {
         Self { area }
     }
 
-    /// Returns the segments that are ready and that the header names, each after the word that does.
+    /// Returns the free segments that are prepared for writers, each with the offset of the
+    /// header's word that names it.
     pub(in crate::file) fn segments(&self) -> impl Iterator<Item = (u64, u32)> {
         ready_words().filter_map(|at| {
             let word = self.area.ground.load(at, Ordering::Relaxed);
@@ -51,19 +52,21 @@ impl<'a, G: Ground> Ready<'a, G> {
         self.area.entry(segment).state().kind == SegmentKind::Ready
     }
 
-    /// Returns the number of segments that should be made ready.
+    /// Returns the number of free segments that should still be prepared for writers.
     pub(in crate::file) fn missing(&self) -> usize {
         self.wanted().saturating_sub(self.segments().count())
     }
 
-    /// Returns the number of segments that should be ready: two for each owner that writes but one.
+    /// Returns the number of free segments that should be prepared for writers: two for each owner
+    /// that writes, except one owner.
     pub(in crate::file) fn wanted(&self) -> usize {
         let most = u64::from(self.area.geometry.numbers.segments / SEGMENTS_PER_READY);
         let most = usize::try_from(most.min(header::READY_WORDS)).expect("a few");
         (2 * Lanes::of(self.area).count_users().saturating_sub(1)).min(most)
     }
 
-    /// Makes a segment that was taken and is not needed ready again.
+    /// Makes a prepared segment available to writers again, because the owner that took it does not
+    /// need it.
     pub(in crate::file) fn give_back(&self, segment: u32) {
         self.make_ready(segment);
         let word = u64::from(segment) + 1;
@@ -79,16 +82,18 @@ impl<'a, G: Ground> Ready<'a, G> {
 }
 
 impl<'a, G: Ground> Appender<'a, G> {
-    /// Takes a ready segment for this owner, so that nobody else opens or empties it. No lock is needed: its word is
-    /// another one each time that it is made ready, and the hazard says that the owner is alive. Returns its state, to
-    /// be replaced by another; `None`: somebody else has it.
+    /// Takes a prepared free segment for this owner, so that nobody else opens or empties it. No
+    /// lock is needed: the segment's state differs each time that it is prepared, and the owner's
+    /// announcement says that the owner is alive. Returns the state, to be replaced by another;
+    /// `None` if somebody else has taken it.
     pub(in crate::file) fn take_ready(&self, segment: u32) -> Option<State> {
         let word = self.area.entry(segment).state_word();
         let is_ready = State::decode(word).kind == SegmentKind::Ready;
         is_ready.then(|| self.take(segment, word)).flatten()
     }
 
-    /// Takes a segment whose state is `word`, unless its state has changed.
+    /// Takes a segment for this owner whose state is encoded in `word`, unless its state has
+    /// changed.
     pub(in crate::file) fn take(&self, segment: u32, word: u64) -> Option<State> {
         let entry = self.area.entry(segment);
         self.set_hazard(Some(segment));
@@ -108,8 +113,8 @@ impl<'a, G: Ground> Appender<'a, G> {
         is_taken.then_some(taken)
     }
 
-    /// Opens one of the ready segments, with a record as its first; returns `None` if there is
-    /// none.
+    /// Opens one of the prepared free segments, with a record as its first; returns `None` if none
+    /// is prepared.
     pub(in crate::file) fn append_to_ready(
         &self,
         queue: u32,
@@ -125,8 +130,9 @@ impl<'a, G: Ground> Appender<'a, G> {
         Ok(None)
     }
 
-    /// Does the work that writes have left: a part of the sweep, and making segments ready for the next writes. To be
-    /// called when a write is done: its owner's hazard is needed for the copies of kept records.
+    /// Does the maintenance that writes have left: a part of the sweep of the index, and preparing
+    /// free segments. To be called after a write, when its owner's announcement is free for copies
+    /// of records.
     #[cold]
     pub(in crate::file) fn keep_up(&self, now_ms: u64) {
         self.area.upkeep.take();
@@ -153,8 +159,8 @@ impl<'a, G: Ground> Appender<'a, G> {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Prepares free segments for the next writers, as far as there are more than the reserve
-    /// keeps.
+    /// Prepares free segments for the next writers, as far as there are more than the recycler's
+    /// reserve needs.
     pub(in crate::file) fn offer(&self, free: &[u32]) {
         let ready = Ready::of(self);
         let named: Vec<(u64, u32)> = ready.segments().collect();
@@ -177,7 +183,7 @@ impl<G: Ground> Recycler<'_, G> {
         }
     }
 
-    /// Makes all ready segments free again, so that nobody else takes them.
+    /// Takes all prepared free segments back, so that no writer opens them.
     pub(in crate::file) fn revoke_ready(&self) {
         for segment in 0..self.geometry.numbers.segments {
             let entry = self.entry(segment);

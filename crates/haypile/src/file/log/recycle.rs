@@ -22,7 +22,7 @@ use crate::file::platform::ground::Ground;
 use crate::mutant;
 use crate::stats::Event;
 
-/// The outcome of recycling a segment, or a run.
+/// The outcome of recycling a segment, or several that hold one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Recycled {
     /// The segment was emptied, and is free.
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Empties a segment, and keeps at most `allowed_bytes` of the records that should be kept.
+    /// Empties a segment, and copies at most `allowed_bytes` of the records worth keeping.
     pub(in crate::file) fn recycle(
         &self,
         choice: Choice,
@@ -111,7 +111,7 @@ impl<G: Ground> Recycler<'_, G> {
         });
     }
 
-    /// Empties a segment, or the run that it is part of.
+    /// Empties a segment, with all segments of the long record that it is a part of.
     pub(in crate::file) fn empty(
         &self,
         segment: u32,

@@ -8,12 +8,13 @@ use crate::file::format::header;
 use crate::file::log::append::Appender;
 use crate::file::platform::ground::Ground;
 
-/// The recycler's lock, and everything that needs it.
+/// The held lock of the recycler (the one writer that empties segments), with everything that needs
+/// it.
 #[derive(Debug)]
 pub(in crate::file) struct Recycler<'a, G: Ground> {
     area: &'a Area<G>,
     held: Held<'a, G>,
-    /// The owner that recycles; others wait for it, so that it does not wait long itself.
+    /// The owner that recycles; because others wait for it, it gives up waiting for locks early.
     pub(in crate::file) owner: Owner,
 }
 
@@ -38,12 +39,12 @@ impl<'a, G: Ground> Recycler<'a, G> {
         Some(Self { area, held, owner: owner.hurried() })
     }
 
-    /// Returns the owner that recycles, to append copies.
+    /// Returns an appender for the owner that recycles, which appends copies of records.
     pub(in crate::file) fn appender(&self) -> Appender<'a, G> {
         Appender::new(self.area, self.owner)
     }
 
-    /// Shows waiting processes that this one makes progress.
+    /// Shows waiting processes that the recycler makes progress.
     pub(in crate::file) fn note_progress(&self) {
         self.held.note_progress();
     }

@@ -11,9 +11,9 @@ use crate::file::log::recycler::Recycler;
 use crate::file::platform::ground::Ground;
 use crate::mutant;
 
-/// The segments that copies of kept records go to, one for each queue, once the queue's open
-/// segment is full: all writers append to that one, and would fill any new one while this process
-/// lacks a processor. What is to be kept would find no room.
+/// Free segments that only copies of kept records go to, one for each queue once the queue's open
+/// segment is full: other writers could fill a shared one while this process lacks a processor, and
+/// leave no room for kept records.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Reserve {
     of_queues: [Option<u32>; QUEUES as usize],
@@ -22,13 +22,13 @@ pub(in crate::file) struct Reserve {
 }
 
 impl Reserve {
-    /// Returns an empty reserve that never takes one of these segments, because they are to be free
-    /// in the end.
+    /// Returns an empty reserve that never includes one of these segments, because they are to be
+    /// free in the end.
     pub(in crate::file) fn outside(emptied: Range<u32>) -> Self {
         Self { emptied, ..Self::default() }
     }
 
-    /// Returns whether a segment belongs to the reserve.
+    /// Returns whether a segment is in the reserve for copies of kept records.
     pub(in crate::file) fn contains(&self, segment: u32) -> bool {
         self.of_queues.contains(&Some(segment))
     }
@@ -39,8 +39,7 @@ impl Reserve {
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Appends a copy of a record to a queue; returns `None` if there is no room, because no
-    /// segment is free.
+    /// Appends a copy of a kept record to a queue; returns `None` if no segment is free.
     pub(in crate::file) fn append_copy(
         &self,
         reserve: &mut Reserve,
@@ -98,9 +97,9 @@ impl<G: Ground> Recycler<'_, G> {
         Ok(None)
     }
 
-    /// Returns whether a segment is an orphan: it is of a queue, has this much room, and no lane names it, nor is about
-    /// to, because it was the spare segment of a process that died. If each such death cost a free segment, several
-    /// would leave none for what is kept.
+    /// Returns whether a segment of this queue with this much room is an orphan: no append lane
+    /// names it, because the process that had prepared it died. Without reuse, several such deaths
+    /// would leave no segment for kept records.
     pub(in crate::file) fn is_orphan(&self, queue: u32, segment: u32, bytes: u64) -> bool {
         let has_room = self.room_in(queue, segment, bytes).is_some();
         self.ground.fence(mutant::order("fence-after-an-orphan", Ordering::Acquire));
@@ -113,7 +112,7 @@ impl<G: Ground> Recycler<'_, G> {
         appended
     }
 
-    /// Makes the rest of the reserve's segments available to all writers.
+    /// Makes the partly filled segments of the reserve available to all writers.
     pub(in crate::file) fn publish(&self, reserve: &Reserve) {
         for (queue, spare) in (0..).zip(reserve.of_queues) {
             if let Some(spare) = spare {

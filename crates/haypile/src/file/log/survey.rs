@@ -26,12 +26,12 @@ struct Filled {
     live_bytes: u64,
 }
 
-/// The states of all segments at one time; live bytes change all the time, but a past value is good
-/// enough to choose by.
+/// A snapshot of the states of all segments; counts of live bytes may be out of date, which is good
+/// enough for choosing a segment to recycle.
 #[derive(Clone, Debug, Default)]
 pub(in crate::file) struct Survey {
     pub(in crate::file) free: Vec<u32>,
-    /// Segments that were taken by owners that seem to be dead.
+    /// Segments that were taken for writing by owners that seem to be dead.
     pub(in crate::file) abandoned: Vec<u32>,
     filled: Vec<Filled>,
     /// The number of segments in the small queue; open ones count by their used part.
@@ -45,12 +45,13 @@ pub(in crate::file) struct Survey {
 }
 
 impl Survey {
-    /// Excludes a segment from the choice, because it is in use.
+    /// Excludes a segment from being recycled, because it is in use.
     pub(in crate::file) fn avoid(&mut self, segment: u32) {
         self.filled.retain(|filled| filled.segment != segment);
     }
 
-    /// Records the live bytes of a segment whose count was wrong, and that it is not dead.
+    /// Corrects the live bytes of a segment whose count was wrong, so that it no longer counts as
+    /// having no live entries.
     pub(in crate::file) fn recount(&mut self, segment: u32, live_bytes: u64) {
         let filled = self.filled.iter_mut().find(|filled| filled.segment == segment);
         let Some(filled) = filled else { return };
@@ -64,7 +65,8 @@ impl Survey {
         filled.live_bytes = live_bytes;
     }
 
-    /// Treats no segment as dead from now on: too many counts are wrong to verify them all at once.
+    /// Stops treating segments as having no live entries: too many counts are wrong to verify them
+    /// all at once.
     pub(in crate::file) fn distrust(&mut self) {
         for filled in &mut self.filled {
             filled.sealed.is_dead = false;
@@ -72,17 +74,18 @@ impl Survey {
     }
 }
 
-/// A segment to recycle, or the head of a run.
+/// A segment to recycle, or the first of several that hold one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Choice {
     pub(in crate::file) segment: u32,
     pub(in crate::file) cause: Cause,
-    /// The number of live bytes up to which the segment counts as sparse.
+    /// The number of live bytes up to which a segment counts as sparse, that is, worth emptying
+    /// early.
     pub(in crate::file) most_bytes: u64,
 }
 
 impl Choice {
-    /// Returns the choice of a segment, however many live bytes it has.
+    /// Returns the choice of this segment for recycling, however many live bytes it has.
     pub(in crate::file) fn of(segment: u32, cause: Cause) -> Self {
         Self { segment, cause, most_bytes: u64::MAX }
     }
@@ -99,13 +102,13 @@ pub(in crate::file) enum Cause {
     Dead,
 }
 
-/// Returns the queue of a segment, whatever the TTL of its entries.
+/// Returns the queue (small or main) of a segment's state, whatever the TTL of its entries.
 pub(in crate::file) fn queue_of(state: State) -> Queue {
     if state.queue == MAIN { Queue::Main } else { Queue::Small }
 }
 
 impl<G: Ground> Recycler<'_, G> {
-    /// Returns the rules, which the simulator follows as well.
+    /// Returns the rules for choosing segments to recycle, which the simulator follows as well.
     pub(in crate::file) fn rules(&self) -> Rules {
         Rules {
             small_segments: self.geometry.numbers.segments / SMALL_SHARE,
@@ -177,7 +180,7 @@ impl<G: Ground> Recycler<'_, G> {
         survey
     }
 
-    /// Updates the survey after a segment was recycled.
+    /// Updates the snapshot of segments after one of them was recycled.
     pub(in crate::file) fn survey_recycled(&self, survey: &mut Survey, segment: u32) {
         let Some(at) = survey.filled.iter().position(|filled| filled.segment == segment) else {
             return;
@@ -191,8 +194,8 @@ impl<G: Ground> Recycler<'_, G> {
         survey.free.retain(|segment| self.is_free(*segment));
     }
 
-    /// Chooses the segment to recycle next. It skips sparse segments unless `has_room` says that
-    /// their live records fit elsewhere.
+    /// Chooses the segment to recycle next. It skips sparse segments (with few live bytes) unless
+    /// `has_room` says that their live records fit elsewhere.
     pub(in crate::file) fn victim(&self, survey: &Survey, has_room: bool) -> Option<Choice> {
         let sparse = self.sparse_victim(survey).filter(|_| has_room);
         sparse.or_else(|| {
@@ -204,8 +207,9 @@ impl<G: Ground> Recycler<'_, G> {
         })
     }
 
-    /// Returns the segment with the fewest live bytes, if emptying it wins enough: what was overwritten and
-    /// deleted leaves first, and while all that is live fits half of the file, nothing else does.
+    /// Returns the segment with the fewest live bytes, if emptying it frees enough room: space of
+    /// overwritten and deleted entries is reclaimed first, and alone while all live entries fit in
+    /// half of the file.
     pub(in crate::file) fn sparse_victim(&self, survey: &Survey) -> Option<Choice> {
         let bytes_of = |filled: &Filled| {
             let bytes = if filled.sealed.is_dead { 0 } else { filled.live_bytes };
@@ -228,7 +232,8 @@ impl<G: Ground> Recycler<'_, G> {
         others + u64::from(survey.live_runs) <= u64::from(segments / 2)
     }
 
-    /// Returns the role of each segment for a record that is longer than one. `refused` are in use.
+    /// Returns the use of each segment, for placing a record that is longer than one. Segments in
+    /// `refused` count as in use.
     pub(in crate::file) fn uses(&self, refused: &[u32], now_ms: u64) -> Vec<Stretch> {
         let held: Vec<u32> = Lanes::of(self)
             .open_segments()

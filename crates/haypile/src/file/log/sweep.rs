@@ -38,7 +38,8 @@ const PATIENCE: u32 = 64;
 /// Places in a segment from which walking can begin again.
 const ANCHORS: u64 = 1_024;
 
-/// The part that this process takes in the sweep of a file; one of its threads has it at a time.
+/// The part that this process takes in the sweep, the pass that verifies the index of a file after
+/// a reboot; one of its threads has it at a time.
 #[derive(Debug)]
 pub(in crate::file) struct Sweeper<'a, G> {
     area: &'a Area<G>,
@@ -47,12 +48,13 @@ pub(in crate::file) struct Sweeper<'a, G> {
 }
 
 impl<'a, G: Ground> Sweeper<'a, G> {
-    /// Returns this process's part in the sweep, unless another of its threads has it.
+    /// Returns this process's part in the sweep of the index, unless another of its threads has it.
     pub(in crate::file) fn of(area: &'a Area<G>, owner: Owner) -> Option<Self> {
         Some(Self { area, owner, state: area.sweep.try_lock()? })
     }
 
-    /// Performs a part of the sweep, if this process should. What fails is tried again later.
+    /// Verifies some more buckets of the index, if it is this process's turn. Failures are retried
+    /// later.
     pub(in crate::file) fn sweep_on(mut self) {
         if self.area.is_swept() {
             *self.state = SweepState::default();

@@ -15,7 +15,7 @@ use crate::mutant;
 /// The number of attempts to count all entries while other processes change them.
 const RECOUNTS: u32 = 4;
 
-/// A census: the counting of a file's entries.
+/// A count of a file's live entries and bytes.
 #[derive(Debug)]
 pub(in crate::file) struct Census<'a, G> {
     area: &'a Area<G>,
@@ -26,8 +26,8 @@ impl<'a, G: Ground> Census<'a, G> {
         Self { area }
     }
 
-    /// Returns the entries and bytes of all segments of this epoch, by their counts; `None` where the counts are known
-    /// to be wrong, or cannot be right.
+    /// Returns the live entries and bytes of all segments of this clearing epoch, from their stored
+    /// counts; `None` where the counts are known to be wrong.
     pub(in crate::file) fn believable_live(&self) -> Option<Live> {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         if self.area.ground.load(header::RECOUNTED, Ordering::Relaxed) != deaths {
@@ -40,7 +40,8 @@ impl<'a, G: Ground> Census<'a, G> {
         is_possible.then_some(live)
     }
 
-    /// Returns the entries and bytes of all segments of this epoch, by their counts.
+    /// Returns the live entries and bytes of all segments of this clearing epoch, from their stored
+    /// counts.
     pub(in crate::file) fn live(&self) -> Live {
         let epoch = self.area.epoch();
         let mut sum = Live::default();
@@ -59,9 +60,9 @@ impl<'a, G: Ground> Census<'a, G> {
         sum
     }
 
-    /// Counts again the entries that slots point to, because a process has died since the last count: each death can
-    /// leave a count off by one. A loss of power leaves any counts. Where a process is in the way, or others change a
-    /// segment each time that it is counted, the counts stay in doubt.
+    /// Counts the live entries again, from the index, if a process has died since the last count or
+    /// the power was lost: both can leave stored counts wrong. Where another process holds a lock,
+    /// or changes a segment during each count, the stored count stays marked as doubtful.
     pub(in crate::file) fn recount_after_deaths(&self, owner: Owner) {
         let deaths = self.area.ground.load(header::DEATHS, Ordering::Relaxed);
         let recounted = self.area.ground.load(header::RECOUNTED, Ordering::Relaxed);
@@ -82,8 +83,8 @@ impl<'a, G: Ground> Census<'a, G> {
         }
     }
 
-    /// Returns the entries and bytes like [`live`](Self::live); where the counts are wrong, or may
-    /// be, it counts slot by slot.
+    /// Returns the live entries and bytes like [`live`](Self::live); where the stored counts may be
+    /// wrong, it counts slot by slot.
     pub(in crate::file) fn live_for_sure(&self) -> Live {
         let counted = if self.area.verifies_all { None } else { self.believable_live() };
         counted.unwrap_or_else(|| {

@@ -14,7 +14,8 @@ const PER_LINE: u64 = 3;
 const RELEASES: u64 = 8;
 const FIRST: u64 = 16;
 
-/// A right to compute a key, until it is dropped or its process ends.
+/// The exclusive right of an owner to compute a key's value, until it is dropped or its process
+/// ends.
 #[derive(Debug)]
 pub(in crate::file) struct Claim<'a, G: Ground> {
     key: ClaimKey<'a, G>,
@@ -23,7 +24,7 @@ pub(in crate::file) struct Claim<'a, G: Ground> {
     process: u64,
 }
 
-/// The outcome of asking for a claim.
+/// The outcome of claiming the right to compute a key's value.
 #[derive(Debug)]
 pub(in crate::file) enum Claimed<'a, G: Ground> {
     Held(Claim<'a, G>),
@@ -33,7 +34,7 @@ pub(in crate::file) enum Claimed<'a, G: Ground> {
     NoRoom,
 }
 
-/// A key that can be claimed, and the line with the claims on it.
+/// A key whose computation can be claimed, and the line of the file with the claims on it.
 #[derive(Debug)]
 pub(in crate::file) struct ClaimKey<'a, G> {
     area: &'a Area<G>,
@@ -49,8 +50,8 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Self { area, hash, at: area.geometry.claim(line) }
     }
 
-    /// Claims the key, unless a living owner has it; `take_over` names one that has had it for
-    /// too long.
+    /// Claims the right to compute the key's value, unless a living owner has it; `take_over` names
+    /// an owner that has had it for too long.
     pub(in crate::file) fn claim(
         self,
         owner: Owner,
@@ -100,7 +101,8 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         Token(u32::try_from(word).expect("32 bits"))
     }
 
-    /// Returns the number of claims of the line that have been given back.
+    /// Returns the number of claims of the line that have been given back; a waiting process sees
+    /// it change.
     pub(in crate::file) fn releases(&self) -> u64 {
         self.area.ground.load(self.releases_at(), Ordering::Relaxed)
     }
@@ -111,7 +113,7 @@ impl<'a, G: Ground> ClaimKey<'a, G> {
         self.at + RELEASES
     }
 
-    /// Returns whether this owner has the claim on the key.
+    /// Returns whether this owner has the right to compute the key's value.
     pub(in crate::file) fn is_held_by(&self, owner: Token) -> bool {
         self.entries().any(|entry| {
             self.area.ground.load(entry, Ordering::Relaxed) == self.hash

@@ -13,14 +13,14 @@ use crate::lease::Lease;
 use crate::mutant;
 use crate::removals::Since;
 
-/// The key that a lease is for.
+/// The key that a lease is for, with the state that decides whether the lease still holds.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct LeasedKey<'a, G> {
     pub(in crate::file) area: &'a Area<G>,
     pub(in crate::file) key: Key<'a>,
     /// The hash of the key's namespace, whose clearing revokes the lease.
     pub(in crate::file) namespace: Option<u64>,
-    /// The groups that the value is to be in.
+    /// The groups that the value of the leased write is to be in.
     pub(in crate::file) groups: Option<&'a Hashes>,
 }
 
@@ -35,7 +35,7 @@ struct Known {
     clock: u64,
 }
 
-/// The entry of a key, expired or not.
+/// The entry of a key, expired or not, as a lease sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum KnownEntry {
     None,
@@ -45,7 +45,8 @@ pub(in crate::file) enum KnownEntry {
 }
 
 impl KnownEntry {
-    /// Returns the entry that a search found; `None` if it changed each time that it was read.
+    /// Returns the entry that a search found; `None` if the entry changed each time that it was
+    /// read.
     pub(in crate::file) fn of(search: &Search) -> Option<Self> {
         match search {
             Search::Found(seen) => Some(Self::Version(seen.version)),
@@ -66,7 +67,8 @@ impl KnownEntry {
 }
 
 impl<G: Ground> LeasedKey<'_, G> {
-    /// Grants a lease, without a lock. Whatever changes the key later differs from what the lease says.
+    /// Grants a lease on the key, without a lock. Any later change of the key makes it differ from
+    /// the lease.
     pub(in crate::file) fn grant(&self) -> Result<Lease, OpError> {
         let Self { area, key, .. } = self;
         let epoch = area.epoch();
@@ -80,8 +82,9 @@ impl<G: Ground> LeasedKey<'_, G> {
         Ok(Lease::from_words([entry, removals, clock, self.check(&known, epoch)]))
     }
 
-    /// Returns whether the key has changed since the lease was granted, in this epoch, with this entry. Under the lock
-    /// of the key's bucket that holds until the lock is given back.
+    /// Returns whether the key has changed since the lease was granted, given the clearing epoch
+    /// and the present entry. To be called under the lock of the key's bucket; the answer holds
+    /// while that lock is held.
     pub(in crate::file) fn since(&self, lease: Lease, epoch: u64, entry: KnownEntry) -> Since {
         let [number, removals, clock, check] = lease.words();
         let known = Known { entry: number, removals, clock };
@@ -95,8 +98,8 @@ impl<G: Ground> LeasedKey<'_, G> {
         Removals::of(self.area, self.key.hash).since(removals)
     }
 
-    /// Returns whether the key is seen to have changed since the lease was granted, without a lock. A change
-    /// that is seen once is seen by every later call.
+    /// Returns whether the key is seen to have changed since the lease was granted, without a lock.
+    /// A change that is seen once is seen by every later call.
     pub(in crate::file) fn look(&self, lease: Lease) -> Result<Since, OpError> {
         let search = Lookup::new(self.area, &self.key).search(None)?;
         let entry = KnownEntry::of(&search);

@@ -5,7 +5,7 @@ use crate::file::format::slot::Slot;
 use crate::file::log::ghosts::Ghosts;
 use crate::file::platform::ground::Ground;
 
-/// Prefetches the memory that a write of a key reads first.
+/// Prefetches the memory that a write of the key with this hash reads first.
 #[inline]
 pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     let bucket = area.geometry.bucket(area.geometry.bucket_of(hash));
@@ -13,7 +13,7 @@ pub(in crate::file) fn prefetch_write<G: Ground>(area: &Area<G>, hash: u64) {
     Ghosts::of(area).prefetch(hash);
 }
 
-/// Returns the likely slot of a key, by its tag alone; prefetches its record.
+/// Returns the likely index slot of a key, by the hash's tag alone, and prefetches its record.
 #[inline]
 pub(in crate::file) fn guess<G: Ground>(area: &Area<G>, hash: u64) -> Option<Slot> {
     let bucket = area.geometry.bucket_of(hash);

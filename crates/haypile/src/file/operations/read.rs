@@ -10,13 +10,13 @@ use crate::mutant;
 
 /// The number of times that a read begins again before it is a miss.
 const ATTEMPTS: u32 = 64;
-/// The state of an entry that was read.
+/// The state of an entry that a lookup found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct Seen {
     pub(in crate::file) version: u64,
     /// The time at which the entry expires, in ms since 1970; `u64::MAX` for never.
     pub(in crate::file) expires_ms: u64,
-    /// Whether the entry has room for an expiry.
+    /// Whether the entry's record has a word for an expiry.
     pub(in crate::file) has_expiry: bool,
     /// Whether the entry is in groups.
     pub(in crate::file) has_groups: bool,
@@ -26,7 +26,7 @@ pub(in crate::file) struct Seen {
 }
 
 impl Seen {
-    /// Records a use of the entry, which may be lost.
+    /// Counts a use of the entry in its index slot; a concurrent change may lose the count.
     pub(in crate::file) fn note_use(&self, ground: &impl Ground) {
         if self.slot.frequency() < MAX_FREQUENCY {
             let _ = ground.exchange(self.slot_at, self.slot.0, self.slot.used().0);
@@ -53,7 +53,7 @@ enum Look {
     Damaged,
 }
 
-/// The outcome of a search.
+/// The outcome of searching for a key: found, missing, or changed while it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Search {
     Found(Seen),
@@ -63,7 +63,7 @@ pub(in crate::file) enum Search {
     Contended,
 }
 
-/// A key that is looked up, without a lock.
+/// A lookup of a key in a cache file, without a lock.
 #[derive(Debug)]
 pub(in crate::file) struct Lookup<'a, 'k, G> {
     pub(in crate::file) area: &'a Area<G>,
@@ -86,13 +86,13 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Self { area, key, keeps_marks: false }
     }
 
-    /// Makes the lookup return values with the marks of their groups.
+    /// Makes the lookup return values with the marks of their groups at the end.
     pub(in crate::file) fn with_marks(self) -> Self {
         Self { keeps_marks: true, ..self }
     }
 
-    /// Searches like [`search`](Self::search), in line; with `verifies`, the checksum is compared even if the record is
-    /// not in doubt.
+    /// Searches like [`search`](Self::search), inlined into its caller; with `verifies`, the
+    /// checksum is compared even if the segment was verified before.
     #[expect(clippy::inline_always, reason = "the hottest path of all")]
     #[inline(always)]
     pub(in crate::file) fn search_inline(
@@ -138,8 +138,8 @@ impl<'a, 'k, G: Ground> Lookup<'a, 'k, G> {
         Ok(Search::Contended)
     }
 
-    /// Finds a key, and copies its value into `value`, if given. Whether the entry has expired is
-    /// left to the caller.
+    /// Finds a key, and copies its value into `value`, if given. The caller decides whether the
+    /// entry has expired.
     pub(in crate::file) fn search(self, value: Option<&mut Vec<u8>>) -> Result<Search, OpError> {
         self.search_inline(value, false)
     }

@@ -39,23 +39,23 @@ pub(in crate::file) enum Expiry {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Write<'a> {
     pub(in crate::file) key: Key<'a>,
-    /// The value, with the marks of its groups, if it has any.
+    /// The value to write, followed by the marks of its groups, if it has any.
     pub(in crate::file) value: &'a [u8],
     pub(in crate::file) has_groups: bool,
-    /// The groups of the value, if a lease is to be refused that is older than the invalidation of
-    /// one of them.
+    /// The groups of the value, if its lease is to be refused when one of them was invalidated
+    /// later.
     pub(in crate::file) groups: Option<&'a Hashes>,
     pub(in crate::file) mode: WriteMode,
-    /// The hash of the key's namespace. Only leases need it.
+    /// The hash of the key's namespace, which only writes under a lease need.
     pub(in crate::file) namespace: Option<u64>,
     pub(in crate::file) expiry: Expiry,
-    /// The version of the new entry; where only the expiry changes, the version of the entry that
-    /// it replaces.
+    /// The version of the new entry; if only the expiry changes, the version of the entry that it
+    /// replaces.
     pub(in crate::file) version: u64,
     pub(in crate::file) now: &'a Now<'a>,
 }
 
-/// The outcome of a write.
+/// The outcome of writing an entry to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum WriteOutcome {
     Written(Written),
@@ -64,7 +64,7 @@ pub(in crate::file) enum WriteOutcome {
     Outrun,
 }
 
-/// An owner that changes entries of a file.
+/// An owner (a user of the file) that changes entries of the file.
 #[derive(Debug)]
 pub(in crate::file) struct Writer<'a, G> {
     appender: Appender<'a, G>,
@@ -305,7 +305,7 @@ impl<'a, G: Ground> Writer<'a, G> {
         }
     }
 
-    /// Deletes an entry, if it has the version that is given; returns whether it did.
+    /// Deletes an entry, if it has the given version; returns whether it was deleted.
     pub(in crate::file) fn delete(
         &self,
         key: &Key<'_>,
@@ -339,9 +339,10 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(was_there)
     }
 
-    /// Removes the entries of a bucket whose keys are chosen, by their bytes and by whether these begin with a
-    /// namespace. Expired ones as well: a clock may be set back. Its lock is taken even if nothing is there, since that
-    /// orders a value that is stored concurrently before the removal, or after it has been noted.
+    /// Removes the entries of a bucket that `chosen` selects, by their keys and by whether these
+    /// begin with a namespace; expired ones as well, because a clock may be set back. It takes the
+    /// lock even of an empty bucket, which orders a concurrent write before the removal or after
+    /// it.
     pub(in crate::file) fn clear_bucket(
         &self,
         number: u32,
@@ -368,8 +369,8 @@ impl<'a, G: Ground> Writer<'a, G> {
         Ok(())
     }
 
-    /// Sets another expiry of an entry; returns `None` if the entry has no room for one, and has to
-    /// be written again.
+    /// Changes the expiry of an entry; returns `None` if its record has no word for one, so that
+    /// the entry has to be written again.
     pub(in crate::file) fn touch(
         &self,
         key: &Key<'_>,

@@ -49,24 +49,25 @@ pub(in crate::file) fn of(file: &File) -> FileSystem {
     kind(file).map_or(FileSystem::Local, by_kind)
 }
 
-/// Returns whether a file system keeps its files in memory.
+/// Returns whether a file is on a file system that keeps its files in memory.
 pub(in crate::file) fn is_memory(file: &File) -> bool {
     kind(file) == Some(TMPFS)
 }
 
-/// Returns whether a file system writes changed blocks to other places, unless it is told not to.
+/// Returns whether a file is on a file system that writes changed blocks to other places (copy on
+/// write), unless told not to.
 pub(in crate::file) fn copies_on_write(file: &File) -> bool {
     kind(file) == Some(BTRFS)
 }
 
-/// Returns whether zeros that are written take room. Where all is compressed they do not, and nothing can
-/// reserve it.
+/// Returns whether zeros written to a file take room on its file system. On one that compresses
+/// everything they do not, and no call can reserve room.
 pub(in crate::file) fn keeps_zeros(file: &File) -> bool {
     kind(file) != Some(ZFS)
 }
 
-/// The free space of a file system that takes room for each page of a mapping that is written, though the file was
-/// allocated: without room the kernel neither writes the page nor returns.
+/// The free space of a file system that takes room for each page of a mapping that is written, even
+/// of an allocated file: without room the kernel neither writes the page nor returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct FreeSpace {
     pub(in crate::file) free_bytes: u64,
@@ -78,13 +79,14 @@ impl FreeSpace {
         file_bytes.clamp(LEAST_NEEDED_BYTES, MOST_NEEDED_BYTES)
     }
 
-    /// Returns whether the free space is too little for a cache of this size.
+    /// Returns whether too little space is free for a cache file of this size.
     pub(in crate::file) fn is_low(self, file_bytes: u64) -> bool {
         self.free_bytes < Self::needed_bytes(file_bytes)
     }
 }
 
-/// Returns the free space of such a file system, `None` of another.
+/// Returns the free space of the file's file system, if mapped writes can run out of it; otherwise
+/// `None`.
 pub(in crate::file) fn free_space(file: &File) -> Option<FreeSpace> {
     #[cfg(feature = "test-hooks")]
     if let Some(free_bytes) = crate::file::hooks::free_bytes() {

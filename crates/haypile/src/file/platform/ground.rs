@@ -11,13 +11,14 @@ use crate::file::format::layout::LINE_BYTES;
 use crate::file::platform::halted::ProcessId;
 use crate::mutant;
 
-/// The order of a store that comes after all stores of its thread before it. Only those who find what a dead process
-/// left depend on it: a processor that stops has stored what it did so far, in order, and a compiler must not have
-/// changed that order. The model, which never does, takes it for none.
+/// The memory order of a store that must come after all earlier stores of its thread. Only a
+/// process that inspects what a dead process left depends on it: a stopped processor has stored
+/// everything before, in order, but a compiler may not reorder it. A model checker treats it as
+/// relaxed.
 pub(in crate::file) const IN_ORDER: Ordering =
     if cfg!(shuttle) { Ordering::Relaxed } else { Ordering::Release };
 
-/// Returns the memory orders of an exchange: of one that succeeds, and of one that fails.
+/// Returns the memory orders of a compare-and-swap: of success, and of failure.
 #[inline]
 pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     if mutant::is_on("exchange-does-not-release") {
@@ -29,7 +30,7 @@ pub(in crate::file) fn exchange_orders() -> (Ordering, Ordering) {
     }
 }
 
-/// Returns whether the lower bytes of a word equal these, of which there are fewer than 8.
+/// Returns whether the lower bytes of a word equal `rest`, which has fewer than 8 bytes.
 #[inline]
 pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
     let mut last = [0; 8];
@@ -38,14 +39,14 @@ pub(in crate::file) fn is_equal_rest(word: u64, rest: &[u8]) -> bool {
 }
 
 /// A line of the processor's cache: eight shared words at byte offsets, which are taken modulo its
-/// length. That it is within the file is checked once and not for each word.
+/// length. One check ensures that the whole line is within the file.
 pub(in crate::file) trait Line: Copy + fmt::Debug {
     fn load(&self, at: u64, order: Ordering) -> u64;
 
     fn store(&self, at: u64, value: u64, order: Ordering);
 }
 
-/// A line of a ground that checks each access.
+/// A cache line of a file whose every access is checked.
 #[derive(Debug)]
 pub(in crate::file) struct Checked<'a, G> {
     pub(in crate::file) ground: &'a G,
@@ -70,7 +71,8 @@ impl<G: Ground> Line for Checked<'_, G> {
     }
 }
 
-/// Shared words, at byte offsets that are multiples of 8, and the kernel's knowledge.
+/// The memory of a cache file: shared words, at byte offsets that are multiples of 8, and what the
+/// kernel knows about its users.
 ///
 /// An offset beyond the end is a defect of the caller's and panics: what a file says is checked
 /// before it becomes an offset.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) struct ProcessId {
     pub(in crate::file) number: u64,
-    /// The inode of the namespace; 0 where the system does not report it.
+    /// The inode of the PID namespace; 0 where the system does not report it.
     pub(in crate::file) namespace: u64,
 }
 
@@ -18,9 +18,9 @@ impl ProcessId {
         Self { number: std::process::id().into(), namespace }
     }
 
-    /// Returns whether the process was stopped by a signal or a tracer, is in a frozen control group, or
-    /// writes a core dump. `false` where that cannot be seen: a number of another namespace names
-    /// an unrelated process here.
+    /// Returns whether the process was stopped by a signal or a tracer, is in a frozen control
+    /// group, or writes a core dump. Returns `false` where that cannot be seen: the id of another
+    /// PID namespace belongs to an unrelated process here.
     pub(in crate::file) fn is_halted(self) -> bool {
         self.namespace == Self::own().namespace && is_halted(&PathBuf::from("/proc"), self.number)
     }

@@ -29,12 +29,12 @@ const BYTES_OF_A_SEGMENT: i64 = 1024;
 pub(in crate::file) const REPLACER_AT: i64 = OWNER_SLOTS_AT - 1;
 /// The byte that a process locks while it attaches to the file.
 const ATTACHER_AT: i64 = OWNER_SLOTS_AT - 2;
-/// The longest wait for a process that replaces the file, or attaches to it.
+/// The longest wait for another process that replaces the file or is opening it.
 pub(in crate::file) const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// The time to sleep before asking again.
 const LOCK_SLEEP: Duration = Duration::from_millis(1);
 
-/// The identity of a file, which distinguishes it from others that had or get its path.
+/// The identity of a file (device and inode), which distinguishes it from others at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::file) struct FileId {
     pub(in crate::file) device: u64,
@@ -52,7 +52,7 @@ impl FileId {
         Ok(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Returns the file that '/' is: after a chroot a path means another file.
+    /// Returns the identity of the directory '/': after a chroot, a path names another file.
     pub(in crate::file) fn of_root() -> Option<Self> {
         Self::at(Path::new("/")).ok()
     }
@@ -110,7 +110,7 @@ impl Descriptor {
     }
 }
 
-/// The file as the kernel sees it.
+/// The operating system's view of the cache file: its descriptor and its locks.
 #[derive(Debug)]
 pub(in crate::file) struct Kernel {
     /// The descriptor of the file, which never holds a lock, because locks do not conflict with
@@ -122,13 +122,13 @@ pub(in crate::file) struct Kernel {
     begin: Instant,
 }
 
-/// A byte that stays locked until this is dropped, or the process ends.
+/// A locked byte of the file, which is unlocked when this is dropped or the process ends.
 #[derive(Debug)]
 pub(in crate::file) struct Lock {
     _anchor: Anchor,
 }
 
-/// The lock under which a process attaches, until this is dropped.
+/// The lock that a process holds while it opens the file and takes an owner slot; released on drop.
 ///
 /// It is released by name and not by closing the descriptor, so that a child that another thread
 /// forks concurrently does not keep it.
@@ -158,8 +158,9 @@ impl Kernel {
         self.begin.elapsed()
     }
 
-    /// Calls `work` with the file. Where the program has closed all descriptors, it is opened again
-    /// by its path. An error where it was let go of, or cannot be opened again.
+    /// Calls `work` with the cache file. If the program has closed all descriptors, the file is
+    /// opened again by its path. An error if the file was closed by the cache, or cannot be opened
+    /// again.
     pub(in crate::file) fn with_file<R>(
         &self,
         mut work: impl FnMut(&File) -> io::Result<R>,
@@ -200,7 +201,7 @@ impl Kernel {
         self.descriptor.read().as_ref().is_some_and(|descriptor| !descriptor.is_own())
     }
 
-    /// Closes the file.
+    /// Closes the descriptor of the cache file.
     pub(in crate::file) fn let_go(&self) {
         // A lock that another thread held when this process was forked stays locked.
         let Some(mut descriptor) = self.descriptor.try_write_for(LOCK_SLEEP) else {
@@ -220,24 +221,25 @@ impl Kernel {
         Err(io::Error::other("another file has taken the path of the cache"))
     }
 
-    /// Locks the file for attaching; returns `None` if another process holds the lock for too long.
+    /// Takes the lock for opening the file and taking an owner slot; returns `None` if another
+    /// process holds it for too long.
     pub(in crate::file) fn start_attaching(&self) -> io::Result<Option<Attaching>> {
         let file = self.open_again()?;
         let is_locked = set_lock_within(&file, ATTACHER_AT, LOCK_PATIENCE)?;
         Ok(is_locked.then(|| Attaching(file)))
     }
 
-    /// Returns whether a process that may write holds the lock for attaching.
+    /// Returns whether a process that may write to the file is opening it at the moment.
     pub(in crate::file) fn is_writer_attaching(&self) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, ATTACHER_AT, 1)
     }
 
-    /// Returns whether any of the first `slots` owner slots is taken.
+    /// Returns whether any of the first `slots` owner slots is taken by a process.
     pub(in crate::file) fn is_any_slot_taken(&self, slots: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT, slots.into())
     }
 
-    /// Locks the byte of an owner slot; returns `None` if another process has it.
+    /// Locks the byte of an owner slot; returns `None` if another process has locked it.
     pub(in crate::file) fn lock_slot(&self, slot: u32) -> io::Result<Option<Lock>> {
         let byte = OWNER_SLOTS_AT + i64::from(slot);
         let file = self.open_again()?;
@@ -257,7 +259,8 @@ impl Kernel {
         ))
     }
 
-    /// Locks a segment against recycling by the byte that belongs to an owner slot; returns `None` if that is locked.
+    /// Locks a segment against recycling, by the byte that belongs to an owner slot; returns `None`
+    /// if that byte is locked.
     pub(in crate::file) fn pin(&self, segment: u32, slot: u32) -> io::Result<Option<Lock>> {
         let file = self.open_again()?;
         let byte = first_byte_of(segment) + i64::from(slot);
@@ -267,14 +270,14 @@ impl Kernel {
         Ok(Some(Lock { _anchor: Anchor::new(&file)? }))
     }
 
-    /// Returns whether a process has an owner slot, which only a write lock shows, because no process that may only
-    /// read the file can hold one.
+    /// Returns whether a process has this owner slot. Only a write lock proves it, because a
+    /// process that may only read the file cannot hold one.
     pub(in crate::file) fn is_slot_taken(&self, slot: u32) -> io::Result<bool> {
         self.ask(libc::F_RDLCK, OWNER_SLOTS_AT + i64::from(slot), 1)
     }
 
-    /// Returns whether a process reads a segment in place: only a write lock says so, as for places. Yes where that
-    /// cannot be asked.
+    /// Returns whether a process has locked a segment to read it in place. Only a write lock proves
+    /// it. Returns `true` if the kernel cannot be asked.
     pub(in crate::file) fn is_segment_locked(&self, segment: u32) -> bool {
         self.ask(libc::F_RDLCK, first_byte_of(segment), BYTES_OF_A_SEGMENT).unwrap_or(true)
     }
@@ -284,8 +287,8 @@ impl Kernel {
         self.with_file(|file| conflicts(file, kind, byte, count))
     }
 
-    /// Tests the locks that users of a file will need, on a file that nobody else uses yet. One
-    /// that a lock of another kind keeps from being locked is not tested.
+    /// Tests, on a new file, whether the file system supports the locks that users of the file will
+    /// need. A lock that is hindered by a lock of another kind is not tested.
     pub(in crate::file) fn test_locks(path: &Path) -> io::Result<()> {
         let kernel = Self::new(open(path, true)?, path, true)?;
         let attaching = kernel.start_attaching()?;
@@ -298,7 +301,8 @@ fn first_byte_of(segment: u32) -> i64 {
     SEGMENTS_AT + i64::from(segment) * BYTES_OF_A_SEGMENT
 }
 
-/// Opens a file that is not a link. A pipe that has taken its path is not waited for.
+/// Opens a file that is not a symbolic link. If a pipe has taken its path, the call does not wait
+/// for it.
 pub(in crate::file) fn open(path: &Path, is_writable: bool) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     OpenOptions::new().read(true).write(is_writable).custom_flags(flags).open(path).call("open")
@@ -318,7 +322,8 @@ fn set_lock(file: &File, kind: libc::c_int, byte: i64) -> io::Result<bool> {
     }
 }
 
-/// Locks a byte for writing as soon as it is free, and returns whether it was within this time.
+/// Locks a byte of a file for writing as soon as it is free; returns whether that was within the
+/// given time.
 pub(in crate::file) fn set_lock_within(
     file: &File,
     byte: i64,

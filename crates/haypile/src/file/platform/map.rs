@@ -31,7 +31,7 @@ const WIDE_BYTES: usize = 32;
 
 const LINE_WORDS: usize = 8;
 
-/// A line of a mapped file.
+/// A cache line (64 bytes) of a mapped file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct MappedLine<'a>(&'a [AtomicU64; LINE_WORDS]);
 
@@ -62,7 +62,7 @@ pub(in crate::file) enum Access {
     Write,
 }
 
-/// A file in memory, for as long as this lives.
+/// A file mapped into memory, until this is dropped.
 #[derive(Debug)]
 pub(in crate::file) struct Map {
     start: NonNull<u8>,
@@ -77,7 +77,7 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `bytes` of a file.
+    /// Maps the first `bytes` of a file into memory.
     pub(in crate::file) fn new(file: &File, bytes: u64, is_writable: bool) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut protection = ProtFlags::READ;
@@ -95,7 +95,7 @@ impl Map {
         Ok(Self { start, words: bytes / 8, bytes })
     }
 
-    /// Maps all pages, and reads them into memory. Linux before 5.14 cannot.
+    /// Maps all pages of the file, and reads them into memory. Linux before 5.14 returns an error.
     pub(in crate::file) fn prefault(&self, access: Access) -> io::Result<()> {
         let advice = match access {
             Access::Read => Advice::LinuxPopulateRead,
@@ -105,7 +105,7 @@ impl Map {
         unsafe { mm::madvise(self.start.as_ptr().cast(), self.bytes, advice) }.call("madvise")
     }
 
-    /// Flushes everything that any process has written to the file to disk.
+    /// Flushes to disk everything that any process has written to the mapped file.
     pub(in crate::file) fn sync(&self) -> io::Result<()> {
         // SAFETY: the addresses are this mapping's; their contents stay as they are.
         unsafe { mm::msync(self.start.as_ptr().cast(), self.bytes, MsyncFlags::SYNC) }.call("msync")
@@ -158,7 +158,7 @@ impl Map {
         self.word(at).fetch_max(value, IN_ORDER);
     }
 
-    /// Returns the line at a multiple of its length.
+    /// Returns the cache line at this offset in the mapped file, a multiple of 64.
     #[inline]
     pub(in crate::file) fn line(&self, at: u64) -> MappedLine<'_> {
         let _ = self.address_of_word(at + (LINE_BYTES - 8));
@@ -167,7 +167,8 @@ impl Map {
         MappedLine(unsafe { &*first.cast::<[AtomicU64; LINE_WORDS]>() })
     }
 
-    /// Compares bytes like [`Ground::is_equal`](super::ground::Ground::is_equal).
+    /// Returns whether the mapped file has these bytes at an offset, like
+    /// [`Ground::is_equal`](super::ground::Ground::is_equal).
     #[inline]
     pub(in crate::file) fn is_equal(&self, at: u64, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
@@ -189,7 +190,7 @@ impl Map {
         rest.is_empty() || is_equal_rest(load(word), rest)
     }
 
-    /// Prefetches the lines of `bytes` bytes.
+    /// Prefetches the cache lines of `bytes` bytes of the mapped file.
     #[inline]
     pub(in crate::file) fn prefetch_bytes(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -197,7 +198,7 @@ impl Map {
         }
     }
 
-    /// Prefetches the lines of `bytes` bytes for writing.
+    /// Prefetches, for writing, the cache lines of `bytes` bytes of the mapped file.
     #[inline]
     pub(in crate::file) fn prefetch_to_write(&self, at: u64, bytes: u64) {
         for at in (at..at + bytes).step_by(CACHE_LINE_BYTES) {
@@ -211,7 +212,8 @@ impl Map {
         self.start.as_ptr().cast_const().cast::<u8>().wrapping_add(usize::try_from(at).unwrap_or(0))
     }
 
-    /// Appends bytes from a multiple of 8 on to a vector that has room for them.
+    /// Appends bytes of the mapped file, from an offset that is a multiple of 8, to a vector with
+    /// enough capacity.
     #[inline]
     pub(in crate::file) fn copy_out_to(&self, at: u64, bytes: usize, into: &mut Vec<u8>) {
         let length = into.len();
@@ -272,7 +274,8 @@ impl Map {
         unsafe { into.set_len(length + bytes) };
     }
 
-    /// Copies bytes to a multiple of 8, and zeros up to the next.
+    /// Copies bytes into the mapped file, to an offset that is a multiple of 8, and pads them with
+    /// zeros to the next multiple.
     #[inline]
     pub(in crate::file) fn copy_in(&self, at: u64, from: &[u8]) {
         if from.is_empty() {
@@ -318,7 +321,8 @@ impl Map {
         }
     }
 
-    /// Returns the address of `bytes` bytes, for callers that have made sure that nobody writes to them.
+    /// Returns the address of `bytes` bytes of the mapped file; the caller has ensured that nobody
+    /// writes to them.
     pub(in crate::file) fn address(&self, at: u64, bytes: usize) -> *const u8 {
         let at = usize::try_from(at).expect("64-bit platforms only");
         assert!(at <= self.bytes && bytes <= self.bytes - at, "{bytes} at {at} of {}", self.bytes);
@@ -332,7 +336,8 @@ impl Map {
         unsafe { AtomicU32::from_ptr(word) }
     }
 
-    /// Sleeps while the lower half of the word at `at` is `value`, at most for `at_most`.
+    /// Sleeps while the lower half of a word in the file is `value`, at most for `at_most` (a
+    /// futex).
     pub(in crate::file) fn sleep_on(&self, at: u64, value: u64, at_most: Duration) {
         let value = u32::try_from(value & 0xFFFF_FFFF).expect("32 bits");
         let at_most = Timespec {
@@ -343,7 +348,7 @@ impl Map {
         let _ = futex::wait(self.half(at), futex::Flags::empty(), value, Some(&at_most));
     }
 
-    /// Wakes all threads that sleep on the word.
+    /// Wakes all threads, of all processes, that sleep on this word of the file.
     pub(in crate::file) fn wake(&self, at: u64) {
         let _ = futex::wake(self.half(at), futex::Flags::empty(), u32::MAX >> 1);
     }
@@ -390,8 +395,8 @@ unsafe fn copy_wide(source: *const u8, target: *mut u8, bytes: usize) {
 }
 
 impl Map {
-    /// Replaces the mapping of the file by zeros, of this process alone. Threads that are using it go on at the same
-    /// addresses.
+    /// Replaces the mapping by zeros that are private to this process. Threads that are using the
+    /// mapping continue at the same addresses.
     pub(in crate::file) fn replace_by_zeros(&self) -> io::Result<()> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
@@ -404,7 +409,7 @@ impl Map {
 }
 
 impl Map {
-    /// Unmaps the addresses.
+    /// Unmaps the file from memory.
     ///
     /// # Safety
     ///
@@ -422,8 +427,8 @@ impl Drop for Map {
     }
 }
 
-/// A page that keeps an open file description alive, and with it its locks; a forked child does not
-/// get it.
+/// A page of memory that keeps an open file description alive, and its locks with it; a forked
+/// child does not inherit the page.
 #[derive(Debug)]
 pub(in crate::file) struct Anchor {
     start: NonNull<c_void>,

@@ -4,13 +4,14 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The group that leaves this process the least memory.
+/// The tightest memory limit of the control groups that this process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::file) struct MemoryLimit {
     /// The file that sets the limit.
     set_by: PathBuf,
     limit_bytes: u64,
-    /// The part of the limit, with the swap that the group may use, that is free or that the kernel could free.
+    /// The bytes of the memory limit, including swap that the control group may use, that are free
+    /// or that the kernel could free.
     pub(in crate::file) left_bytes: u64,
 }
 
@@ -25,8 +26,8 @@ impl fmt::Display for MemoryLimit {
     }
 }
 
-/// Returns the tightest limit of the groups of this process, the enclosing ones included; `None`
-/// where there is none, or where it cannot be read.
+/// Returns the tightest memory limit among the control groups of this process and their parents;
+/// `None` where there is none, or where it cannot be read.
 pub(in crate::file) fn tightest() -> Option<MemoryLimit> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let mounts = read("/proc/self/mountinfo")?;

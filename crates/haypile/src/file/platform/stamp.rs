@@ -14,8 +14,9 @@ use crate::file::platform::random::random;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Returns a number for this boot and this file: its device, its inode and when that came to be. Only the
-/// first process that attaches to a file installs it; all others take what is in the header.
+/// Returns a boot stamp: a number for this boot and this file, from its device, its inode and its
+/// time of creation. The first process that opens a file after a boot stores it in the header; all
+/// others use the stored one.
 ///
 /// Where the system does not tell the boot, it is another number each time. That is safe: all that
 /// is in the file is verified then.

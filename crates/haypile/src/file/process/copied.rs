@@ -25,7 +25,7 @@ use crate::mutant;
 const PAGE_BYTES: usize = 4096;
 /// Pages that are kept; when there are more, all are read again.
 const MOST_PAGES: usize = 4096;
-/// The age from which on a page is read again.
+/// The age from which a copied page of the file is read again.
 pub(in crate::file) const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// A copy of a page, and when it was made.
@@ -36,7 +36,7 @@ struct PageCopy {
     round: u64,
 }
 
-/// A file of which pages are copied as they are needed.
+/// A cache file that is not mapped: pages are copied from it as they are needed.
 #[derive(Debug)]
 pub(in crate::file) struct Copied {
     pub(in crate::file) kernel: Kernel,
@@ -46,7 +46,7 @@ pub(in crate::file) struct Copied {
     round: AtomicU64,
 }
 
-/// Opens a file for reading copies of it, whatever its owner.
+/// Opens a cache file without mapping it, to read copies of its pages, whoever owns it.
 pub(in crate::file) fn open(
     path: &Path,
     clock: Arc<dyn Clock>,
@@ -67,7 +67,7 @@ pub(in crate::file) fn open(
 }
 
 impl Copied {
-    /// Invalidates the copies of pages, so that each is read again before it is next used.
+    /// Invalidates the copies of the file's pages, so that each is read again before its next use.
     pub(in crate::file) fn refresh(&self) {
         self.round.fetch_add(1, Ordering::Relaxed);
     }

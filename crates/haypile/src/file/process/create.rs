@@ -18,19 +18,19 @@ use crate::file::process::room;
 use crate::mutant;
 use crate::private_file::{Exposed, check_private};
 
-/// The longest time for which opening is retried, where files come and go under the path.
+/// The longest time for which opening is retried while files at the path appear and disappear.
 pub(in crate::file) const LONGEST_OPENING: Duration = Duration::from_secs(5);
 
-/// A file that has been opened, and its header.
+/// A cache file that has been opened, with its header.
 #[derive(Debug)]
 pub(in crate::file) struct Opened {
     pub(in crate::file) file: File,
     pub(in crate::file) header: Header,
-    /// The stamp of this boot and this file.
+    /// The boot stamp computed for this boot and this file.
     pub(in crate::file) stamp: u64,
 }
 
-/// The compression that is wanted for the values of a file.
+/// The compression that the user asked for, for the values of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum Compressed {
     /// The compression of an existing file; none for a new one.
@@ -38,7 +38,7 @@ pub(in crate::file) enum Compressed {
     As(Option<Method>),
 }
 
-/// The properties wanted of a file.
+/// The properties that the user asked for, of a cache file to be opened or created.
 #[expect(clippy::struct_excessive_bools, reason = "options of a URL, each yes or no")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct Wanted {
@@ -46,20 +46,20 @@ pub(in crate::file) struct Wanted {
     pub(in crate::file) size_bytes: u64,
     /// The expected size of an entry in a new file, in bytes.
     pub(in crate::file) entry_bytes: u64,
-    /// The number of words for groups of a new file, if one was given.
+    /// The number of words for groups in a new file, if the user chose one.
     pub(in crate::file) groups: Option<u64>,
     pub(in crate::file) compression: Compressed,
     pub(in crate::file) is_writable: bool,
-    /// Whether all of the file is mapped when it is opened.
+    /// Whether the whole file is read into memory when it is opened.
     pub(in crate::file) prefaults: bool,
-    /// Whether other users may own or write the file.
+    /// Whether a file is accepted that other users own or can write.
     pub(in crate::file) may_be_shared: bool,
-    /// Whether the file may lie on a network file system.
+    /// Whether a file on a network file system is accepted.
     pub(in crate::file) may_be_remote: bool,
     pub(in crate::file) now_ms: u64,
 }
 
-/// Opens the file at a path, or makes it.
+/// Opens the cache file at a path, or creates it.
 pub(in crate::file) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Opened, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let begin = Instant::now();
@@ -80,7 +80,8 @@ pub(in crate::file) fn open_or_create(path: &Path, wanted: &Wanted) -> Result<Op
     Err(io_error(io::Error::other("other processes repeatedly created and removed it")))
 }
 
-/// Replaces the file at a path by a new, empty one, and marks the old one as retired for its users.
+/// Replaces the cache file at a path by a new, empty one, and marks the old one as replaced for its
+/// users.
 pub(in crate::file) fn replace_and_retire(path: &Path, wanted: &Wanted) -> Result<(), FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let begin = Instant::now();
@@ -194,7 +195,7 @@ fn open(path: &Path, wanted: &Wanted) -> Result<Opened, FileError> {
     Ok(Opened { file, header, stamp })
 }
 
-/// Refuses a path that names something other than an ordinary file or nothing.
+/// Returns an error if a path names something other than an ordinary file or nothing.
 pub(in crate::file) fn check_name(path: &Path) -> Result<(), FileError> {
     let Ok(metadata) = path.symlink_metadata() else {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::file::format::header::HeaderError;
 use crate::file::format::layout::MAX_OWNER_SLOTS;
 use crate::file::platform::memory_limit::MemoryLimit;
 
-/// The reason why a file could not be opened or made. Texts follow the URL and ": ".
+/// The reason why a cache file could not be opened or created. Its text follows the URL and ": ".
 #[derive(Debug, thiserror::Error)]
 pub(in crate::file) enum FileError {
     #[error("{} cannot be used: {source}", path.display())]

@@ -26,7 +26,7 @@ use crate::process::WipedOnFork;
 /// The name of a file until it is complete.
 const NAMING: Naming = Naming { prefix: ".haypile-", suffix: ".new" };
 
-/// A complete file under a name of its own, removed if it is not kept.
+/// A complete new cache file under a temporary name, removed on drop unless it is kept.
 #[derive(Debug)]
 pub(in crate::file) struct Made(tempfile::NamedTempFile);
 
@@ -35,7 +35,7 @@ impl Made {
         self.0.path()
     }
 
-    /// Gives the file its path, if nothing has that path, and returns whether it did.
+    /// Gives the new file its path, if nothing has that path; returns whether it was given.
     pub(in crate::file) fn take_free(&self, path: &Path) -> Result<bool, FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         let free = RenameFlags::NOREPLACE;
@@ -57,7 +57,7 @@ impl Made {
         }
     }
 
-    /// Keeps the file, which has the path now, even after a loss of power.
+    /// Keeps the new file under its path, so that it survives even a loss of power.
     pub(in crate::file) fn keep(self, path: &Path) -> Result<(), FileError> {
         let io_error = |source| FileError::Io { path: path.to_owned(), source };
         self.0.keep().map_err(|error| io_error(error.error))?;
@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// Flushes the name of a file to disk.
+/// Flushes the directory entry of a file to disk.
 pub(in crate::file) fn make_name_durable(path: &Path) -> io::Result<()> {
     #[cfg(feature = "test-hooks")]
     crate::file::hooks::note_sync("name");
@@ -79,7 +79,8 @@ pub(in crate::file) fn make_name_durable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a complete file next to the path. What its users need is tested before it takes room.
+/// Creates a complete cache file under a temporary name next to the path. The locks and memory that
+/// its users need are tested before it takes room.
 pub(in crate::file) fn make(path: &Path, wanted: &Wanted) -> Result<Made, FileError> {
     let io_error = |source| FileError::Io { path: path.to_owned(), source };
     let made = NAMING.create_in(folder_of(path)).map_err(io_error)?;

@@ -33,7 +33,7 @@ struct TakenSlot {
     before: Counted,
 }
 
-/// The work of a slot, which one thread does at a time.
+/// The work that a thread does through an owner slot, one thread at a time.
 #[derive(Debug, Default)]
 pub(in crate::file) struct Work {
     /// The slot; `None` once it was given back.
@@ -53,7 +53,7 @@ struct OwnerCell {
     work: Mutex<Work>,
 }
 
-/// An owner that no other thread uses at the same time.
+/// An owner slot that the calling thread uses alone at the moment.
 #[derive(Debug)]
 pub(in crate::file) struct Taken<'a> {
     pub(in crate::file) owner: Owner,
@@ -70,7 +70,7 @@ impl<'a> Taken<'a> {
         Some(Self { owner, work })
     }
 
-    /// Returns a version that no other entry of the file has.
+    /// Returns a new version number, which no other entry of the file has.
     #[inline]
     pub(in crate::file) fn version(&mut self, area: &Area<Mapped>) -> u64 {
         let skipped = area.ground.load(header::SKIPPED_VERSIONS, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The owners of a process.
+/// The owner slots that a process has in a cache file.
 #[derive(Debug)]
 pub(in crate::file) struct Owners {
     all: [OwnerCell; MAX_SLOTS],
@@ -111,7 +111,8 @@ struct Changes {
 }
 
 impl Owners {
-    /// Takes the first slot; returns `None` if other processes have all of them.
+    /// Takes the first owner slot of this process; returns `None` if other processes have all of
+    /// them.
     pub(in crate::file) fn attach(area: &Area<Mapped>, now_ms: u64) -> io::Result<Option<Self>> {
         let Some(slot) = TakenSlot::take(area, now_ms, false)? else {
             return Ok(None);
@@ -138,12 +139,14 @@ impl Owners {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Returns the number of the first slot, by which the process pins segments. It may have been given back.
+    /// Returns the number of this process's first owner slot, by which it locks segments. The slot
+    /// may have been given back.
     pub(in crate::file) fn first_slot(&self) -> u32 {
         self.first.slot
     }
 
-    /// Returns the slot that this thread counts in, alone where there is one for each thread.
+    /// Returns the owner slot whose counters this thread raises, its own one where each thread has
+    /// one.
     #[inline]
     pub(in crate::file) fn counting(&self) -> Counting {
         let (thread, count) = (threads::number(), self.count());
@@ -152,7 +155,8 @@ impl Owners {
         Counting { slot: self.all[number].counting.load(Ordering::Relaxed), is_own }
     }
 
-    /// Returns an owner for this thread alone. More threads get more slots. `None`: all were given back.
+    /// Returns an owner slot for this thread alone; a process with more threads takes more slots.
+    /// Returns `None` if all were given back.
     #[inline]
     pub(in crate::file) fn take(
         &self,
@@ -162,7 +166,7 @@ impl Owners {
         self.take_own().or_else(|| self.take_any(area, now_ms))
     }
 
-    /// Returns the owner of this thread, if there is one for each thread.
+    /// Returns the owner slot of this thread, if each thread has one.
     #[expect(clippy::inline_always, reason = "what it returns stays in registers")]
     #[inline(always)]
     pub(in crate::file) fn take_own(&self) -> Option<Taken<'_>> {
@@ -189,7 +193,7 @@ impl Owners {
         of(own, self.all[own].work.lock()).or_else(|| of(0, self.all[0].work.lock()))
     }
 
-    /// Gives this thread a slot of its own if there are plenty and it shares one with other
+    /// Gives this thread an owner slot of its own if many are free and it shares one with other
     /// threads; otherwise records that it uses its own. To be called from time to time.
     pub(in crate::file) fn keep_own(&self, area: &Area<Mapped>, now_ms: impl Fn() -> u64) {
         let thread = threads::number();
@@ -215,7 +219,8 @@ impl Owners {
         }
     }
 
-    /// Gives back the last extra slot, if no thread has used it since the last call.
+    /// Gives back this process's last additional owner slot, if no thread has used it since the
+    /// previous call.
     pub(in crate::file) fn shrink(&self, area: &Area<Mapped>) {
         let Some(mut changes) = self.changing.try_lock() else {
             return;
@@ -237,7 +242,7 @@ impl Owners {
         }
     }
 
-    /// Returns the counts of all slots since they were taken.
+    /// Returns the counts of all owner slots of this process since they were taken.
     pub(in crate::file) fn counted(&self, area: &Area<Mapped>) -> Counted {
         let mut counted = self.changing.lock().counted;
         for cell in &self.all {
@@ -248,16 +253,16 @@ impl Owners {
         counted
     }
 
-    /// Calls `act` with the owner that stands for the whole process, whose slot is not given back during that; returns
-    /// `None` if it was given back already. With the token of a slot that another process has by then, the lock that
-    /// `act` takes would be a dead owner's.
+    /// Calls `act` with the owner slot that stands for the whole process, and keeps the slot until
+    /// `act` returns. Returns `None` if the slot was given back already: a lock taken in its name
+    /// would look like that of a dead process.
     pub(in crate::file) fn as_process<T>(&self, act: impl FnOnce(Owner) -> T) -> Option<T> {
         let changes = self.changing.lock();
         (!changes.have_left).then(|| act(self.first))
     }
 
-    /// Gives back all slots, once the threads that use them are done. Where nothing may be stored,
-    /// they look like those of a process that has died.
+    /// Gives back all owner slots of this process, once the threads that use them are done. If
+    /// nothing may be stored in the file, they look like those of a process that has died.
     pub(in crate::file) fn leave(&self, area: &Area<Mapped>, may_store: bool) {
         let mut changes = self.changing.lock();
         changes.have_left = true;
@@ -306,8 +311,8 @@ impl TakenSlot {
     }
 }
 
-/// Records the deaths of owners whose slots nobody has taken since: each may have left a count of entries wrong. Where
-/// a slot cannot be locked, that is left to the next call.
+/// Records the deaths of processes whose owner slots nobody has taken since: each death may have
+/// left a count of entries wrong. Slots that cannot be locked are left to the next call.
 pub(in crate::file) fn note_deaths(area: &Area<Mapped>) {
     for slot in area.used_owner_slots().filter(OwnerSlot::seems_taken) {
         // Only the owner of a slot changes its state.

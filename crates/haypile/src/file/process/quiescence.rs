@@ -24,10 +24,10 @@ const ACTIVE: u64 = 0xFFFF;
 /// another operation.
 const WITHOUT_MARK: u64 = 1 << 63;
 
-/// The pages of a process: a line for other uses, and then the marks.
+/// The pages in which threads of a process mark the beginning and the end of their operations.
 pub(in crate::file) type MarkPages = WipedOnFork<PAGES>;
 
-/// The share of the operations that do periodic work.
+/// The period, in operations, after which one of them does periodic work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum LookPeriod {
     Long,
@@ -35,7 +35,7 @@ pub(in crate::file) enum LookPeriod {
 }
 
 impl LookPeriod {
-    /// Returns the bits of a mark that are compared.
+    /// Returns the bits of an operation's number that must be zero for it to do periodic work.
     pub(in crate::file) fn mask(self) -> u64 {
         match self {
             Self::Long => 2 * PERIOD - 1,
@@ -44,8 +44,8 @@ impl LookPeriod {
     }
 }
 
-/// A guard of an operation of this thread, which ends when the guard is dropped. What it has got
-/// stays while it is borrowed.
+/// A guard of an operation of this thread, which ends on drop. Sessions that the operation uses
+/// stay open for as long as the guard is borrowed.
 ///
 /// The mark of a thread is twice the number of its operations, and odd within one.
 #[derive(Debug)]
@@ -54,8 +54,8 @@ pub(in crate::file) struct OperationGuard<'a> {
     operation: OperationId,
 }
 
-/// The identity of an operation within its thread: the mark after it, or [`WITHOUT_MARK`] and its number twice, which
-/// is odd for one within another operation.
+/// The identity of an operation within its thread: the thread's mark after it began, or
+/// [`WITHOUT_MARK`] and twice its number, which is odd for a nested one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::file) struct OperationId(u64);
 
@@ -77,8 +77,8 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(before + 2) }
     }
 
-    /// Begins an operation, and gives the thread no number (its place in the table of marks) if it
-    /// has none.
+    /// Begins an operation without giving the thread a number (its place in the table of marks) if
+    /// it has none.
     pub(in crate::file) fn begin_in_passing(page: &'a MarkPages) -> Self {
         if threads::known_number() < NUMBERS {
             return Self::begin(page);
@@ -101,8 +101,7 @@ impl<'a> OperationGuard<'a> {
         Self { mark, operation: OperationId(WITHOUT_MARK + 2 * (number + 1)) }
     }
 
-    /// Returns the identity of the operation, by value: it stays in registers where its address is
-    /// not taken.
+    /// Returns the identity of the operation by value, so that it can stay in registers.
     #[inline]
     pub(in crate::file) fn operation(&self) -> OperationId {
         self.operation
@@ -144,7 +143,7 @@ fn mark_of(page: &MarkPages, thread: usize) -> &AtomicU64 {
     page.word(LINE_WORDS * (1 + thread))
 }
 
-/// The operations that were in progress at some moment.
+/// The operations of other threads that were in progress at some moment.
 #[derive(Debug)]
 pub(in crate::file) struct PendingOperations {
     /// The threads with operations in progress, and their marks.
@@ -154,7 +153,7 @@ pub(in crate::file) struct PendingOperations {
 
 impl PendingOperations {
     /// Returns the operations that may have begun before the last stores of this thread, its own
-    /// included; `None` if the kernel cannot tell.
+    /// included; `None` if the kernel does not support the needed barrier.
     pub(in crate::file) fn of(page: &MarkPages) -> Option<Self> {
         if !order_all_threads() {
             return None;

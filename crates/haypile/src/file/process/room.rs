@@ -25,8 +25,8 @@ const SMALLEST_PART_BYTES: u64 = 64 << 10;
 const ZEROS_BYTES: usize = 1 << 20;
 const PAGE_BYTES: usize = 4096;
 
-/// Tests whether limits of this process allow a new file of this size. The kernel would answer with
-/// a signal that ends the process.
+/// Checks that this process's limits (such as `RLIMIT_FSIZE`) allow a new file of this size;
+/// otherwise the kernel would end the process by a signal.
 pub(in crate::file) fn check_limits(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     check_file_size(path, bytes)?;
     check_memory(path, file, bytes)?;
@@ -67,7 +67,7 @@ fn check_memory(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     }
 }
 
-/// Reserves room for all of a new file.
+/// Allocates disk space for all of a new file.
 pub(in crate::file) fn reserve(path: &Path, file: &File, bytes: u64) -> Result<(), FileError> {
     let reserved = match allocate(file, 0..bytes) {
         Err(error) if is_unsupported(&error) && filesystem::keeps_zeros(file) => {
@@ -79,7 +79,8 @@ pub(in crate::file) fn reserve(path: &Path, file: &File, bytes: u64) -> Result<(
     reserved.map_err(|error| failed(path, bytes, error))
 }
 
-/// Returns the error of a file that got no room, or of a system call that failed for another reason.
+/// Returns the error for a file whose space could not be allocated, or for a system call that
+/// failed for another reason.
 pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> FileError {
     let path = path.to_owned();
     match errno(&source) {
@@ -90,8 +91,8 @@ pub(in crate::file) fn failed(path: &Path, bytes: u64, source: io::Error) -> Fil
     }
 }
 
-/// Allocates the holes that a copy of a file has: where the disk is full, writing them would be a
-/// SIGBUS later.
+/// Allocates the holes that a copied file has: on a full disk, writing to them later would be a
+/// SIGBUS.
 pub(in crate::file) fn fill_holes(
     path: &Path,
     file: &File,
@@ -135,7 +136,7 @@ pub(in crate::file) fn fill_holes(
     }
 }
 
-/// Returns the bytes of a file that its file system has taken room for.
+/// Returns the number of bytes that a file occupies on its file system.
 pub(in crate::file) fn allocated_bytes(metadata: &Metadata) -> u64 {
     // In units of 512 bytes, whatever the file system's blocks are.
     metadata.blocks().saturating_mul(512)

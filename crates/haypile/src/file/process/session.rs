@@ -34,7 +34,7 @@ use crate::mutant;
 /// have been lost with the power.
 const SKIPPED_AT_ONCE: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 32;
 
-/// The reason why a session only reads, though its process wants to write.
+/// The reason why a process only reads the file, though it asked to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::file) enum ReadsOnly {
     /// Other processes have all owner slots.
@@ -43,27 +43,28 @@ pub(in crate::file) enum ReadsOnly {
     LowSpace,
 }
 
-/// A mapped file, and the owner slots that this process has in it.
+/// A mapped cache file, and the owner slots that this process has in it: a session.
 #[derive(Debug)]
 pub(in crate::file) struct Session {
     pub(in crate::file) area: Area<Mapped>,
     pub(in crate::file) header: Header,
-    /// The owner slots of this process; `None` where the file is only read.
+    /// The owner slots of this process; `None` if it only reads the file.
     pub(in crate::file) owners: Option<Owners>,
     pub(in crate::file) reads_only: Option<ReadsOnly>,
-    /// Whether the free space of the file system has to be watched.
+    /// Whether the free space of the file system has to be checked from time to time.
     pub(in crate::file) is_watched: bool,
-    /// The values that are read in place.
+    /// The values of this session that are being read in place.
     pub(in crate::file) pins: Pins,
-    /// The entries that were verified, for reads that verify each once.
+    /// The entries whose checksums were verified in this session, for reads that verify each entry
+    /// once.
     pub(in crate::file) verified: Verified,
     /// The number of claims, which outlive an operation and use the file.
     holds: Arc<AtomicUsize>,
-    /// Whether the file's name was flushed to disk, with the directory that has it.
+    /// Whether the file's directory entry was flushed to disk.
     pub(in crate::file) is_name_durable: AtomicBool,
     process: u32,
     leaving: Mutex<LeaveProgress>,
-    /// The previous session, which other threads may still be using.
+    /// The previous session of this process, which other threads may still be using.
     pub(in crate::file) before: AtomicPtr<Session>,
 }
 
@@ -77,8 +78,8 @@ struct LeaveProgress {
     in_progress: Option<PendingOperations>,
 }
 
-/// A hold on a session by something that outlives an operation and uses the file, until it is
-/// dropped.
+/// A hold that keeps a session open for something that uses the file beyond one operation; released
+/// on drop.
 #[derive(Debug)]
 pub(in crate::file) struct SessionHold(Arc<AtomicUsize>);
 
@@ -89,8 +90,8 @@ impl Drop for SessionHold {
 }
 
 impl Session {
-    /// Opens the file at a path, or makes it; if another file takes the path at the same time, that
-    /// one.
+    /// Opens the file at a path, or creates it; if another process creates it at the same time,
+    /// opens that one.
     pub(in crate::file) fn open(
         path: &Path,
         wanted: &Wanted,
@@ -156,7 +157,7 @@ impl Session {
         })
     }
 
-    /// Corrects wrong counts of entries, if this process writes.
+    /// Counts entries again where the stored counts are wrong, if this process writes.
     pub(in crate::file) fn recount(&self, now_ms: impl Fn() -> u64) {
         let Some(owners) = &self.owners else { return };
         note_deaths(&self.area);
@@ -169,7 +170,8 @@ impl Session {
         }
     }
 
-    /// Returns the reason why this process only reads, though it wants to write.
+    /// Returns the reason why this process only reads the file, though it asked to write; `None` if
+    /// it writes.
     pub(in crate::file) fn why_it_only_reads(&self, path: &Path) -> Option<FileError> {
         Some(match self.reads_only? {
             ReadsOnly::Crowded => self.crowded_out(path),
@@ -177,7 +179,7 @@ impl Session {
         })
     }
 
-    /// Returns the error of a write while there is too little free space.
+    /// Returns the error of a write while the file system has too little free space.
     pub(in crate::file) fn low_space(&self, path: &Path) -> FileError {
         let free_bytes = self.space().map_or(0, |space| space.free_bytes);
         FileError::LowSpace { path: path.to_owned(), free_bytes, needed_bytes: self.needed_bytes() }
@@ -200,24 +202,25 @@ impl Session {
         self.area.ground.kernel.with_file(|file| Ok(filesystem::free_space(file))).ok().flatten()
     }
 
-    /// Returns the free space below which this process only reads.
+    /// Returns the number of free bytes on the file system below which this process only reads.
     pub(in crate::file) fn needed_bytes(&self) -> u64 {
         FreeSpace::needed_bytes(self.area.geometry.file_bytes)
     }
 
-    /// Returns whether a write could wait for room on the file system, without an end.
+    /// Returns whether free space is so low that a write could wait for it without end.
     pub(in crate::file) fn has_low_space(&self) -> bool {
         let is_low = |space: FreeSpace| space.is_low(self.area.geometry.file_bytes);
         self.is_watched && self.space().is_some_and(is_low)
     }
 
-    /// Returns a hold for something that outlives an operation and uses the file.
+    /// Returns a hold that keeps the session open for something that uses the file beyond one
+    /// operation.
     pub(in crate::file) fn hold(&self) -> SessionHold {
         self.holds.fetch_add(1, Ordering::Relaxed);
         SessionHold(Arc::clone(&self.holds))
     }
 
-    /// Gives back the owner slots of this process.
+    /// Gives back the owner slots of this process in the session's file.
     pub(in crate::file) fn leave_slots(&self) {
         if let Some(owners) = &self.owners {
             // Waits for threads that write.
@@ -227,9 +230,9 @@ impl Session {
         }
     }
 
-    /// Lets go of a file that this process has left, unless values of it are read in place; returns
-    /// whether nothing uses the session any more. While threads may still be using it, they find an
-    /// empty file at the same addresses.
+    /// Unmaps the file of a closed session, unless values of it are read in place; returns whether
+    /// nothing uses the session any more. Threads that may still be using it find an empty file at
+    /// the same addresses.
     pub(in crate::file) fn let_go(&self, page: &MarkPages) -> bool {
         let mut leaving = self.leaving.lock();
         if !leaving.has_left {
@@ -252,8 +255,9 @@ impl Session {
         is_unused && !mutant::is_on("sessions-never-freed")
     }
 
-    /// Lets go of a session that a forked child has inherited, unless values of it are read in place; returns whether
-    /// it did. The session itself stays: a thread of the parent may have been changing it when this process was forked.
+    /// Unmaps the file of a session that a forked child has inherited, unless values of it are read
+    /// in place; returns whether it did. The session itself stays, because a thread of the parent
+    /// may have been changing it during the fork.
     pub(in crate::file) fn abandon_inherited(&self) -> bool {
         if !self.pins.close() {
             return false;

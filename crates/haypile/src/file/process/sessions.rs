@@ -30,7 +30,8 @@ const OPENING: usize = 1;
 /// The free space of a file system that has to be watched is asked for once in this time.
 const WATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// The session of this process, opened again in a forked child and when the file is replaced.
+/// The sessions of this process with the file at one path: a new one is opened in a forked child,
+/// and when the file is replaced.
 #[derive(Debug)]
 pub(in crate::file) struct Sessions {
     page: MarkPages,
@@ -49,7 +50,7 @@ pub(in crate::file) struct Sessions {
     watched_ns: AtomicU64,
 }
 
-/// A claim, which keeps the session that it is in.
+/// The right to compute a key's value, which keeps the session that it belongs to open.
 #[derive(Debug)]
 pub(in crate::file) struct HeldClaim<'a> {
     // Released before it stops to hold the session.
@@ -57,7 +58,7 @@ pub(in crate::file) struct HeldClaim<'a> {
     _hold: SessionHold,
 }
 
-/// The outcome of asking for a claim.
+/// The outcome of claiming the right to compute a key's value.
 #[derive(Debug)]
 pub(in crate::file) enum ClaimOutcome<'a> {
     Held(HeldClaim<'a>),
@@ -114,27 +115,28 @@ impl Sessions {
         ptr::with_exposed_provenance_mut(usize::try_from(address).expect("an address"))
     }
 
-    /// Begins an operation, during which no session that it gets is freed.
+    /// Begins an operation; no session that it gets is freed until it ends.
     #[inline]
     pub(in crate::file) fn begin(&self) -> OperationGuard<'_> {
         OperationGuard::begin(&self.page)
     }
 
-    /// Begins an operation like [`begin`](Self::begin), for a thread that may never do more: it gets no number, and so
-    /// no owner slot of its own.
+    /// Begins an operation like [`begin`](Self::begin), for a thread that may never begin another:
+    /// the thread gets no number, and so no owner slot of its own.
     pub(in crate::file) fn begin_in_passing(&self) -> OperationGuard<'_> {
         OperationGuard::begin_in_passing(&self.page)
     }
 
-    /// Returns the size of the file, as far as this process knows, or its parent did.
+    /// Returns the size of the file in bytes, as last seen by this process, or by its parent before
+    /// a fork.
     pub(in crate::file) fn file_bytes(&self) -> u64 {
         let _using = self.begin_in_passing();
         // SAFETY: no session is freed that was the latest when an operation began, and `open` puts the first.
         unsafe { &*self.latest.load(Ordering::Acquire) }.header.geometry.file_bytes
     }
 
-    /// Makes every operation from now on call [`attend`](Self::attend), and returns whether it did
-    /// not before.
+    /// Makes every later operation call [`attend`](Self::attend), because the store is closed;
+    /// returns whether this call closed it.
     pub(in crate::file) fn close(&self) -> bool {
         let is_new = !self.is_closed.swap(true, Ordering::SeqCst);
         self.looks.store(LookPeriod::EachOperation.mask(), Ordering::SeqCst);
@@ -146,13 +148,13 @@ impl Sessions {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Returns whether an operation has to call [`attend`](Self::attend).
+    /// Returns whether an operation has to call [`attend`](Self::attend), which does periodic work.
     #[inline]
     pub(in crate::file) fn is_due(&self, operation: OperationId) -> bool {
         operation.is_due(self.looks.load(Ordering::Relaxed))
     }
 
-    /// Returns the current session of this process.
+    /// Returns the current session of this process with the file.
     #[inline]
     pub(in crate::file) fn get<'a>(
         &'a self,
@@ -198,7 +200,8 @@ impl Sessions {
         Ok(unsafe { &*self.current() })
     }
 
-    /// Does the periodic work that one operation does for all.
+    /// Does the periodic work of a session, such as checking whether the file was replaced, on
+    /// behalf of all threads.
     ///
     /// # Errors
     ///
@@ -218,7 +221,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Does the periodic work of a writer.
+    /// Does the periodic work of a process that writes, such as checking free space.
     pub(in crate::file) fn look(&self, operation: OperationId, now_ms: impl Fn() -> u64) {
         let current = self.current();
         if current.is_null() || !self.has_root() {
@@ -322,8 +325,9 @@ impl Sessions {
         }
     }
 
-    /// Pins the segment of an entry that was found, as
-    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin) does. The pin keeps the session.
+    /// Locks the segment of an entry that was found, for reading it in place, as
+    /// [`Lookup::pin`](crate::file::operations::read::Lookup::pin) does. The lock keeps the session
+    /// open.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn pin<'a>(
         &'a self,
@@ -337,8 +341,9 @@ impl Sessions {
         Lookup::new(&session.area, key).pin(seen, pinning)
     }
 
-    /// Claims a key, as [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim) does. The claim keeps the
-    /// session.
+    /// Claims the right to compute a key's value, as
+    /// [`ClaimKey::claim`](crate::file::operations::claims::ClaimKey::claim) does. The claim keeps
+    /// the session open.
     #[expect(clippy::unused_self, reason = "what is returned does not outlive it")]
     pub(in crate::file) fn claim<'a>(
         &'a self,

@@ -50,8 +50,8 @@ thread_local! {
     static OWNED: Number = Number::take();
 }
 
-/// Returns the number of this thread: no two threads of this process that live at the same time have one
-/// below 1,024 in common.
+/// Returns the number of this thread. Of the threads of this process that live at the same time, no
+/// two have the same number below 1,024.
 #[inline]
 pub(in crate::file) fn number() -> usize {
     let number = CACHED.get();

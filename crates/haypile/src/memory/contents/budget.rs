@@ -8,10 +8,9 @@ use super::Contents;
 use crate::mutant;
 
 impl<P: Policy> Contents<P> {
-    /// Claims the missing part of `more` bytes, as far as the pool has it, and removes expired entries
-    /// for the rest. If that is too little, returns the number of bytes that the shard should take from
-    /// the others: the need of an entry of `weight` that is larger than all that this shard has; or
-    /// its fair share, if it has clearly less.
+    /// Takes `more` bytes for an entry from the store's pool of free bytes, as far as it has them,
+    /// and removes expired entries for the rest. If that is too little, returns the number of bytes
+    /// that the shard should take from other shards.
     ///
     /// The policy does not know of the new budget until [`tell_capacity`](Self::tell_capacity): it could give
     /// entries up because of it, and the write can still be declined.
@@ -46,14 +45,14 @@ impl<P: Policy> Contents<P> {
         ShardBytes { used, budget, fair_share, is_alone }
     }
 
-    /// Adds bytes that were claimed for this shard to its budget.
+    /// Adds bytes that were taken for this shard to its budget.
     pub(in crate::memory) fn grow(&mut self, bytes: u64, pool: &Pool) {
         self.budget += bytes;
         self.tell_capacity(pool);
     }
 
-    /// Reduces the budget by this number of bytes, or by all, by evicting, and returns how many it
-    /// gave up. They belong to the caller then.
+    /// Reduces the shard's budget by this number of bytes, or to zero, by evicting entries; returns
+    /// the number of bytes that became free, which belong to the caller.
     pub(in crate::memory) fn shrink(&mut self, bytes: u64, pool: &Pool) -> u64 {
         while self.budget - self.bytes < bytes && !self.slab.is_empty() {
             let victim = self.policy.evict(None);
@@ -68,7 +67,8 @@ impl<P: Policy> Contents<P> {
         given
     }
 
-    /// Returns bytes that the shard does not need to the pool, and reports whether there were any.
+    /// Returns bytes that the shard does not need to the store's pool; returns whether there were
+    /// any.
     pub(super) fn return_idle(&mut self, pool: &Pool) -> bool {
         let Some(idle) = self.shard_bytes().idle() else { return false };
         if !mutant::is_on("shard-goes-on-using-returned-bytes") {
@@ -80,21 +80,21 @@ impl<P: Policy> Contents<P> {
         true
     }
 
-    /// Returns to the pool what was claimed since the shard had this budget, for a write that is
-    /// declined.
+    /// Returns to the pool the bytes that were taken since the shard had this budget, because a
+    /// write was declined.
     pub(super) fn unclaim(&mut self, budget_before: u64, pool: &Pool) {
         let claimed = self.budget.saturating_sub(budget_before);
         self.budget -= claimed;
         pool.give(claimed);
     }
 
-    /// Sets the fair share of this shard.
+    /// Sets the number of bytes that the shard should have when the store is full.
     pub(in crate::memory) fn set_fair_share(&mut self, bytes: u64, pool: &Pool) {
         self.fair_share = bytes;
         self.tell_capacity(pool);
     }
 
-    /// Returns the bytes that the shard has above its fair share.
+    /// Returns the bytes of the shard's budget above its fair share.
     pub(in crate::memory) fn excess(&self) -> u64 {
         self.shard_bytes().excess()
     }
@@ -103,7 +103,7 @@ impl<P: Policy> Contents<P> {
         self.budget
     }
 
-    /// Reports the capacity to the policy, which divides it among its queues.
+    /// Reports the shard's capacity to its policy, which divides it among its queues.
     pub(super) fn tell_capacity(&mut self, pool: &Pool) {
         let capacity = self.shard_bytes().policy_capacity();
         if capacity != self.policy_capacity {

@@ -10,7 +10,7 @@ use super::{Contents, HashedKey, charge_of_lengths};
 use crate::clock::Clock;
 use crate::stats::Event;
 
-/// The reason why a counter stays unchanged.
+/// The reason why a counter was not changed.
 pub(in crate::memory) enum Uncounted {
     /// The value is not a counter.
     NotACounter,
@@ -24,8 +24,8 @@ pub(in crate::memory) enum Uncounted {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Replaces the counter under `key` by the result of `count`, if an entry may be charged
-    /// `limit_bytes`. `has_room` tells whether other shards have made room for it.
+    /// Replaces the counter under `key` by the result of `count`, if an entry may take
+    /// `limit_bytes`. `has_room` is true if other shards have made room for it.
     pub(in crate::memory) fn count(
         &mut self,
         key: HashedKey<'_>,

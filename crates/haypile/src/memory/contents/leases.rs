@@ -16,7 +16,8 @@ const BYTES_PER_LINE: u64 = 8192;
 const FEWEST_LINES: u64 = 16;
 const MOST_LINES: u64 = 1 << 16;
 
-/// The removals of a shard. There are none until the first lease is granted: who takes no leases pays nothing.
+/// The recent removals of keys in a shard, by which leases are revoked. They take no memory until
+/// the first lease is granted.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
     lines: Vec<Line>,
@@ -36,7 +37,7 @@ impl Removals {
         Ok(())
     }
 
-    /// Records that a key was removed, or that a value of it was accepted and not kept.
+    /// Records that a key was removed, or that a value of it was accepted but not kept.
     #[inline]
     pub(super) fn note(&mut self, fingerprint: u64) {
         if !self.lines.is_empty() && !mutant::is_on("memory-notes-no-removal") {
@@ -50,7 +51,7 @@ impl Removals {
         self.lines[line].note(fingerprint);
     }
 
-    /// Records that all entries were removed.
+    /// Records that all entries of the shard were removed.
     pub(super) fn note_clearing(&mut self) {
         self.clearings += 1;
     }
@@ -66,7 +67,8 @@ impl Removals {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Grants a lease, or returns the number of bytes for which there is no memory.
+    /// Grants a lease on a key; if there is no memory for the record of removals, returns the
+    /// number of bytes needed.
     pub(in crate::memory) fn lease(
         &mut self,
         key: HashedKey<'_>,
@@ -79,7 +81,7 @@ impl<P: Policy> Contents<P> {
         Ok(self.lease_again(key))
     }
 
-    /// Grants a lease in a shard that has granted one before.
+    /// Grants a lease on a key, in a shard that has granted a lease before.
     pub(super) fn lease_again(&self, key: HashedKey<'_>) -> Lease {
         let line = self.removals.line(key.fingerprint);
         let (version, count) = (self.version_of(key), self.removals.lines[line].count);
@@ -88,7 +90,8 @@ impl<P: Policy> Contents<P> {
         Lease::from_words([version, count, clock, self.check(words, key)])
     }
 
-    /// Returns whether neither the key nor one of these groups has changed since the lease was granted.
+    /// Returns whether neither the key nor one of these groups has changed since the lease was
+    /// granted.
     pub(in crate::memory) fn is_kept(
         &self,
         lease: Lease,

@@ -21,7 +21,7 @@ const LOOKS: usize = 64;
 const DROPS: usize = 2;
 
 impl<P: Policy> Contents<P> {
-    /// Deletes all entries, including those that are still to be loaded.
+    /// Deletes all entries of the shard, including those of a snapshot that are still to be loaded.
     pub(in crate::memory) fn clear(&mut self, pool: &Pool) {
         if !mutant::is_on("cleared-entries-come-back-by-loading") {
             self.changed = None;
@@ -41,7 +41,8 @@ impl<P: Policy> Contents<P> {
         self.settle(pool);
     }
 
-    /// Removes entries that the policy gives up although the bound does not require it.
+    /// Removes entries that the policy drops although the shard is within its bound; returns their
+    /// slots.
     pub(super) fn give_up_overflow(&mut self, pool: &Pool) -> Vec<Slot> {
         let mut given_up = Vec::new();
         if P::HAS_OVERFLOW && !mutant::is_on("overflow-stays") {
@@ -53,7 +54,7 @@ impl<P: Policy> Contents<P> {
         given_up
     }
 
-    /// Removes a few expired entries.
+    /// Removes a few expired entries of the shard.
     #[inline]
     pub(super) fn sweep(&mut self, now_ns: u64, pool: &Pool) {
         for _ in 0..SWEEP {
@@ -63,7 +64,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an expired entry, and returns whether there was one.
+    /// Removes one expired entry of the shard, and returns whether there was one.
     #[inline]
     pub(super) fn expire_one(&mut self, now_ns: u64, pool: &Pool) -> bool {
         !self.expiries.is_idle() && self.expire_next(now_ns, pool)
@@ -92,7 +93,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Prefetches the memory of a record that is about to be freed: the next record is written to it.
+    /// Prefetches the memory of the record in a slot that is about to be freed: the next record is
+    /// written there.
     #[inline]
     pub(super) fn prefetch_to_free(&self, slot: Slot) {
         if let Some(record) = self.slab.peek(slot) {
@@ -100,7 +102,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Removes an entry that the policy no longer knows.
+    /// Removes an entry that the policy has already forgotten.
     pub(super) fn forget(&mut self, slot: Slot, pool: &Pool) {
         self.left += 1;
         let record = self.slab.remove(slot);
@@ -110,8 +112,8 @@ impl<P: Policy> Contents<P> {
         self.release(record, pool);
     }
 
-    /// Frees the record of a removed entry. If a reader holds it, its bytes leave the budget: the
-    /// last holder returns them to the pool.
+    /// Frees the record of a removed entry. If a reader holds it, its bytes leave the shard's
+    /// budget, and the last reader returns them to the pool.
     pub(super) fn release(&mut self, record: Record, pool: &Pool) {
         let charge = charge_of(&record);
         self.bytes -= charge;
@@ -123,8 +125,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Cleans up after entries have been removed: drops slots if many are free, and returns excess
-    /// bytes to the pool.
+    /// Cleans up after entries were removed: drops unused slots if there are many, and returns
+    /// excess bytes to the pool.
     pub(super) fn settle(&mut self, pool: &Pool) {
         for _ in 0..DROPS * mem::take(&mut self.left) {
             if !P::RELOCATES || !self.slab.is_sparse() {
@@ -137,7 +139,7 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Drops as many slots as is worthwhile after many entries have been removed.
+    /// Drops unused slots after many entries were removed, as far as that is worthwhile.
     pub(super) fn drop_slots(&mut self) {
         while P::RELOCATES && self.slab.is_sparse() {
             self.drop_last();

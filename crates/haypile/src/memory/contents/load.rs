@@ -18,18 +18,18 @@ pub(in crate::memory) struct Load {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) expires_ns: u64,
     pub(in crate::memory) written_s: u32,
-    /// The number of hits that bring the entry back to its place.
+    /// The number of hits that restore the entry's rank in the policy.
     pub(in crate::memory) uses: u8,
     pub(in crate::memory) now_ns: u64,
-    /// The room that was made for the entry, if it was; see [`Write`](super::Write).
+    /// The room that other shards have made for the entry, if any; see [`Write`](super::Write).
     pub(in crate::memory) room: Option<Room>,
 }
 
-/// An entry at the time of ranking.
+/// An entry to be saved, with its rank at the time of ranking.
 pub(in crate::memory) struct Kept {
     fingerprint: u64,
     version: u64,
-    /// The number of hits that bring the entry back to its place; see [`Load`].
+    /// The number of hits that restore the entry's rank in the policy; see [`Load`].
     pub(in crate::memory) uses: u8,
 }
 
@@ -48,8 +48,8 @@ impl<P: Policy> Contents<P> {
         ranking.into_iter().filter_map(|ranked| kept(ranked.slot, ranked.uses)).collect()
     }
 
-    /// Pins an entry that was [ranked](Self::ranked), with its current value; `None` if it has been
-    /// removed since.
+    /// Takes a hold on an entry that was [ranked](Self::ranked), with its current value; `None` if
+    /// the entry has been removed since.
     pub(in crate::memory) fn pin_kept(&self, kept: &Kept) -> Option<Pin> {
         // An overwritten entry has a later version. If keys share a fingerprint, this can be
         // another entry, which is then saved twice.
@@ -63,7 +63,7 @@ impl<P: Policy> Contents<P> {
         Some(self.slab.get(slot).pin())
     }
 
-    /// Allows entries of a snapshot to be loaded from here on.
+    /// Allows entries of a snapshot to be loaded into the shard from now on.
     pub(in crate::memory) fn begin_loading(&mut self) {
         self.changed = Some(HashSet::new());
         self.loaded_in = process::generation();
@@ -73,8 +73,8 @@ impl<P: Policy> Contents<P> {
         self.changed = None;
     }
 
-    /// Inserts an entry of a snapshot, unless its key has changed since, and reports its uses to
-    /// the policy. If the shard should first claim bytes from other shards, returns the entry with
+    /// Inserts an entry of a snapshot, unless its key has changed since, and reports its former
+    /// uses to the policy. If the shard first needs bytes of other shards, returns the entry with
     /// the number of bytes.
     pub(in crate::memory) fn load(&mut self, load: Load, pool: &Pool) -> Option<(Load, u64)> {
         let key = key_of(load.draft.record());
@@ -119,7 +119,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Returns the time of writing, in seconds of the Unix epoch, if it is recorded; otherwise 0.
+    /// Returns the present time in seconds of the Unix epoch, if times of writing are recorded;
+    /// otherwise 0.
     pub(super) fn written_s(&self, now_ns: u64) -> u32 {
         let from_s = self.notes_time_from_s;
         from_s.map_or(0, |from_s| u32::try_from(from_s + now_ns / NS_PER_S).unwrap_or(u32::MAX))

@@ -14,7 +14,7 @@ use crate::stats::Event;
 use crate::store::Hit;
 use crate::write::Version;
 
-/// The result of a lookup without an exclusive lock.
+/// The result of a lookup under a shared lock: an answer, or the need for an exclusive lock.
 pub(in crate::memory) enum Look {
     Hit(Slot, Hit),
     Miss,
@@ -63,18 +63,18 @@ impl<P: Policy> Contents<P> {
         self.slab.get(slot)
     }
 
-    /// Counts a read that missed.
+    /// Counts a read of the shard that missed.
     pub(in crate::memory) fn count_miss(&self) {
         self.counters.add(Event::Miss);
     }
 
-    /// Counts a read that hit.
+    /// Counts a read of the shard that hit.
     #[inline]
     pub(in crate::memory) fn count_hit(&self) {
         self.counters.add(Event::Hit);
     }
 
-    /// Reports a hit to a policy that needs no exclusive lock for it.
+    /// Reports a hit to the policy, if it can take one under a shared lock.
     #[inline]
     pub(in crate::memory) fn hit_shared(&self, slot: Slot) {
         if !mutant::is_on("policy-misses-hits-under-the-shared-lock") {
@@ -82,8 +82,8 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Finds an entry, counts the hit or miss, and reports it to the policy. `read` sees the record
-    /// before the policy can evict the entry.
+    /// Finds an entry, counts the hit or miss, and reports it to the policy. `read` is called with
+    /// the record before the policy can evict the entry.
     pub(in crate::memory) fn read<T>(
         &mut self,
         key: HashedKey<'_>,
@@ -135,13 +135,13 @@ impl<P: Policy> Contents<P> {
         self.index.find(spread(key.fingerprint), same)
     }
 
-    /// Prefetches the part of the index that a search for this key reads first.
+    /// Prefetches the part of the hash table that a search for this key reads first.
     #[inline]
     pub(in crate::memory) fn prefetch_index(&self, key: HashedKey<'_>) {
         self.index.prefetch(spread(key.fingerprint));
     }
 
-    /// Prefetches the probable record of this key, and returns its slot, if there is one.
+    /// Prefetches the probable record of this key, and returns the record's slot, if there is one.
     #[inline]
     pub(in crate::memory) fn prefetch_slot(&self, key: HashedKey<'_>) -> Option<Slot> {
         let slot = self.index.likely(spread(key.fingerprint))?;

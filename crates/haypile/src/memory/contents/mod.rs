@@ -31,21 +31,22 @@ pub(super) use load::{Kept, Load};
 pub(super) use look::Look;
 pub(super) use write::{Outcome, Write};
 
-/// A key and its fingerprint.
+/// A key and its hash (fingerprint).
 #[derive(Clone, Copy)]
 pub(super) struct HashedKey<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) fingerprint: u64,
 }
 
-/// Settings that the shards of a store share.
+/// Settings that all shards of a store share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
-    /// Whether the store has this shard only.
+    /// Whether the shard is the only one of its store.
     pub(super) is_alone: bool,
-    /// The clock's zero in seconds of the Unix epoch, if the time of writing is recorded.
+    /// The zero of the store's clock in seconds of the Unix epoch, if times of writing are
+    /// recorded.
     pub(super) notes_time_from_s: Option<u64>,
-    /// The version before the first write.
+    /// The version number before the first write of the shard.
     pub(super) version: u64,
 }
 
@@ -87,7 +88,7 @@ pub(super) struct Contents<P> {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Returns an empty shard, whose policy was made for `fair_share` bytes.
+    /// Returns an empty shard, whose policy was created for `fair_share` bytes.
     pub(super) fn new(policy: P, fair_share: u64, options: Options, groups: Arc<Words>) -> Self {
         let Options { is_alone, notes_time_from_s, version } = options;
         Self {
@@ -131,7 +132,7 @@ impl<P: Policy> Contents<P> {
         self.is_closed
     }
 
-    /// Makes the shard refuse all operations from here on. The entries stay, so that they can be
+    /// Makes the shard refuse all operations from now on. Its entries stay, so that they can be
     /// saved. Returns whether the shard was open.
     pub(super) fn close(&mut self) -> bool {
         !std::mem::replace(&mut self.is_closed, true)
@@ -142,7 +143,7 @@ impl<P: Policy> Contents<P> {
         if self.expiries.is_idle() && self.notes_time_from_s.is_none() { 0 } else { clock.now_ns() }
     }
 
-    /// Returns the keys in `limit` slots before `end`, or before the last. Entries only ever move
+    /// Returns the keys in the `limit` slots below `end`, or below the last. Entries only ever move
     /// to lower slots, so that a descending iteration misses none.
     pub(super) fn keys(&self, end: Option<u64>, limit: usize, clock: &dyn Clock) -> Page {
         let end = end.map_or(usize::MAX, |end| usize::try_from(end).unwrap_or(usize::MAX));
@@ -168,7 +169,7 @@ impl<P: Policy> Contents<P> {
             && !mutant::is_on("memory-invalidations-are-not-seen")
     }
 
-    /// Returns the bytes allocated in addition to the records.
+    /// Returns the bytes that the shard has allocated in addition to its records.
     pub(super) fn metadata_bytes(&self) -> usize {
         self.policy.metadata_bytes()
             + self.slab.metadata_bytes()
@@ -185,7 +186,8 @@ fn charge_of(record: &Record) -> u64 {
     charge_of_lengths(record.lengths())
 }
 
-/// Returns the charge of an entry with a key and a value of these lengths, its marks included.
+/// Returns the number of bytes that an entry with a key and a value of these lengths counts; the
+/// value's length includes its marks.
 #[inline]
 pub(super) fn charge_of_lengths((key_bytes, marked_bytes): (usize, usize)) -> u64 {
     charge(key_bytes as u64, marked_bytes as u64)

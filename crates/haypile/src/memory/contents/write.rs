@@ -20,47 +20,49 @@ use crate::write::{WriteMode, Written};
 /// The least that the metadata of a shard grow by.
 const LEAST_GROWTH_BYTES: usize = 4 << 10;
 
-/// A value to be written, with its key and the caller's conditions.
+/// A value to be written to a shard, with its key and the caller's conditions.
 pub(in crate::memory) struct Write {
     pub(in crate::memory) draft: Draft,
     pub(in crate::memory) mode: WriteMode,
     pub(in crate::memory) ttl: Option<Duration>,
-    /// The room that was made for the value, if it was.
+    /// The room that other shards have made for the value, if any.
     pub(in crate::memory) room: Option<Room>,
 }
 
-/// The room that other shards have made for an entry, so that no more is available.
+/// The room that other shards have made for an entry; no more is available.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::memory) struct Room {
-    /// The bytes that have to leave this shard as well, when the policy judged the entry.
+    /// The number of bytes that also have to be evicted from this shard, as computed when the
+    /// policy compared the entry with its victims.
     pub(super) judged: u64,
 }
 
-/// The bytes that other shards should give for an entry, and the room that it has once they have.
+/// The number of bytes that other shards should free for an entry, and the room that it has
+/// afterwards.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WantedRoom {
     pub(super) bytes: u64,
     pub(super) room: Room,
 }
 
-/// A new entry that is not worth the entries of this weight that would leave for it.
+/// A new entry that the policy values less than the entries of this weight that it would evict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Declined {
     newcomer: Newcomer,
     missing: u64,
 }
 
-/// A record to be inserted, with its expiry and history.
+/// A record to be inserted into a slot, with its expiry and history.
 pub(super) struct SlotPlace {
     pub(super) draft: Draft,
     pub(super) expires_ns: u64,
     pub(super) written_s: u32,
-    /// The number of hits that bring an entry of a snapshot back to its place; `None` for any other
+    /// The number of hits that restore the rank of an entry from a snapshot; `None` for any other
     /// entry.
     pub(super) uses: Option<u8>,
 }
 
-/// The outcome of a write.
+/// The outcome of a write to a shard.
 pub(in crate::memory) enum Outcome {
     Written(Written),
     /// Nothing has been written so far: the shard should first claim this number of bytes from
@@ -71,7 +73,7 @@ pub(in crate::memory) enum Outcome {
 }
 
 impl<P: Policy> Contents<P> {
-    /// Writes a record that is not larger than the store.
+    /// Writes a record that is not larger than the store to its shard.
     pub(in crate::memory) fn write(
         &mut self,
         write: Write,
@@ -174,8 +176,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Claims the missing part of `more` bytes for an entry, and judges the entry if it is new, before anything
-    /// leaves for it. Returns what other shards should give, unless they have (`room`).
+    /// Takes `more` bytes for an entry, as far as they are free, and lets the policy compare a new
+    /// entry with its victims before anything is evicted. Returns the bytes that other shards
+    /// should free, unless they already have (`room`).
     pub(super) fn find_room(
         &mut self,
         record: &Record,
@@ -216,8 +219,8 @@ impl<P: Policy> Contents<P> {
         Err(Declined { newcomer, missing })
     }
 
-    /// Declines an entry that is not worth its room. The policy learns of it, nothing leaves, and the shard has the
-    /// budget that it had before.
+    /// Declines an entry that the policy values less than its victims. The policy learns of the
+    /// attempt, nothing is evicted, and the shard's budget is restored.
     pub(super) fn decline(&mut self, declined: Declined, budget_before: u64, pool: &Pool) {
         let Declined { newcomer, missing } = declined;
         // Its value was accepted: an older one must not come after it.
@@ -228,7 +231,8 @@ impl<P: Policy> Contents<P> {
         self.unclaim(budget_before, pool);
     }
 
-    /// Returns the memory that a new entry lacks; see [`lacks_memory`](Self::lacks_memory).
+    /// Returns the number of bytes that a new entry needs and that cannot be allocated; see
+    /// [`lacks_memory`](Self::lacks_memory).
     pub(in crate::memory) fn lacks_memory_for_new(&self, expires: bool) -> Option<usize> {
         self.lacks_memory(true, expires.then(|| self.slab.slots()))
     }
@@ -286,8 +290,8 @@ impl<P: Policy> Contents<P> {
         self.policy.prefetch(fingerprint);
     }
 
-    /// Inserts a newcomer that was judged to be worth the entries that leave for it. The one case in which it
-    /// is declined after that are entries that readers hold: they make no room by leaving.
+    /// Inserts a new entry that the policy values more than its victims. It is still declined if
+    /// readers hold the evicted entries, whose memory then stays in use.
     pub(super) fn insert(&mut self, place: SlotPlace, now_ns: u64, pool: &Pool) {
         let SlotPlace { draft, expires_ns, written_s, uses } = place;
         let fingerprint = draft.record().fingerprint();
@@ -328,8 +332,9 @@ impl<P: Policy> Contents<P> {
         }
     }
 
-    /// Replaces the value of the entry in `slot`. The entry leaves instead if the policy names it as a victim in its
-    /// turn, unless entries of other shards have left for it; or if nothing would make the value fit, and then alone.
+    /// Replaces the value of the entry in `slot`. The entry is removed instead if the policy evicts
+    /// it in its turn, unless other shards have evicted entries for it; or if no eviction could
+    /// make the value fit.
     pub(super) fn update(
         &mut self,
         slot: Slot,
@@ -420,8 +425,8 @@ impl<P: Policy> Contents<P> {
         new + held > self.budget
     }
 
-    /// Returns the bytes that overwriting an entry makes free: none if a reader holds its value, which
-    /// stays where it is then, next to the new one.
+    /// Returns the bytes that become free when an entry is overwritten: none if a reader holds its
+    /// value, which stays allocated then.
     pub(super) fn freed_by_update(&self, slot: Slot) -> u64 {
         let record = self.slab.get(slot);
         let stays =
@@ -447,7 +452,7 @@ impl<P: Policy> Contents<P> {
         self.delete_found(found, pool)
     }
 
-    /// Deletes an entry if its record meets a condition; returns whether it did.
+    /// Deletes an entry if its record meets a condition; returns whether it was deleted.
     pub(in crate::memory) fn delete_if(
         &mut self,
         key: HashedKey<'_>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::private_file::Exposed;
 
-/// A snapshot that could not be written or read.
+/// The error of a snapshot that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
@@ -119,7 +119,7 @@ pub enum SnapshotError {
     },
 }
 
-/// The damaged part of a snapshot.
+/// The part of a snapshot that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
@@ -156,7 +156,8 @@ impl SnapshotError {
         }
     }
 
-    /// Whether the file does not exist, as when a cache opens for the first time.
+    /// Whether the error is that the snapshot does not exist, as when a cache opens for the first
+    /// time.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::NotFound)
     }

@@ -12,16 +12,16 @@ use crate::clock::nanos;
 pub(super) const MAGIC: [u8; 8] = *b"\x89HPS\r\n\x1a\n";
 pub(super) const END_MAGIC: [u8; 8] = *b"HPS-END\n";
 pub(super) const MAJOR: u16 = 2;
-/// The oldest major version that can be read, in which no entry has groups.
+/// The oldest major version of the snapshot format that can be read; it has no groups.
 pub(super) const OLDEST_MAJOR: u16 = 1;
 pub(super) const MINOR: u16 = 0;
 
 const MARK_WORD_BYTES: usize = 8;
 
-/// The largest sum of heads and payload of a block with several entries.
+/// The largest size of a snapshot's block with several entries, in bytes of headers and payload.
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The longest name of a store in bytes.
+/// The longest URL of a store that a snapshot can contain, in bytes.
 pub(super) const MAX_STORE_BYTES: usize = 65_535;
 
 pub(super) const HEADER_BYTES: u64 = size_of::<SnapshotHeader>() as u64;
@@ -29,7 +29,7 @@ pub(super) const HEAD_BYTES: u64 = size_of::<Head>() as u64;
 pub(super) const BLOCK_INFO_BYTES: u64 = size_of::<BlockInfo>() as u64;
 pub(super) const FOOTER_BYTES: u64 = size_of::<Footer>() as u64;
 
-/// The header at the start of the file, before the name of the store.
+/// The header of a snapshot file, before the URL of the store.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SnapshotHeader {
@@ -70,7 +70,7 @@ impl SnapshotHeader {
     }
 }
 
-/// The properties of an entry other than its bytes.
+/// The header of an entry in a snapshot: its properties other than its bytes.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Head {
@@ -85,7 +85,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Returns the head of an entry whose key has at most 65,535 bytes.
+    /// Returns the snapshot's header of an entry whose key has at most 65,535 bytes.
     pub(super) fn new(entry: &EntryRef<'_>, created: SystemTime) -> Self {
         let key_bytes = u16::try_from(entry.key.len()).expect("push checks the key's length");
         let age = created.duration_since(entry.written).unwrap_or_default();
@@ -108,7 +108,8 @@ impl Head {
         self.value_bytes.get()
     }
 
-    /// Returns the bytes of key and value, which are impossibly many if the head is damaged.
+    /// Returns the number of bytes of key and value, which may be impossibly large if the header is
+    /// damaged.
     pub(super) fn payload_bytes(&self) -> u64 {
         self.key_bytes().saturating_add(self.value_bytes()).saturating_add(self.mark_bytes())
     }
@@ -122,7 +123,7 @@ impl Head {
         expires_ns != 0 && expires_ns <= now_ns
     }
 
-    /// Returns the entry that consists of this head and the bytes of key and value.
+    /// Returns the entry that consists of this header and the bytes of its key and value.
     pub(super) fn entry<'a>(&self, payload: &'a [u8], created: SystemTime) -> EntryRef<'a> {
         let (key, marked) = payload.split_at(usize::from(self.key_bytes.get()));
         let marks = usize::try_from(self.mark_bytes()).expect("255 words at most");
@@ -137,13 +138,13 @@ impl Head {
     }
 }
 
-/// Whether the lengths in these heads add up to the payload of their block.
+/// Whether the lengths in these headers of entries add up to the payload of their block.
 pub(super) fn heads_fill(heads: &[Head], payload_bytes: u64) -> bool {
     let add = |sum: u64, head: &Head| sum.checked_add(head.payload_bytes());
     heads.iter().try_fold(0, add) == Some(payload_bytes)
 }
 
-/// An entry of the table of blocks.
+/// The description of a block in a snapshot's table of blocks.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct BlockInfo {
@@ -178,7 +179,7 @@ impl BlockInfo {
         self.payload_bytes.get()
     }
 
-    /// Returns the bytes of the block in the file, which are impossibly many if the table is
+    /// Returns the size of the block in the file, which may be impossibly large if the table is
     /// damaged.
     pub(super) fn bytes(&self) -> u64 {
         self.heads_bytes().saturating_add(self.payload_bytes())
@@ -194,13 +195,13 @@ impl BlockInfo {
     }
 }
 
-/// Returns the largest number of blocks in this number of bytes: any two neighbours exceed a usual
-/// block.
+/// Returns the largest number of blocks that a snapshot of this number of bytes can have: any two
+/// neighbours together exceed a usual block.
 pub(super) fn max_blocks(bytes: u64) -> u64 {
     bytes / BLOCK_BYTES * 2 + 1
 }
 
-/// The footer at the end of the file.
+/// The footer at the end of a snapshot file.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Footer {

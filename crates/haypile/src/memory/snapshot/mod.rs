@@ -45,21 +45,22 @@ pub use error::{Damage, SnapshotError};
 pub use read::{ReadOptions, SnapshotReader};
 pub use write::{Pushed, SnapshotWriter, WriteOptions, WriteSummary};
 
-/// An entry of a snapshot.
+/// An entry of a snapshot, which borrows its key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef<'a> {
     /// The key: at most 65,535 bytes.
     pub key: &'a [u8],
-    /// The value, as the cache has it.
+    /// The value as the cache stores it, which may be compressed.
     pub value: &'a [u8],
     /// The marks of the entry's groups, in whole words; empty where it has none.
     pub marks: &'a [u8],
-    /// The expiry, by the time of day and to the nanosecond; `None` means never. Times after the
-    /// year 2554 are stored as that year.
+    /// The expiry by the time of day, to the nanosecond; `None` means never. Times after the year
+    /// 2554 are stored as that year.
     pub expires: Option<SystemTime>,
-    /// The time of writing, to the second. It cannot be later than the snapshot.
+    /// The time at which the entry was written, to the second. It cannot be later than the
+    /// snapshot.
     pub written: SystemTime,
-    /// The number of hits that bring the entry back to its place:
+    /// The number of hits that restore the entry's rank in the policy:
     /// [`Ranked::uses`](haypile_policy::Ranked::uses).
     pub uses: u8,
 }

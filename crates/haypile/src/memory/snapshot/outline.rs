@@ -13,7 +13,7 @@ use super::format::{
     MAX_STORE_BYTES, OLDEST_MAJOR, SnapshotHeader, max_blocks,
 };
 
-/// A snapshot without its blocks.
+/// The parts of a snapshot other than its blocks: header, table and footer.
 #[derive(Debug)]
 pub(super) struct Outline {
     pub(super) created_ns: u64,
@@ -41,7 +41,8 @@ impl From<io::Error> for Refusal {
 }
 
 impl Outline {
-    /// Reads and checks the outline: after this, the blocks are known to lie one after the other.
+    /// Reads and checks a snapshot's header, table of blocks and footer. The blocks are then known
+    /// to lie one after the other.
     pub(super) fn read(
         source: &mut (impl Read + Seek),
         path: &Path,

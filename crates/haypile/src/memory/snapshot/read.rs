@@ -16,18 +16,19 @@ use super::outline::Outline;
 use super::target::open_file;
 use super::{EntryRef, SnapshotError};
 
-/// The options of reading: which entries to read.
+/// The options of reading a snapshot: which of its entries to read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions<C> {
-    /// The time of day. Expired entries are skipped.
+    /// The time of day at reading. Entries that have expired by then are skipped.
     pub now: SystemTime,
-    /// The bound on the sum of the charges, in bytes: the most used entries that fit are read, up
-    /// to the first that does not. An entry that would not fit alone is skipped.
+    /// The bound on the sum of the entries' charges, in bytes: the most used entries that fit are
+    /// read, up to the first that does not. An entry that would not fit alone is skipped.
     pub max_bytes: u64,
-    /// Returns the charge of an entry, from the lengths of its key and its value.
+    /// A function that returns the charge of an entry in bytes, from the lengths of its key and its
+    /// value.
     pub charge: C,
-    /// Whether [`SnapshotReader::open`] reads a file whose owner is neither the effective user of
-    /// this process nor root, or that users other than its owner can write.
+    /// Whether [`SnapshotReader::open`] reads a snapshot whose owner is neither the effective user
+    /// of this process nor root, or that users other than its owner can write.
     pub allow_shared: bool,
 }
 
@@ -68,7 +69,7 @@ impl<C: Fn(u64, u64) -> u64> SnapshotReader<File, C> {
         Self::from_source(open_file(path, options.allow_shared)?, path, options)
     }
 
-    /// Returns the users that can have written the file.
+    /// Returns the users that can have written the snapshot file.
     pub fn writers(&self) -> Writers {
         self.source.source.metadata().map_or_else(
             |_| Writers::Anyone { store: self.path.display().to_string() },
@@ -117,24 +118,24 @@ impl<R: Read + Seek, C: Fn(u64, u64) -> u64> SnapshotReader<R, C> {
         (read, self.busy.saturating_sub(read))
     }
 
-    /// Returns the URL of the saved store, for people.
+    /// Returns the URL of the store that was saved, for people.
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// Returns the time of day at which the snapshot was made.
+    /// Returns the time of day at which the snapshot was created.
     pub fn created(&self) -> SystemTime {
         self.created
     }
 
-    /// Returns the number of entries still to be returned, without those of blocks known to be
+    /// Returns the number of entries that are still to be read, without those of blocks known to be
     /// damaged.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// Returns the next entry, which is used at least as much as those before it; `None` after the
-    /// last.
+    /// Returns the next entry of the snapshot, which is used at least as much as those before it;
+    /// `None` after the last.
     ///
     /// # Errors
     ///

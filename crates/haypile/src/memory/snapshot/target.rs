@@ -12,7 +12,7 @@ use crate::private_file::{Naming, check_private, folder_of, open_at_once, sync_f
 
 const NAMING: Naming = Naming { prefix: ".haypile-snapshot-", suffix: ".tmp" };
 
-/// A snapshot that has no name yet. Dropping this removes it.
+/// A snapshot file that has no name yet. Dropping this removes it.
 #[derive(Debug)]
 pub(super) struct SnapshotTarget {
     /// The final path of the file: the target of a symbolic link, not the link.
@@ -21,8 +21,8 @@ pub(super) struct SnapshotTarget {
 }
 
 impl SnapshotTarget {
-    /// Creates a file next to `path` that only this user can read, because its content is as
-    /// private as the cache.
+    /// Creates a temporary file next to `path` that only this user can read, because a snapshot is
+    /// as private as the cache.
     pub(super) fn create(path: &Path, allow_shared: bool) -> Result<Self, SnapshotError> {
         let resolved = match fs::canonicalize(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -34,12 +34,12 @@ impl SnapshotTarget {
         Ok(Self { path: resolved, file })
     }
 
-    /// Returns the file, to be written from its start to its end.
+    /// Returns the snapshot file, to be written from its start to its end.
     pub(super) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Syncs the file to disk and gives it its name, in place of any previous file.
+    /// Syncs the snapshot file to disk and gives it its name, in place of any previous file.
     pub(super) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
@@ -47,8 +47,8 @@ impl SnapshotTarget {
     }
 }
 
-/// Opens a file; unless `allow_shared`, only one that no users but this one and root can write.
-/// Does not wait for a FIFO.
+/// Opens a file; unless `allow_shared`, returns an error if users other than this one and root can
+/// write it. Does not wait for a FIFO.
 pub(super) fn open_file(path: &Path, allow_shared: bool) -> Result<File, SnapshotError> {
     // Checked before opening, because opening a device can have effects.
     let kind = fs::metadata(path).map_err(SnapshotError::io("open", path))?.file_type();

@@ -16,30 +16,31 @@ use super::{EntryRef, SnapshotError};
 use crate::error::MAX_KEY_BYTES;
 use crate::private_file::append;
 
-/// The options of writing: which entries to write, and bounds on the file.
+/// The options of writing a snapshot: which entries to write, and bounds on the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The time of day, which becomes the time of the snapshot. Expired entries are left out.
+    /// The time of day, which becomes the time of the snapshot. Entries that have expired by then
+    /// are left out.
     pub now: SystemTime,
-    /// The URL of the store, for people that read the file. It is cut at 65,535 bytes.
+    /// The URL of the store, for people that read the snapshot. It is cut at 65,535 bytes.
     pub store: String,
-    /// The bound on the file in bytes; `None` means no bound.
+    /// The bound on the snapshot file in bytes; `None` means no bound.
     pub max_bytes: Option<u64>,
-    /// The age above which entries are left out; `None` means no limit.
+    /// The age above which entries are left out of the snapshot; `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Whether to replace a file whose owner is neither the effective user of this process nor
+    /// Whether to replace a snapshot whose owner is neither the effective user of this process nor
     /// root, or that users other than its owner can write.
     pub allow_shared: bool,
 }
 
 impl WriteOptions {
-    /// Returns options that write every entry that has not expired.
+    /// Returns options that write every unexpired entry to the snapshot.
     pub fn new(now: SystemTime, store: impl Into<String>) -> Self {
         Self { now, store: store.into(), max_bytes: None, max_age: None, allow_shared: false }
     }
 }
 
-/// The outcome of adding an entry.
+/// The outcome of adding an entry to a snapshot: written or left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pushed {
@@ -59,13 +60,13 @@ pub enum Pushed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteSummary {
-    /// The number of entries in the file.
+    /// The number of entries in the snapshot.
     pub entries: u64,
-    /// The bytes of the entries' keys and values.
+    /// The sum of the lengths of the entries' keys and values, in bytes.
     pub payload_bytes: u64,
-    /// The size of the file in bytes.
+    /// The size of the snapshot file in bytes.
     pub file_bytes: u64,
-    /// The number of entries that were left out, for whatever reason.
+    /// The number of entries that were left out of the snapshot, for whatever reason.
     pub left_out: u64,
 }
 
@@ -129,7 +130,7 @@ impl SnapshotWriter {
         Ok(writer)
     }
 
-    /// Adds an entry, which is used at most as much as those before it.
+    /// Adds an entry to the snapshot; it must be used at most as much as those before it.
     ///
     /// # Errors
     ///
@@ -160,7 +161,7 @@ impl SnapshotWriter {
         Ok(Pushed::Written)
     }
 
-    /// Syncs the file to disk and gives it its name.
+    /// Syncs the snapshot file to disk and gives it its name.
     ///
     /// # Errors
     ///
