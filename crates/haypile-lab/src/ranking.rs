@@ -4,7 +4,7 @@ use haypile_measure::figure::{CPU, CaseNotes, Estimate, HIT_RATIO, MEMORY, SERVE
 use haypile_measure::result::{Identity, Parameters, Sample, Samples, SubjectId};
 use haypile_measure::statistics::Effect;
 
-/// The results of one case of a run, of all subjects.
+/// The results of all subjects in one case of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {
@@ -12,41 +12,41 @@ pub struct Ranking {
     pub case: String,
     /// The parameters of the case.
     pub parameters: Parameters,
-    /// The subjects in the order in which they were asked for.
+    /// The figures of the subjects, in the order in which the user named them.
     pub subjects: Vec<Figures>,
 }
 
-/// The figures of one subject in one case.
+/// The measured figures of one subject in one case.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// The subject.
+    /// The subject: a cache, and the program that ran it.
     pub subject: SubjectId,
     /// Processor time per operation ([`CPU`]); `None` if nothing was measured.
     pub cpu: Option<Estimate>,
-    /// Wall time per operation ([`WALL`]).
+    /// Wall time per operation ([`WALL`]); `None` if nothing was measured.
     pub wall: Option<Estimate>,
-    /// Processor time of the server per operation ([`SERVER`]); `None` where there is none.
+    /// Processor time of the cache's server per operation ([`SERVER`]); `None` if it has none.
     pub server: Option<Estimate>,
     /// Processor time relative to that of the first subject, from the blocks that both have;
-    /// without that of a server.
+    /// without the server's.
     pub relative: Option<Effect>,
-    /// Hit ratio of all reads ([`HIT_RATIO`]); `None` where nothing is read.
+    /// Hit ratio of all reads ([`HIT_RATIO`]); `None` if nothing is read.
     pub hit_ratio: Option<Estimate>,
-    /// Resident memory ([`MEMORY`]).
+    /// Resident memory of the process ([`MEMORY`]); `None` if it was not measured.
     pub memory: Option<Estimate>,
     /// The number of samples that are errors.
     pub errors: u64,
-    /// The text of the first error.
+    /// The text of the subject's first error.
     pub first_error: Option<String>,
-    /// The costs of the blocks by processor time, in their order.
+    /// The processor time per operation of each block, in their order.
     pub costs: Vec<f64>,
-    /// Notes for people on facts that the centres do not show.
+    /// Notes for people on facts that medians do not show.
     pub notes: Vec<String>,
 }
 
-/// Groups the samples of one run into rankings. Cases and subjects come in the order of `samples`
-/// and of `subjects`, whose names are those of samples and of the programs that ran them.
+/// Groups the samples of one run by case and subject. Cases are in the order of `samples`, subjects
+/// in that of `subjects`: the names of caches and of the programs that ran them.
 pub fn rankings(samples: &[Sample], subjects: &[(String, String)]) -> Vec<Ranking> {
     let ranking = |case: &Samples<'_>| {
         let notes = CaseNotes::of(case);

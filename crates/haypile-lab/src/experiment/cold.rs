@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 
-/// A way to make files cold.
+/// A way to make files cold, that is, to drop them from the system's page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cold {
     /// Files that are named or were seen are dropped, as any user can.
@@ -33,7 +33,7 @@ const LATENCY_READ_BYTES: usize = 4096;
 /// The size of the file that is read.
 const LATENCY_FILE_BYTES: u64 = 32 << 20;
 
-/// Files to drop from memory before a start.
+/// Files to drop from the page cache before a start of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColdFiles {
     /// Files that a start was seen to use. Their residency decides whether a start is cold.
@@ -45,7 +45,7 @@ pub(super) struct ColdFiles {
 }
 
 impl ColdFiles {
-    /// Adds files that a start was seen to use, which have the first places.
+    /// Adds files that a start was seen to use; they are dropped before all others.
     pub(super) fn add_used<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
         for path in paths {
             let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -83,7 +83,7 @@ impl ColdFiles {
         }
     }
 
-    /// Returns a text about the files that are not dropped, if there are more than are.
+    /// Returns a message that more files exist than are dropped from memory, if so.
     pub(super) fn left_out(&self) -> Option<String> {
         let named = self.named.difference(&self.used).count();
         let room = MAX_FILES.saturating_sub(self.used.len());
@@ -102,8 +102,8 @@ impl ColdFiles {
         self.used.iter().chain(self.named.difference(&self.used)).take(MAX_FILES)
     }
 
-    /// Drops the files, and returns the residency afterwards of those that are used. The kernel keeps what a process
-    /// has mapped.
+    /// Drops the files from memory, and returns what part of the used ones is still in memory
+    /// afterwards: the kernel keeps what a process has mapped.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl ColdFiles {
         self.all().filter_map(of).collect()
     }
 
-    /// Returns the residency of the files in use; that of all files where none is known to be used.
+    /// Returns what part of the used files is in memory; of all files if none is known to be used.
     pub(super) fn residency(&self) -> Residency {
         let files = if self.used.is_empty() { &self.named } else { &self.used };
         let each = files.iter().filter_map(|file| Residency::of(file).ok());
@@ -150,8 +150,8 @@ fn drop_everything() -> anyhow::Result<()> {
     }
 }
 
-/// Measures the median time of reading 4 KiB at random from a file in this folder that is not in memory: "cold" differs
-/// from machine to machine. `None` where the folder's files stay in memory.
+/// Measures the median time of reading 4 KiB at random from a file in this folder that is not in
+/// memory, which differs from disk to disk. Returns `None` if the folder's files stay in memory.
 ///
 /// # Errors
 ///

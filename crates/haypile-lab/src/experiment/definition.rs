@@ -33,10 +33,10 @@ const MAX_BYTES: u64 = 1 << 20;
 /// a limit of their own.
 const MAX_TEXT_BYTES: usize = 8 << 10;
 
-/// Options by name.
+/// The options of an experiment file, with their values, by name.
 pub type Settings = BTreeMap<String, Setting>;
 
-/// The value of an option.
+/// The value of an option in an experiment file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -54,7 +54,8 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Returns the value as a user would write it, the values of a list one by one.
+    /// Returns the value of the option as a user would write it; of a list, one text for each
+    /// value.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Self::Flag(is_given) => vec![is_given.to_string()],
@@ -73,22 +74,22 @@ impl Setting {
 pub struct ExperimentFile {
     /// The name of the experiment's command under `haypile lab`.
     pub experiment: String,
-    /// The question, in a sentence.
+    /// The question that the experiment answers, in a sentence.
     pub question: String,
-    /// The source of the question.
+    /// The source of the experiment's question, such as a publication.
     pub source: String,
-    /// The method, in a sentence or two.
+    /// The method of the experiment, in a sentence or two.
     pub method: String,
-    /// Options of the command, by their long names; a positional argument goes by the name that the
-    /// help has for it, in the plural and in lower case.
+    /// Options of the experiment's command, by their long names; a positional argument goes by the
+    /// name that the help has for it, in the plural and in lower case.
     #[serde(default)]
     pub options: Settings,
-    /// Options that replace those of `options`, or are added, in a quick run.
+    /// Options that are added in a quick run, or replace those of `options`.
     #[serde(default)]
     pub quick: Settings,
 }
 
-/// An experiment file that cannot be used.
+/// The error of an experiment file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentFileError {
@@ -119,7 +120,7 @@ pub enum ExperimentFileError {
 }
 
 impl ExperimentFile {
-    /// Reads a file.
+    /// Reads an experiment file.
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ impl ExperimentFile {
         Self::parse(&text).map_err(|wrong| ExperimentFileError::Wrong { path: path.into(), wrong })
     }
 
-    /// Returns the built-in file of an experiment.
+    /// Returns the experiment file that the program contains for an experiment.
     pub fn built_in(experiment: &str) -> Option<&'static Self> {
         static FILES: LazyLock<BTreeMap<&str, ExperimentFile>> = LazyLock::new(|| {
             let parse = |known: Known| {
@@ -158,7 +159,7 @@ impl ExperimentFile {
         }
     }
 
-    /// Returns the options of a quick or a full run.
+    /// Returns the options for a quick run or a full one.
     pub fn options(&self, is_quick: bool) -> Settings {
         let mut options = self.options.clone();
         if is_quick {
@@ -167,7 +168,7 @@ impl ExperimentFile {
         options
     }
 
-    /// Parses the text of a file.
+    /// Parses the text of an experiment file.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let texts = [

@@ -55,7 +55,7 @@ pub trait Host: Watcher {
     fn trace(&self, path: &Path, format: Option<Format>) -> anyhow::Result<(String, Trace)>;
 }
 
-/// The outcome of an experiment.
+/// The outcome of a run of an experiment, for the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Everything was measured, without errors.
@@ -65,7 +65,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Returns the outcome of an experiment whose results have errors or not.
+    /// Returns the outcome of a run whose results contain errors or not.
     pub fn with_errors(has_errors: bool) -> Self {
         if has_errors { Self::WithErrors } else { Self::Well }
     }

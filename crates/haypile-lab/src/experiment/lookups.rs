@@ -13,24 +13,27 @@ use super::keys;
 /// The length of keys, in bytes: that of a UUID as text.
 pub(super) const KEY_BYTES: u32 = 36;
 
-/// An upper limit of a cache's bytes per entry, in addition to key and value. The engine charges 168.
+/// An upper limit of the bytes that a cache uses per entry in addition to key and value. The engine
+/// uses 168.
 pub const ROOM_PER_ENTRY_BYTES: u64 = 256;
 
-/// Returns a capacity for this number of entries under any accounting, and however unevenly shards fill.
+/// Returns a capacity in bytes that holds this number of entries in every cache, however it counts
+/// its metadata and however unevenly its shards fill.
 pub(super) fn roomy(entries: u64, entry_bytes: u64) -> u64 {
     let needed = entries * (entry_bytes + ROOM_PER_ENTRY_BYTES);
     needed + needed / 4
 }
 
-/// A job that sets some keys and looks keys up.
+/// A job that sets some keys and then looks keys up.
 pub(super) struct Lookups {
-    /// The number of keys that are set: the first ones.
+    /// The number of keys that are set, from key 0 on.
     pub(super) filled: u32,
-    /// The range of keys that are looked up, each equally probable; all of them are set, or none.
+    /// The range of keys that are looked up, each equally probable: all of them are set, or none
+    /// is.
     pub(super) looked_up: Range<u32>,
     pub(super) value_bytes: u32,
     pub(super) operations: u32,
-    /// A capacity in bytes that holds everything that is set, under any accounting.
+    /// A capacity in bytes that holds all keys that are set, in every cache.
     pub(super) capacity_bytes: u64,
     pub(super) seed: u64,
     /// Whether the process that set the keys is killed before the lookups.
@@ -38,7 +41,7 @@ pub(super) struct Lookups {
 }
 
 impl Lookups {
-    /// Writes the job, and returns the expected results.
+    /// Writes the job's files into a directory, and returns the results to expect.
     pub(super) fn write(&self, directory: &Path) -> Result<Expected, JobError> {
         let Self { filled, value_bytes, capacity_bytes, seed, .. } = *self;
         let Range { start, end } = self.looked_up;

@@ -74,7 +74,7 @@ static EXPERIMENTS: [&dyn Experiment; 17] = [
     &torture::TortureExperiment,
 ];
 
-/// An experiment, as the command line and the report use it.
+/// An experiment: its command, its run, and its section of a report.
 ///
 /// One that measures caches by jobs implements [`on_caches::OnCaches`] instead.
 pub(crate) trait Experiment: Sync {
@@ -112,12 +112,12 @@ pub(crate) trait Experiment: Sync {
     fn body(&self, samples: &Samples<'_>, cases: &[Case<'_>]) -> Body;
 }
 
-/// An experiment of the list.
+/// One of the experiments that this program has.
 #[derive(Clone, Copy)]
 pub struct Known(&'static dyn Experiment);
 
 impl Known {
-    /// Returns all experiments in their order.
+    /// Returns all experiments, in the order of the help.
     pub fn all() -> impl Iterator<Item = Self> {
         EXPERIMENTS.iter().map(|experiment| Self(*experiment))
     }
@@ -127,42 +127,44 @@ impl Known {
         Self::all().find(|known| known.name() == name)
     }
 
-    /// Returns the name of its command under `haypile lab`, in results, and in experiment files.
+    /// Returns the name of the experiment's command under `haypile lab`, which results and
+    /// experiment files use too.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// Returns the heading of its section in reports.
+    /// Returns the heading of the experiment's section in reports.
     pub fn title(self) -> &'static str {
         self.0.title()
     }
 
-    /// Returns the text of its experiment file.
+    /// Returns the text of the experiment's own experiment file.
     pub fn file(self) -> &'static str {
         self.0.file()
     }
 
-    /// Returns its experiment file: question, source, method and options.
+    /// Returns the experiment's own experiment file: question, source, method and options.
     pub fn definition(self) -> &'static ExperimentFile {
         ExperimentFile::built_in(self.name()).expect("every experiment of the list has a file")
     }
 
-    /// Whether it measures only commands that the user names, so that `lab all` leaves it out.
+    /// Whether the experiment measures only commands that the user names, so that `lab all` leaves
+    /// it out.
     pub fn needs_commands(self) -> bool {
         self.0.needs_commands()
     }
 
-    /// Returns its command with all arguments.
+    /// Returns the experiment's command with all arguments, for the parser of the command line.
     pub fn command(self) -> Command {
         self.arguments(Command::new(self.name()))
     }
 
-    /// Adds its arguments and help texts to a command.
+    /// Adds the experiment's arguments and help texts to a command.
     pub fn arguments(self, command: Command) -> Command {
         self.0.arguments(command)
     }
 
-    /// Runs it with the arguments of a command line, and prints its results.
+    /// Runs the experiment with the arguments of a command line, and prints its results.
     ///
     /// # Errors
     ///

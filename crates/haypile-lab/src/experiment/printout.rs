@@ -13,7 +13,7 @@ pub struct Printout {
     blocks: Vec<Block>,
 }
 
-/// A part of a printout.
+/// A part of a printout: lines of text, or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// Complete lines.
@@ -34,7 +34,7 @@ pub enum Block {
 }
 
 impl Printout {
-    /// Returns the parts in their order.
+    /// Returns the parts of the printout in their order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -68,7 +68,7 @@ impl Printout {
         text
     }
 
-    /// Adds complete lines.
+    /// Adds complete lines of text to the printout.
     pub fn text(&mut self, text: impl Into<String>) -> &mut Self {
         let text = with_plain_spaces(&text.into());
         if !text.is_empty() {
@@ -82,7 +82,7 @@ impl Printout {
         if self.blocks.is_empty() { self } else { self.text("\n") }
     }
 
-    /// Adds a table; [`Block::Table`] defines the arguments.
+    /// Adds a table to the printout; [`Block::Table`] defines the arguments.
     pub fn table(
         &mut self,
         header: impl IntoIterator<Item = impl Into<String>>,
@@ -100,7 +100,7 @@ impl Printout {
         self
     }
 
-    /// Adds a table of the report, under its caption.
+    /// Adds a table of the report to the printout, under its caption.
     pub(crate) fn show(&mut self, table: &Table) -> &mut Self {
         let texts = table.columns.iter().take_while(|column| !column.is_number).count();
         let header = table.columns.iter().map(|column| column.name.clone());
@@ -108,7 +108,7 @@ impl Printout {
         self.gap().text(format!("{}\n", table.caption)).table(header, texts, texts, rows)
     }
 
-    /// Adds the errors of samples, each once.
+    /// Adds the errors of samples to the printout, each distinct text once.
     pub(crate) fn errors(&mut self, samples: &[Sample]) -> &mut Self {
         let mut known = BTreeSet::new();
         for sample in samples {
@@ -121,7 +121,7 @@ impl Printout {
         self
     }
 
-    /// Names columns of the table just added that a narrow terminal leaves out, the least important
+    /// Names columns of the last table that a narrow terminal leaves out, the least important
     /// first.
     pub fn spare(&mut self, columns: impl IntoIterator<Item = usize>) -> &mut Self {
         if let Some(Block::Table { spare_columns, .. }) = self.blocks.last_mut() {

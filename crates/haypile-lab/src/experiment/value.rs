@@ -17,7 +17,7 @@ pub fn size(text: &str) -> anyhow::Result<ByteSize> {
     }
 }
 
-/// Parses a whole number of at least 1.
+/// Parses a whole number of at least 1, such as the number of blocks.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ const ROWS: [(&str, &str); 4] = [
     ("set-evict", "Write that evicts"),
 ];
 
-/// Returns a line that describes the machine, and its state where that disturbs measurements.
+/// Returns a line that describes the machine, and warns if its state disturbs measurements.
 pub fn machine(machine: &Machine) -> String {
     let cpu = if machine.cpu.is_empty() { "unknown processor" } else { &machine.cpu };
     let kind = if machine.virtual_machine { ", a virtual machine" } else { "" };
@@ -31,7 +31,7 @@ pub fn machine(machine: &Machine) -> String {
     text
 }
 
-/// Returns the table of costs: a row for each kind of operation, a column for each cache.
+/// Returns the table of costs: a row for each kind of operation, and a column for each cache.
 pub fn table(samples: &[Sample], cores: u64) -> Printout {
     let mut printout = Printout::default();
     let all: Samples<'_> =
@@ -71,7 +71,8 @@ pub fn table(samples: &[Sample], cores: u64) -> Printout {
     printout
 }
 
-/// Returns a sentence with the finding of a step; `None` of a step that is part of the table, or has no results.
+/// Returns a sentence with the result of a step; `None` for a step that is part of the table, or
+/// has no results.
 pub fn line(step: Step, samples: &[Sample]) -> Option<String> {
     let all: Samples<'_> = samples.iter().collect();
     let text = match step {

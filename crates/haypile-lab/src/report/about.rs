@@ -8,18 +8,18 @@ use super::wording::Wording;
 /// The description of an experiment, independent of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// The heading of the experiment.
+    /// The heading of the experiment's section.
     pub(crate) title: &'static str,
     /// The question of the experiment, in a sentence.
     pub(crate) question: Cow<'static, str>,
     /// The method of the experiment, in some sentences.
     pub(crate) method: Cow<'static, str>,
-    /// The source of the experiment's definition.
+    /// The source of the experiment's question, such as a publication.
     pub(crate) source: Option<Cow<'static, str>>,
 }
 
 impl About {
-    /// Returns the description with the question, method and source of an experiment file.
+    /// Returns the description with the question, method and source of a user's experiment file.
     pub(crate) fn worded(self, wording: &Wording) -> Self {
         Self {
             title: self.title,
@@ -40,7 +40,7 @@ fn with_full_stop(text: &str) -> String {
     }
 }
 
-/// Name and heading of the section with results of the simulator.
+/// Name and heading of the report's section on simulations of policies.
 pub(crate) const SIMULATE: (&str, &str) = ("simulate", "Which policy, at which size?");
 
 /// The simulator is not an experiment on caches, and has no file.
@@ -51,7 +51,7 @@ const SIMULATIONS: (&str, &str, &str) = (
     "RelStorage's cache notes: trace simulation",
 );
 
-/// Returns the description of the simulator's results.
+/// Returns the description of the report's section on simulations of policies.
 pub(crate) fn about_simulations() -> About {
     let (question, method, source) = SIMULATIONS;
     About {
@@ -62,7 +62,8 @@ pub(crate) fn about_simulations() -> About {
     }
 }
 
-/// Returns the description of an experiment; of one that is not known, the method that all measurements share.
+/// Returns the description of an experiment; for an unknown one, the method that all measurements
+/// share.
 pub(crate) fn about(topic: Option<&dyn Topic>) -> About {
     match topic {
         Some(topic) => {

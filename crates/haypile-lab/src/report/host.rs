@@ -12,38 +12,38 @@ const MAX_COMMANDS: usize = 20;
 /// Longest command line that is shown, in characters.
 const MAX_COMMAND_CHARS: usize = 4_000;
 
-/// The machines of a report, each once; sections name them by their numbers.
+/// The distinct machines of a report; sections refer to them by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machines(Vec<KnownMachine>);
 
-/// A machine, and the builds of Haypile that were measured on it.
+/// A machine of a report, and the builds of Haypile that were measured on it.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownMachine {
     machine: Machine,
     programs: Vec<Program>,
 }
 
-/// A machine with a program, as a section names them, and the commands that were run there.
+/// A machine with a build of Haypile, for a section, and the commands that were run there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// The number of the machine, from 1.
     pub(crate) machine: usize,
     /// The machine's processor.
     pub(crate) processor: String,
-    /// The version and the commit of the program.
+    /// The version and the commit of the build of Haypile.
     pub(crate) program: String,
     /// The load of the machine before the runs began.
     pub(crate) load: String,
     /// The times at which the runs began.
     pub(crate) started: String,
-    /// Reasons to doubt the results.
+    /// Reasons to doubt the results, such as load on the machine.
     pub(crate) warnings: Vec<String>,
     /// The command lines of the runs.
     pub(crate) commands: Vec<String>,
 }
 
 impl Machines {
-    /// Returns the machines in the order of their numbers.
+    /// Returns the machines of the report, in the order of their numbers.
     pub(crate) fn all(&self) -> &[KnownMachine] {
         &self.0
     }
@@ -64,7 +64,7 @@ impl Machines {
 }
 
 impl KnownMachine {
-    /// Returns facts about the machine: a name and a value each.
+    /// Returns facts about the machine, each a name and a value.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let machine = &self.machine;
         vec![
@@ -78,7 +78,8 @@ impl KnownMachine {
         ]
     }
 
-    /// Returns the builds of Haypile, in words; builds that differ by their commits alone share a text.
+    /// Returns texts that describe the builds of Haypile; builds that differ only by commit share a
+    /// text.
     pub(crate) fn programs(&self) -> Vec<String> {
         let mut builds: Vec<(String, Vec<String>)> = Vec::new();
         for program in &self.programs {
@@ -103,7 +104,7 @@ impl KnownMachine {
     }
 }
 
-/// Returns the machines of these runs, with the load that their samples report, and texts on what is left out.
+/// Returns the machines of these runs, with their load, and messages about what is left out.
 pub(crate) fn hosts(
     runs: &[&Run],
     samples: &Samples<'_>,

@@ -16,20 +16,21 @@ use super::topic::Topics;
 /// The largest file that is read: about 300,000 rows.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// The input of a report: rows and simulations.
+/// The input of a report: result rows and simulations.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// Files of rows by their names without folder and extension.
+    /// Files of result rows, each with its name without folder and extension.
     pub(crate) files: Vec<(String, Results)>,
     pub(crate) simulations: Vec<Simulations>,
-    /// The files read, by the names given.
+    /// The names of the files that were read, as the user gave them.
     pub(crate) sources: Vec<String>,
     /// Warnings about files and lines that were skipped.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads files of rows (`*.jsonl`), files of JSON that `haypile simulate --json` has printed, and
-/// directories of such. Other files of a directory are passed over, JSON of others with a warning.
+/// Reads files of result rows (`*.jsonl`), JSON files that `haypile simulate --json` has printed,
+/// and directories of such files. Other files of a directory are skipped, other JSON files with a
+/// warning.
 ///
 /// # Errors
 ///
@@ -60,7 +61,7 @@ impl Input {
         &self.warnings
     }
 
-    /// Returns the figures of all rows, each file and experiment by itself; simulations have none.
+    /// Returns the figures of all result rows, by file and experiment; simulations have none.
     pub fn findings(&self, topics: &Topics) -> Findings {
         let mut findings = Vec::new();
         for (_, results) in &self.files {

@@ -58,7 +58,7 @@ use section::Section;
 /// Most experiments of one report.
 const MAX_SECTIONS: usize = 60;
 
-/// The findings of results, experiment by experiment.
+/// A report: the results of several experiments, one section for each.
 #[derive(Clone, Debug)]
 pub struct Report {
     sections: Vec<Section>,
@@ -68,11 +68,11 @@ pub struct Report {
     warnings: Vec<String>,
 }
 
-/// A chart of a report as a file of its own.
+/// A chart of a report, as a separate file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plot {
-    /// The name of its file without the extension: lower-case letters, digits and hyphens;
+    /// The name of the chart's file without the extension: lower-case letters, digits and hyphens;
     /// different for each chart of a report.
     pub name: String,
     /// The chart as an SVG document.
@@ -80,7 +80,7 @@ pub struct Plot {
 }
 
 impl Report {
-    /// Creates a report of results. Experiments that are not among `topics` have a plain table.
+    /// Creates a report from results. Experiments that are not among `topics` get a plain table.
     pub fn new(input: &Input, topics: &Topics) -> Self {
         let mut parts: Vec<ReportPart<'_>> = Vec::new();
         for (file, results) in &input.files {
@@ -110,12 +110,12 @@ impl Report {
         Self { sections, machines, sources: input.sources.clone(), warnings }
     }
 
-    /// Returns the answers of all experiments as lines of a terminal; of long ones, the first parts.
+    /// Returns the answers of all experiments as lines for a terminal; long answers are shortened.
     pub fn answers(&self) -> impl Iterator<Item = String> {
         self.sections.iter().flat_map(Section::in_short)
     }
 
-    /// Returns the page: HTML with everything in it, which is XML as well.
+    /// Returns the report as one HTML page, which is well-formed XML as well.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Report {
         page::html(self)
     }
 
-    /// Returns all charts as pictures that stand alone.
+    /// Returns all charts of the report as separate SVG documents.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 
 use haypile_number::NBSP;
 
-/// Returns the text, with its end left out if it has more characters than `most`.
+/// Returns the text, shortened at its end if it has more than `most` characters.
 pub(crate) fn bounded(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
@@ -10,7 +10,7 @@ pub(crate) fn bounded(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns a number with its noun, singular or plural: `3 blocks`.
+/// Returns a number with its noun in the singular or plural, such as `3 blocks`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1{NBSP}{one}") } else { format!("{number}{NBSP}{one}s") }
 }
@@ -24,7 +24,7 @@ pub(crate) fn first(names: &[String], most: usize) -> String {
     }
 }
 
-/// Returns the words with commas and an `and`.
+/// Returns the words as a list in a sentence, with commas and a final "and".
 pub(crate) fn list(words: &[String]) -> String {
     match words {
         [] => String::new(),

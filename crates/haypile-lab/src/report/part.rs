@@ -13,15 +13,15 @@ use super::wording::Wording;
 pub(crate) struct ReportPart<'a> {
     pub(crate) experiment: &'a str,
     pub(crate) file: &'a str,
-    /// The question of an experiment file; `None` for the experiment's own.
+    /// The question of a user's experiment file; `None` for the experiment's own.
     pub(crate) wording: Option<Wording>,
     pub(crate) samples: Samples<'a>,
     results: &'a Results,
 }
 
 impl<'a> ReportPart<'a> {
-    /// Returns the parts of a file, in the order of their names; those of one experiment in the
-    /// order in which they were asked.
+    /// Divides the results of a file into parts by experiment and question, ordered by name, then
+    /// as they were asked.
     pub(crate) fn all(file: &'a str, results: &'a Results, topics: &Topics) -> Vec<Self> {
         let mut wordings: Vec<Option<Wording>> = vec![None];
         let mut places: BTreeMap<Option<Wording>, usize> = BTreeMap::from([(None, 0)]);
@@ -49,18 +49,18 @@ impl<'a> ReportPart<'a> {
         samples.into_iter().map(part).collect()
     }
 
-    /// Whether both parts are of one file, by identity and not by its name.
+    /// Whether both parts are of the same result file, by identity and not by its name.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         std::ptr::eq(self.results, other.results)
     }
 
-    /// Returns the runs of these samples.
+    /// Returns the runs that these samples are from.
     pub(crate) fn runs(&self) -> Vec<&'a Run> {
         let named: BTreeSet<&str> = self.samples.iter().map(|sample| sample.run.as_str()).collect();
         self.results.runs.iter().filter(|run| named.contains(run.run.as_str())).collect()
     }
 
-    /// Returns the experiment files that asked, each once; none where it is the experiment's own
+    /// Returns the distinct experiment files that asked the question; none for the experiment's own
     /// question.
     pub(crate) fn experiment_files(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

@@ -32,17 +32,17 @@ const MAX_ERROR_CHARS: usize = 1_000;
 pub(crate) struct Section {
     /// The name of the experiment on the command line.
     pub(crate) experiment: String,
-    /// The file of the results, where several have this experiment.
+    /// The name of the result file, if several files have this experiment.
     pub(crate) file: Option<String>,
     /// The names of the experiment files that ask this question; none for the experiment's own question.
     pub(crate) experiment_files: Vec<String>,
-    /// The address of the section within the page.
+    /// The anchor of the section within the page.
     pub(crate) anchor: String,
     pub(crate) about: About,
-    /// A warning before the answer: other work on the machine disturbed the samples.
+    /// A warning before the answer that other work on the machine disturbed the samples.
     pub(crate) disturbed: Option<String>,
     pub(crate) body: Body,
-    /// Times of single operations, where rows have them.
+    /// Latencies of single operations, if the rows have them.
     pub(crate) latencies: Option<Latencies>,
     /// The numbers of samples, runs and errors, in words.
     pub(crate) extent: String,
@@ -50,10 +50,10 @@ pub(crate) struct Section {
     pub(crate) hosts: Vec<Host>,
 }
 
-/// The findings of an experiment.
+/// The content of an experiment's section: answer, tables and charts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
-    /// The answer, in one sentence; it goes on in `answers` where it has many parts.
+    /// The answer, in one sentence; long answers continue in `answers`.
     pub(crate) answer: String,
     pub(crate) answers: Vec<String>,
     /// Notes that a reader of the answer has to know.
@@ -63,14 +63,14 @@ pub(crate) struct Body {
     /// Small charts that stand in a row.
     pub(crate) multiples: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
-    /// Texts on results that the section leaves out.
+    /// Messages about results that the section leaves out.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Times of single operations, from the rows.
+/// Latencies of single operations: charts and a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
-    /// A chart for each case and kind of operation.
+    /// A chart of latencies for each case and kind of operation.
     pub(crate) figures: Vec<Picture>,
     pub(crate) table: Table,
 }
@@ -85,8 +85,8 @@ pub(crate) struct FailedSamples {
 }
 
 impl Section {
-    /// Returns the answer as lines of a terminal, after a warning if it was disturbed. Parts that it has no room for
-    /// are counted.
+    /// Returns the answer as lines for a terminal, after a warning if the samples were disturbed.
+    /// Parts that do not fit are counted.
     pub(crate) fn in_short(&self) -> Vec<String> {
         let Body { answer, answers, .. } = &self.body;
         let mut lines = vec![match &self.disturbed {
@@ -98,8 +98,9 @@ impl Section {
         lines.iter().map(|line| bounded(line, MAX_LINE_CHARS)).collect()
     }
 
-    /// Creates the section of samples, of which there is at least one. The file is named where several have this
-    /// experiment. Its machines are added to those of the report.
+    /// Creates the section of an experiment's samples, of which there is at least one. The result
+    /// file is named if several have this experiment. Its machines are added to those of the
+    /// report.
     pub(crate) fn of(
         part: &ReportPart<'_>,
         is_file_named: bool,
@@ -150,7 +151,7 @@ fn disturbed(runs: &[&Run], samples: &[&Sample]) -> Option<String> {
     disturbance(samples.iter().copied(), cores)
 }
 
-/// Returns an address within the page: letters, digits and hyphens.
+/// Returns an anchor for a section of the page: letters, digits and hyphens.
 pub(crate) fn anchor(experiment: &str, file: Option<&str>, asked_by: Option<&str>) -> String {
     let file = file.filter(|file| *file != experiment);
     let words: Vec<&str> = [Some(experiment), file, asked_by].into_iter().flatten().collect();

@@ -12,7 +12,7 @@ pub(crate) struct Simulations {
     pub(crate) traces: Vec<Trace>,
 }
 
-/// The results of one trace.
+/// The simulation results of one trace.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Trace {
     #[serde(rename = "trace")]
@@ -20,30 +20,30 @@ pub(crate) struct Trace {
     pub(crate) requests: u64,
     pub(crate) keys: u64,
     pub(crate) accounting: String,
-    /// Whether the simulation was finished; false if it was interrupted.
+    /// Whether the simulation ran to its end; false if it was interrupted.
     pub(crate) complete: bool,
     pub(crate) simulations: Vec<SimulatedOutcome>,
     #[serde(default)]
     pub(crate) lru_curve: Vec<CurvePoint>,
 }
 
-/// The result of one policy at one size.
+/// The simulated result of one policy at one size.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct SimulatedOutcome {
     pub(crate) policy: String,
     pub(crate) capacity: u64,
-    /// The hit ratio; null where there are no reads.
+    /// The hit ratio; NaN if there are no reads.
     #[serde(deserialize_with = "null_is_zero")]
     pub(crate) hit_ratio: f64,
     pub(crate) byte_hit_ratio: Option<f64>,
 }
 
-/// A point of the LRU curve.
+/// A point of the curve of LRU's miss ratio over sizes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct CurvePoint {
     pub(crate) capacity: u64,
     pub(crate) miss_ratio: f64,
-    /// The error of the miss ratio; null where the curve is neither exact nor sampled.
+    /// The error of the miss ratio; NaN if the curve is neither exact nor sampled.
     #[serde(deserialize_with = "null_is_zero")]
     pub(crate) error: f64,
 }
@@ -53,7 +53,7 @@ fn null_is_zero<'de, D: Deserializer<'de>>(number: D) -> Result<f64, D::Error> {
 }
 
 impl Simulations {
-    /// Parses a document; the error says what is wrong with it.
+    /// Parses the JSON that `haypile simulate --json` prints; the error says what is wrong with it.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let parsed: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if parsed.version != VERSION {

@@ -13,11 +13,12 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether the table is folded until the reader opens it.
     pub(crate) is_detail: bool,
-    /// The column of verdicts, which is text on the left, and the tone of each row's verdict.
+    /// The number of the column with verdicts, and the tone of each row's verdict.
     pub(crate) verdicts: Option<(usize, Vec<Tone>)>,
 }
 
-/// The tone of a verdict: pages show it by a colour, in addition to the words.
+/// The tone of a verdict (good, bad or neutral), which pages show by a colour in addition to the
+/// words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// A difference is shown, and the subject is better.
@@ -31,7 +32,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// Returns the tone of a verdict on a cost.
+    /// Returns the tone of a verdict on a cost: lower is better.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Faster | Verdict::FasterOnAverage => Self::Better,
@@ -46,14 +47,14 @@ impl Tone {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Whether the column holds numbers, which stand on the right.
+    /// Whether the column holds numbers, which are right-aligned.
     pub(crate) is_number: bool,
 }
 
 /// Most columns that have room next to each other on a screen of 1,280 pixels.
 const MAX_COLUMNS: usize = 14;
 
-/// The text of a cell where nothing was measured.
+/// The text of a cell without a measurement.
 pub(crate) const NOTHING: &str = "–";
 
 impl Table {
@@ -75,7 +76,7 @@ impl Table {
         self
     }
 
-    /// Returns the table with the tones of the verdicts in a column: one for each row.
+    /// Returns the table with verdicts in a column: `tones` has one for each row.
     pub(crate) fn with_verdicts(mut self, column: usize, tones: Vec<Tone>) -> Self {
         self.columns[column].is_number = false;
         self.verdicts = Some((column, tones));
@@ -87,8 +88,8 @@ impl Table {
         self
     }
 
-    /// Divides the table into as few as have room, about equally wide. Each begins with the columns
-    /// of text that stand on the left.
+    /// Divides the table into as few parts as fit the page, about equally wide. Each begins with
+    /// the leading columns of text.
     pub(crate) fn parts(&self) -> Vec<Self> {
         let texts = self.columns.iter().take_while(|column| !column.is_number).count();
         let keys = texts.clamp(1, MAX_COLUMNS / 2).min(self.columns.len());

@@ -8,7 +8,7 @@ use haypile_measure::result::Samples;
 use super::case::Case;
 use super::section::Body;
 
-/// An experiment as a report knows it: the texts around its results, and its findings.
+/// An experiment as a report sees it: the texts about it, and how its results are shown.
 pub(crate) trait Topic: Sync {
     /// Returns its name in results.
     fn name(&self) -> &'static str;
@@ -34,7 +34,7 @@ pub(crate) struct Texts {
     pub(crate) source: &'static str,
 }
 
-/// The experiments that a report knows, in the order of its sections.
+/// The experiments that a report can show, in the order of its sections.
 pub struct Topics(Vec<Box<dyn Topic>>);
 
 impl Topics {
@@ -43,12 +43,13 @@ impl Topics {
         Self(topics.into_iter().map(boxed).collect())
     }
 
-    /// Returns the position of an experiment in the order; unknown ones come last.
+    /// Returns the position of an experiment in the order of sections; unknown ones come last.
     pub(crate) fn place(&self, name: &str) -> usize {
         self.0.iter().position(|topic| topic.name() == name).unwrap_or(usize::MAX)
     }
 
-    /// Returns the figures of samples of an experiment; of an unknown one, those of measured caches.
+    /// Returns the figures of an experiment's samples; of an unknown experiment, those of measured
+    /// caches.
     pub(crate) fn findings(&self, experiment: &str, samples: &Samples<'_>) -> Findings {
         match self.named(experiment) {
             Some(topic) => topic.findings(samples),

@@ -10,8 +10,8 @@ use super::topic::{Topic, Topics};
 /// have at most as many bytes.
 const MAX_TEXT_CHARS: usize = 8 << 10;
 
-/// An experiment file's description of itself, as text that can be shown. Runs with the same
-/// wording ask the same.
+/// The question, source and method of a user's experiment file, as text. Runs with equal texts ask
+/// the same question.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wording {
     pub(crate) question: String,
@@ -20,7 +20,8 @@ pub(crate) struct Wording {
 }
 
 impl Wording {
-    /// Returns the wording of a run; `None` where it asks its experiment's own question.
+    /// Returns the question, source and method that a run's experiment file states; `None` if the
+    /// run asks its experiment's own question.
     pub(crate) fn of(run: &Run, topics: &Topics) -> Option<Self> {
         let asked = run.asked.as_ref()?;
         let wording = Self::new(&asked.question, &asked.method, &asked.source);

@@ -13,7 +13,7 @@ use super::marker::{Figure, Marker};
 /// The mark of a cell where nothing was measured.
 const NOTHING: &str = "-";
 
-/// The samples of a cell, with those of the baseline to which it is relative.
+/// The samples of a table's cell, with those of the baseline to which it is relative.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell<'a> {
     pub(super) samples: Samples<'a>,
@@ -21,7 +21,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Returns a figure of the cell as text for people.
+    /// Returns a figure of the cell as text.
     pub(super) fn figure(&self, figure: &Figure, marker: &Marker) -> String {
         if let Figure::Count(name) = figure {
             let count = figure::count(&self.samples, name);
@@ -44,7 +44,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns the number by which a figure sorts; cells without results come last.
+    /// Returns the number by which a cell is sorted; cells without results come last.
     pub(super) fn rank(&self, figure: &Figure, marker: &Marker) -> f64 {
         let value = |figure: &figure::Figure| figure.of(&self.samples).map(|found| found.value);
         let rank = match figure {
@@ -89,7 +89,7 @@ impl Cell<'_> {
     }
 }
 
-/// Returns a ratio as text for people.
+/// Returns a ratio as text, or a dash for `None`.
 pub(super) fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or(NOTHING.to_owned(), |ratio| Quantity::HitRatio.write(ratio))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use haypile_measure::compare::CompareError;
 
-/// The error of a document whose tables cannot be written.
+/// The error of a document whose tables cannot be updated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
@@ -28,7 +28,7 @@ pub enum SpliceError {
     },
 }
 
-/// The reason why a table cannot be made.
+/// The reason why a table of a document cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerProblem {

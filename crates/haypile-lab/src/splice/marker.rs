@@ -5,7 +5,7 @@ use haypile_measure::figure::{self, FIGURES};
 
 use super::error::MarkerProblem;
 
-/// A figure that a table shows.
+/// A figure (such as processor time) that a table of a document shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Figure {
     /// One of the laboratory's figures; times have the median absolute deviation as well.
@@ -21,7 +21,7 @@ pub(super) enum Figure {
     Count(String),
 }
 
-/// A column of the table.
+/// A column of a document's table: a name or a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SpliceColumn {
     /// A field or parameter by name, which distinguishes rows.
@@ -30,27 +30,27 @@ pub(super) enum SpliceColumn {
     Figure(Figure),
 }
 
-/// The table that a comment asks for.
+/// The table that a comment (`<!-- table: ... -->`) in a document asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marker {
     /// The file or directory of results.
     pub(super) results: String,
-    /// The columns in their order.
+    /// The columns of the table, in their order.
     pub(super) columns: Vec<SpliceColumn>,
-    /// Fields or parameters whose values become columns.
+    /// Fields or parameters whose values become columns of the table.
     pub(super) across: Vec<String>,
-    /// Columns that sort the rows; those with names, if there are none.
+    /// Columns that sort the rows; if empty, those with names sort them.
     pub(super) sort: Vec<String>,
-    /// The subject to which others are relative, which is 1.0 times itself.
+    /// The subject to which the others are relative; its own value is 1.0 times.
     pub(super) baseline: Option<String>,
-    /// The metric of `times`.
+    /// The metric that the column `times` compares.
     pub(super) metric: Metric,
     /// Fields or parameters, each with the values to which the samples are restricted.
     pub(super) filters: Vec<(String, Vec<String>)>,
 }
 
 impl Figure {
-    /// Returns the figure of a name, if there is one.
+    /// Returns the figure of this name, if there is one.
     pub(super) fn named(name: &str) -> Option<Self> {
         if let Some(count) = name.strip_prefix("count:") {
             return Some(Self::Count(count.to_owned()));
@@ -63,7 +63,7 @@ impl Figure {
         })
     }
 
-    /// Whether the figure is of a row as a whole, and not of each of its cells.
+    /// Whether the figure belongs to a row as a whole, and not to each of its cells.
     pub(super) fn is_of_row(&self) -> bool {
         matches!(self, Self::MeanByteHitRatio)
     }
@@ -76,7 +76,7 @@ impl SpliceColumn {
 }
 
 impl Marker {
-    /// Parses the text between `table:` and the comment's end.
+    /// Parses a table's marker: the text between `table:` and the end of the comment.
     pub(super) fn parse(text: &str) -> Result<Self, MarkerProblem> {
         let mut words = text.split_whitespace();
         let results = words.next().filter(|word| !word.contains('='));

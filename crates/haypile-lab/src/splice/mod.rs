@@ -29,19 +29,19 @@ pub use error::{MarkerProblem, SpliceError};
 use haypile_measure::compare;
 use haypile_measure::result::Sample;
 
-/// A document with its tables renewed.
+/// A document with its tables updated.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Spliced {
     /// The whole text of the document.
     pub text: String,
-    /// The numbers of the lines, from 1, of the tables that were out of date.
+    /// The line numbers, from 1, of the tables that were out of date.
     pub stale: Vec<usize>,
-    /// The number of tables.
+    /// The number of tables in the document.
     pub tables: usize,
 }
 
-/// Reads a document and renews its tables, in memory. Files of results are found from the
+/// Reads a document and updates its tables, in memory. Paths of result files are relative to the
 /// document's folder.
 ///
 /// # Errors

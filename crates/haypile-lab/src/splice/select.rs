@@ -13,7 +13,7 @@ const FIELDS: [&str; 6] = ["experiment", "case", "subject", "program", "version"
 /// The most values that an error lists.
 const MOST_LISTED: usize = 12;
 
-/// Returns the value of a field or parameter.
+/// Returns the value of a sample's field or parameter of this name.
 pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     let subject = &sample.subject;
     Some(match name {
@@ -28,8 +28,8 @@ pub(super) fn value(sample: &Sample, name: &str) -> Option<String> {
     })
 }
 
-/// Returns the fields and parameters that must not differ within a row. Samples of several runs may
-/// be one row.
+/// Returns the fields and parameters that must be equal within a row of a table. Samples of several
+/// runs may be in one row.
 pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<String> {
     let mut names: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     let parameters: BTreeSet<&String> =
@@ -38,7 +38,7 @@ pub(super) fn names<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<St
     names
 }
 
-/// Returns the samples that the filters leave. Names that no sample has are errors.
+/// Returns the samples that match the filters. A name that no sample has is an error.
 pub(super) fn select<'a>(
     samples: &'a [Sample],
     marker: &Marker,

@@ -4,7 +4,8 @@ mod http;
 
 use haypile_measure::subject::Subjects;
 
-/// Returns the caches of the engine, the HTTP cache on them, and the hidden subjects.
+/// Returns the subjects that this program can measure: the engine's caches, HTTP caches based on
+/// them, and hidden ones for tests.
 pub fn subjects() -> Subjects {
     let mut subjects = Subjects::ours();
     subjects.register(http::KIND);

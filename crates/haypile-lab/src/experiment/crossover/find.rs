@@ -18,37 +18,40 @@ const MAX_SIZES: usize = 64;
 /// The most keys, however small entries are.
 const MAX_KEYS: u64 = 1 << 20;
 
-/// The crossovers of one cache.
+/// The sizes at which one cache becomes slower than the baseline, or no longer slower.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FoundCrossovers {
     /// The cache, by the name of its subject.
     pub subject: String,
-    /// The subject that the cache is compared with.
+    /// The name of the subject that the cache is compared with.
     pub baseline: String,
-    /// The ratio of the cache's time to the baseline's at each size in bytes, from the smallest
-    /// size on.
+    /// The ratio of the cache's time to the baseline's at each measured size of values in bytes, in
+    /// ascending order.
     pub effects: Vec<(u32, Effect)>,
-    /// Sizes at which being clearly slower begins or ends.
+    /// Sizes of values between which the cache becomes clearly slower, or no longer clearly slower.
     pub crossovers: Vec<Crossover>,
-    /// Whether the cache is clearly slower at the smallest size.
+    /// Whether the cache is clearly slower than the baseline at the smallest size.
     pub begins_slower: bool,
 }
 
-/// A change between two sizes that were measured.
+/// A crossover: two measured sizes of values between which the cache becomes clearly slower, or no
+/// longer slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Crossover {
-    /// The largest measured entry size before the answer changes from slower to not slower or back,
-    /// in bytes.
+    /// The size of values below the crossover, in bytes: the largest measured one before the
+    /// change.
     pub from_bytes: u32,
-    /// The first size after the change, in bytes.
+    /// The size of values above the crossover, in bytes: the smallest measured one after the
+    /// change.
     pub to_bytes: u32,
-    /// Whether the cache is clearly slower after the change, or no longer.
+    /// Whether the cache is clearly slower than the baseline above the crossover.
     pub is_slower_after: bool,
 }
 
-/// Returns the sizes that are measured first: powers of four from the smallest on, and the largest.
+/// Returns the sizes of values that are measured first: powers of four from the smallest on, and
+/// the largest.
 pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     let mut sizes = Vec::new();
     let mut size = options.min_bytes.max(1);
@@ -60,7 +63,7 @@ pub fn first_sizes(options: &CrossoverPlan) -> Vec<u32> {
     sizes
 }
 
-/// Returns the case of a size.
+/// Returns the case that measures values of this size.
 pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     let entry_bytes = u64::from(KEY_BYTES) + u64::from(value_bytes);
     let keys = u32::try_from((options.total_bytes / entry_bytes).clamp(2, MAX_KEYS));
@@ -93,7 +96,8 @@ pub fn case(value_bytes: u32, options: &CrossoverPlan) -> Case {
     }
 }
 
-/// Returns the size to measure next: the middle of the widest change that was not measured yet.
+/// Returns the next size of values to measure: the middle of the widest interval with a crossover;
+/// `None` if all are narrow enough.
 pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
     // Also those at which there are nothing but errors.
     let measured: BTreeSet<u32> =
@@ -110,7 +114,7 @@ pub fn next(samples: &[Sample], options: &CrossoverPlan) -> Option<u32> {
 }
 
 impl FoundCrossovers {
-    /// Returns the answer in a sentence.
+    /// Returns a sentence that says at which sizes the cache is slower.
     pub fn answer(&self) -> String {
         let Self { subject, baseline, .. } = self;
         let sizes: Vec<u32> = self.effects.iter().map(|(size, _)| *size).collect();
@@ -183,8 +187,8 @@ impl Crossover {
     }
 }
 
-/// Finds the crossovers in the samples of one run: of each cache but the one that they are compared
-/// with, in the order of their names. Errors are left out.
+/// Finds the crossovers in the samples of one run, for each cache except the baseline, ordered by
+/// name. Samples with errors are left out.
 pub fn find<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<FoundCrossovers> {
     let samples = samples.into_iter().filter(|sample| sample.experiment == NAME);
     let samples: Samples<'_> = samples.collect();

@@ -25,32 +25,32 @@ use haypile::ByteSize;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `crossover` in results.
 pub const NAME: &str = "crossover";
 
-/// The numbers that define the measurement.
+/// The options that define the measurements of `crossover`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossoverPlan {
-    /// The subject that the others are compared with.
+    /// The name of the subject that the others are compared with.
     pub baseline: String,
     /// The smallest size of values, in bytes, at least 1.
     pub min_bytes: u32,
     /// The largest size of values, in bytes, at most 1 GiB.
     pub max_bytes: u32,
-    /// The margin by which a cache has to be slower: 0.1 is 10 %.
+    /// The margin by which a cache has to be slower to count as slower: 0.1 is 10 %.
     pub margin: f64,
-    /// The greatest distance between the two sides of a crossover: the larger size over the smaller
-    /// one.
+    /// The largest allowed ratio of the two sizes around a crossover: the larger size over the
+    /// smaller one.
     pub precision: f64,
-    /// Bytes of all keys and values together. The caches have room for them.
+    /// Bytes of all keys and values together, which fit into the caches.
     pub total_bytes: u64,
-    /// The number of reads of a measurement; of values above 16 KiB fewer, down to a hundredth.
+    /// The number of reads in one measurement; for values above 16 KiB fewer, down to a hundredth.
     pub operations: u32,
-    /// The seed of keys and reads.
+    /// The seed from which keys and reads are drawn.
     pub seed: u64,
 }
 
-/// The experiment `crossover`.
+/// The experiment `crossover`: the size of values from which one cache is slower than another.
 pub(crate) struct CrossoverExperiment;
 
 impl OnCaches for CrossoverExperiment {

@@ -6,7 +6,7 @@ use haypile::ByteSize;
 use crate::experiment::on_caches::OverHttp;
 use crate::experiment::value::{percent, size};
 
-/// Options of the experiment.
+/// Command-line options of the experiment `crossover`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Find the entry size from which one cache is clearly slower than another")]
 #[command(after_help = "\
@@ -29,16 +29,17 @@ pub struct CrossoverOptions {
     /// Largest size of values
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     pub max: ByteSize,
-    /// Margin by which a cache has to be slower
+    /// Margin by which a cache has to be slower than the first to count as slower, such as 0.1 for
+    /// 10 %
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub margin: f64,
-    /// Largest distance of the two sizes around a crossover
+    /// Ratio of the two sizes around a crossover at which the search ends
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = percent)]
     pub precision: f64,
     /// Total size of keys and values; the caches have room for all of them
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub total: ByteSize,
-    /// Number of reads in one measurement; fewer of large values
+    /// Number of reads in one measurement; fewer for values above 16 KiB
     #[arg(long, short = 'n', value_name = "N", default_value_t = 500_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,

@@ -13,7 +13,7 @@ use haypile_measure::result::Asked;
 
 use super::{Experiment, ExperimentFile, Setting};
 
-/// The arguments of an experiment, from its file and from the command line.
+/// The arguments of an experiment's run, from its experiment file and the command line.
 pub(crate) struct Filled {
     /// Values of the experiment file, and defaults.
     file: ArgMatches,
@@ -36,7 +36,8 @@ impl Filled {
         Ok(Self { asked: path.map(|path| file.asked(path)), ..filled })
     }
 
-    /// Reads the arguments from this experiment file instead; `origin` is what errors call it.
+    /// Reads the arguments from this experiment file instead; `origin` is the file's name in
+    /// errors.
     pub(crate) fn from_file(
         experiment: &dyn Experiment,
         file: &ExperimentFile,
@@ -59,14 +60,14 @@ impl Filled {
         Ok(Self { file: matches, line: written(line), asked: None })
     }
 
-    /// Returns the options of this type.
+    /// Returns the options of this run as the experiment's type.
     pub(crate) fn get<O: Args>(&self) -> anyhow::Result<O> {
         let mut options = O::from_arg_matches(&self.file)?;
         options.update_from_arg_matches(&self.line)?;
         Ok(options)
     }
 
-    /// Whether the user wrote this argument.
+    /// Whether the user wrote this argument on the command line.
     pub(crate) fn is_written(&self, argument: &str) -> bool {
         self.line.try_contains_id(argument).unwrap_or(false)
     }

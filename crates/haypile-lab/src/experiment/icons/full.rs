@@ -7,8 +7,8 @@ const FILLED_PERCENT: u64 = 90;
 /// Other values: pictures of 32 by 32 pixels, as long as those between which icons lie.
 const OTHER_BYTES: usize = 4096;
 
-/// Stores all values of a cache again, each with its part of other values behind it, until the file is full: the values
-/// then lie as far from each other as they can.
+/// Rewrites all values of an icon cache with other values between them, until the file is full, so
+/// that the values lie as far from each other as possible.
 ///
 /// # Errors
 ///

@@ -24,12 +24,12 @@ const HAS_PNG: u16 = 4;
 /// An offset that leads nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// A theme with the themes that it inherits.
+/// An icon theme and the themes that it inherits, read through GTK's icon caches.
 #[derive(Debug)]
 pub(super) struct GtkTheme {
     themes: Vec<Inherited>,
     base: Vec<PathBuf>,
-    /// Number of calls for the status of files and folders.
+    /// Number of system calls that ask for the status of files and folders.
     pub(super) stats: u64,
 }
 
@@ -49,7 +49,7 @@ struct Place {
 }
 
 impl GtkTheme {
-    /// Opens the caches of a theme, and of those that it inherits.
+    /// Opens GTK's icon caches of a theme, and of the themes that it inherits.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl GtkTheme {
         Ok(Place { folder, cache, numbers })
     }
 
-    /// Finds the best file for a name, as `haypile_icons` chooses it.
+    /// Finds the best file for an icon's name and size, by the rules of `haypile_icons`.
     pub(super) fn find(&mut self, name: IconName<'_>, size: (u32, u32)) -> Option<PathBuf> {
         let names = || name.from_specific();
         let themed = |theme: &Inherited| names().find_map(|name| theme.find(name, size));
@@ -219,7 +219,8 @@ fn hash(name: &[u8]) -> u32 {
     bytes.fold(first, |hash, byte| (hash << 5).wrapping_sub(hash).wrapping_add(byte))
 }
 
-/// Writes the cache of a theme of our own with GTK's program. Returns whether that program is installed.
+/// Writes GTK's icon cache for a generated theme with GTK's program; returns whether that program
+/// is installed.
 ///
 /// # Errors
 ///

@@ -36,8 +36,8 @@ impl Kept {
     }
 }
 
-/// Loads icons, or draws, as lines of standard input order, and keeps the pictures until the input
-/// ends.
+/// Loads icons, or draws a game, as lines of standard input order it, and keeps the pictures until
+/// the input ends.
 ///
 /// # Errors
 ///

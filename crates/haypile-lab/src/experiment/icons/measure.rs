@@ -31,7 +31,7 @@ const PRIMINGS: u32 = 200;
 /// second stores them again, and the third changes nothing.
 const STARTS_IN_A_FULL_CACHE: u32 = 3;
 
-/// The common settings of the cases of a run.
+/// The settings that all cases of a run of `icons` share.
 pub(super) struct IconRun<'a> {
     pub(super) options: &'a IconsOptions,
     pub(super) runner: &'a Runner,
@@ -40,7 +40,7 @@ pub(super) struct IconRun<'a> {
     pub(super) scratch: &'a Path,
 }
 
-/// The outcome of one measurement.
+/// The outcome of one measurement of `icons`: the reports of its processes.
 pub(super) struct Measured<R = IconReport> {
     pub(super) reports: Vec<R>,
     /// Proportional set sizes that the icons added, of all processes, in bytes.
@@ -50,7 +50,7 @@ pub(super) struct Measured<R = IconReport> {
 }
 
 impl IconRun<'_> {
-    /// Measures all ways of loading a number of icons of a theme.
+    /// Measures each way of loading a number of icons of a theme.
     ///
     /// # Errors
     ///

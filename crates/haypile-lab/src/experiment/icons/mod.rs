@@ -27,10 +27,10 @@ use super::{Ended, Experiment, Host};
 use measure::IconRun;
 use theme::Theme;
 
-/// Name of the experiment.
+/// Name of the experiment `icons` in results.
 pub const NAME: &str = "icons";
 
-/// The experiment `icons`.
+/// The experiment `icons`: loading icons of a desktop theme with and without caches.
 pub(crate) struct IconsExperiment;
 
 impl Experiment for IconsExperiment {

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::count;
 
-/// Pictures that are got or drawn.
+/// The pictures that are measured: icons of a theme, or the drawings of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IconSet {
     /// Icons of a theme
@@ -14,7 +14,7 @@ pub enum IconSet {
     Game,
 }
 
-/// Options of the experiment.
+/// Command-line options of the experiment `icons`.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Get icons without a cache, with an index, with pixmaps, with both: time, memory, calls"
@@ -38,7 +38,8 @@ Examples:
   haypile lab icons --theme breeze --icons 300 --processes 8 --full
   haypile lab icons --set game")]
 pub struct IconsOptions {
-    /// Icons of a theme, or the drawings of a game that starts, starts again and is resized twice
+    /// Pictures to measure: icons of a theme, or the drawings of a game that starts, starts again
+    /// and is resized twice
     #[arg(long, value_name = "SET", value_enum, default_value = "icons")]
     pub set: IconSet,
     /// Icon themes, by the names of their folders, or generated
@@ -59,10 +60,10 @@ pub struct IconsOptions {
     /// Measure with a cache that is full, in which the icons lie far from each other
     #[arg(long)]
     pub full: bool,
-    /// Number of blocks: in each, every way once, in random order
+    /// Number of blocks: each block measures every way of loading once, in random order
     #[arg(long, short, value_name = "N", default_value = "7", value_parser = count)]
     pub blocks: u64,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }

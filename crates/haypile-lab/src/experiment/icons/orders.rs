@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::way::Way;
 
-/// The orders of a process that loads icons.
+/// The orders that a process which loads icons receives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IconOrders {
     pub(super) way: Way,
@@ -15,11 +15,11 @@ pub(super) struct IconOrders {
     pub(super) base: Vec<PathBuf>,
     pub(super) names: Vec<String>,
     pub(super) size: u32,
-    /// The URL of the cache.
+    /// The URL of the icon cache.
     pub(super) cache: String,
 }
 
-/// The orders of a process: those of a loader or those of a game.
+/// The orders that a process receives: load icons, or draw a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "set", rename_all = "lowercase")]
 pub(super) enum LoaderOrders {
@@ -27,63 +27,66 @@ pub(super) enum LoaderOrders {
     Game(GameOrders),
 }
 
-/// Times and counts that a loader of icons reports.
+/// Times and counts that a process which loads icons reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IconReport {
-    /// The time from opening the cache to the last icon, in nanoseconds.
+    /// The time from opening the icon cache to the last icon, in nanoseconds.
     pub(super) wall_ns: u64,
-    /// The time of a second pass, with the cache open and everything checked, in nanoseconds.
+    /// The time of loading all icons a second time, with the cache open and the theme checked, in
+    /// nanoseconds.
     pub(super) again_ns: u64,
     pub(super) cpu_ns: u64,
     pub(super) found: u64,
     pub(super) negative: u64,
     pub(super) rendered: u64,
     pub(super) cached: u64,
-    /// Number of calls for the status of files and folders.
+    /// Number of system calls that ask for the status of files and folders.
     pub(super) stats: u64,
-    /// The checksum of all pixels, in the order of the names.
+    /// The checksum of all pixels of the icons, in the order of their names.
     pub(super) checksum: u64,
-    /// Number of pictures of the cache that were copied for want of pins.
+    /// Number of pictures that were copied out of the cache because no further segment of its file
+    /// could be locked for reading in place.
     pub(super) copied: u64,
-    /// Number of pictures of the cache that were stored again, next to each other.
+    /// Number of pictures that were stored again next to each other, so that they can be read in
+    /// place.
     pub(super) gathered: u64,
-    /// Number of failures of the cache.
+    /// Number of operations of the cache that failed.
     pub(super) failures: u64,
-    /// Number of checks that were taken over from another process.
+    /// Number of checks of the theme that were taken over from another process.
     pub(super) shared_checks: u64,
 }
 
-/// A size of the window.
+/// One size of the game's window, with that of its pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Window {
-    /// The side of an element, in pixels.
+    /// The side of one of the game's elements, in pixels.
     pub(super) element_px: u32,
     pub(super) background_px: (u32, u32),
 }
 
-/// The orders of a game: its drawings, and the sizes of its window.
+/// The orders for drawing a game: its pictures, and the sizes of its window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct GameOrders {
-    /// Paths of the SVG files; the last one is the background.
+    /// Paths of the game's SVG files; the last one is the background.
     pub(super) files: Vec<PathBuf>,
-    /// The sizes that the window has, one after the other.
+    /// The successive sizes of the game's window.
     pub(super) windows: Vec<Window>,
-    /// The URL of a cache of pixmaps; without one, everything is drawn each time.
+    /// The URL of a cache of drawn pictures; `None` to draw everything each time.
     pub(super) cache: Option<String>,
 }
 
-/// The report on drawing the whole game in one size of its window.
+/// The report on drawing the whole game for one size of its window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DrawnWindow {
     pub(super) wall_ns: u64,
     pub(super) cpu_ns: u64,
-    /// Number of files that were rendered.
+    /// Number of SVG files that were rendered instead of read from the cache.
     pub(super) rendered: u64,
-    /// The checksum of all pixels.
+    /// The checksum of all drawn pixels.
     pub(super) checksum: u64,
 }
 
-/// Returns the checksum of pictures.
+/// Returns the checksum of the pixels of pictures.
 pub(super) fn checksum<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut hasher = Xxh3::new();
     for pixels in pictures {

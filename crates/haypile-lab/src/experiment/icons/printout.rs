@@ -12,7 +12,7 @@ use crate::report::table::Table;
 use super::game::{game_table, is_game};
 use super::way::Way;
 
-/// The figures of one way of loading icons in a case.
+/// The results of one way of loading icons in a case.
 pub(super) struct WayFigures {
     pub(super) name: &'static str,
     /// The figures of the columns, in their order.
@@ -26,7 +26,7 @@ pub(super) struct IconCase {
     pub(super) ways: Vec<WayFigures>,
 }
 
-/// Returns the cases of samples, in their order.
+/// Returns the cases of the samples, in the order of the samples.
 pub(super) fn cases(samples: &Samples<'_>) -> Vec<IconCase> {
     let case = |samples: &Samples<'_>| {
         let of = |way: &Way| {
@@ -71,7 +71,7 @@ const FIGURES: [&Figure; 6] = [
 const COLUMNS: [&str; 7] = ["Way", "All icons", "Again", "CPU", "Memory", "Stat calls", "Negative"];
 
 impl WayFigures {
-    /// Returns the time until all icons are loaded.
+    /// Returns the wall time until all icons are loaded.
     pub(super) fn wall(&self) -> Option<Estimate> {
         self.figures[0]
     }
@@ -84,7 +84,7 @@ impl WayFigures {
 }
 
 impl IconCase {
-    /// Returns the table of the ways that were measured.
+    /// Returns the table of the case, with a row for each way of loading icons.
     pub(super) fn table(&self) -> Table {
         let good = self.ways.iter().filter(|way| way.wall().is_some());
         let rows = good.map(WayFigures::row).collect();
@@ -92,7 +92,7 @@ impl IconCase {
     }
 }
 
-/// Returns a table for each case.
+/// Returns a table of the ways of loading icons for each case.
 pub(super) fn printout(samples: &[Sample]) -> Printout {
     let mut printout = Printout::default();
     let of_game = game_table(&samples.iter().collect());

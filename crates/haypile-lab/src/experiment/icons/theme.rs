@@ -14,35 +14,36 @@ use super::gtk::{self, GtkTheme};
 use super::orders::checksum;
 use super::way::Way;
 
-/// The name of the theme that this program generates.
+/// The name of the icon theme that this program generates.
 pub(super) const GENERATED: &str = "generated";
 
 /// Names in the generated theme.
 const GENERATED_ICONS: u64 = 1_200;
 
-/// A theme, and the folders in which it lies.
+/// An icon theme, and the folders that contain it.
 pub(super) struct Theme {
     pub(super) name: String,
     pub(super) base: Vec<PathBuf>,
     /// The folders of the theme and of those that it may inherit.
     pub(super) folders: Vec<PathBuf>,
-    /// The ways of loading the theme's icons that can be measured.
+    /// The ways of loading the theme's icons that can be measured on this machine.
     pub(super) ways: Vec<Way>,
-    /// The reason why the way by GTK's cache cannot be measured, if it cannot.
+    /// The reason why GTK's icon cache cannot be measured; `None` if it can.
     pub(super) without_gtk: Option<String>,
 }
 
-/// The icons to load, and checksums of their pictures.
+/// The names of the icons to load, and checksums of their pictures.
 pub(super) struct Wanted {
     pub(super) names: Vec<String>,
     pub(super) found: u64,
     pub(super) checksum: u64,
-    /// The checksum of the pictures after a PNG, whose colours are not multiplied by alpha.
+    /// The checksum of the pictures as a PNG stores them, with colours that are not multiplied by
+    /// alpha.
     pub(super) png_checksum: u64,
 }
 
 impl Theme {
-    /// Finds the theme of this name; `None` if it is not installed.
+    /// Finds the icon theme of this name; `None` if it is not installed.
     pub(super) fn find(name: &str, scratch: &Path, seed: u64) -> anyhow::Result<Option<Self>> {
         if name == GENERATED {
             let base = scratch.join("icons");
@@ -67,7 +68,8 @@ impl Theme {
         Self { name: name.to_owned(), base, folders, ways, without_gtk }
     }
 
-    /// Draws names by seed, of which the theme has nine tenths, and makes their pictures.
+    /// Draws names of icons at random, of which the theme has nine tenths, and renders their
+    /// pictures for comparison.
     pub(super) fn wanted(&self, number: u32, size: u32, seed: u64) -> anyhow::Result<Wanted> {
         let (index, _) = scan(&self.name, &self.base);
         let mut names: Vec<&str> = index.names().collect();
@@ -138,7 +140,7 @@ fn generate(place: &Path, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns an SVG of `least` or more shapes.
+/// Returns a random SVG picture of at least `least` shapes.
 pub(super) fn drawing(size: u32, least: u32, random: &mut ChaCha8Rng) -> anyhow::Result<String> {
     let mut text = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {size} {size}' width='{size}' height='{size}'>"

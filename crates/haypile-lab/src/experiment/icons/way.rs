@@ -30,7 +30,7 @@ impl Way {
         Self::Shared,
     ];
 
-    /// Returns the name of the way as a subject of results.
+    /// Returns the name of this way of loading icons, as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Probe => "probe",
@@ -45,12 +45,13 @@ impl Way {
         }
     }
 
-    /// Whether the way uses a cache of ours, which has to be filled first.
+    /// Whether this way of loading icons uses a Haypile cache, which has to be filled first.
     pub(super) fn has_cache(self) -> bool {
         !matches!(self, Self::Probe | Self::Scan | Self::Gtk)
     }
 
-    /// Whether the way takes over the check of a process that has just made one.
+    /// Whether this way of loading icons reuses the check of the theme that another process has
+    /// just made.
     pub(super) fn shares_checks(self) -> bool {
         self == Self::Shared
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::MicroError;
 
-/// The operations of a case; the [module](super) says what each is.
+/// The kind of operation that a case of `micro` measures; the [module](super) describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaseKind {
@@ -36,16 +36,16 @@ pub enum CaseKind {
 const MAX_TURN: u32 = 1_000_000;
 
 impl CaseKind {
-    /// The cases allowed, for messages.
+    /// The names of the allowed cases, for messages.
     pub const ALLOWED: &'static str = "get-hit, get-miss, get-beside, set, overwrite, set-evict, aside, \
          mix:SETS:GETS as in mix:1:10";
 
-    /// Whether the cache is given room for all keys that are prepared.
+    /// Whether the case gives the cache room for all keys that are set before.
     pub(super) fn holds_all(self) -> bool {
         matches!(self, Self::GetHit | Self::GetMiss | Self::Overwrite | Self::GetBeside)
     }
 
-    /// Whether the case needs keys that are not resident: to miss, or to fill the cache.
+    /// Whether the case needs keys that are not in the cache: to miss, or to fill it.
     pub(super) fn needs_others(self) -> bool {
         matches!(self, Self::GetMiss | Self::SetEvict)
     }

@@ -8,7 +8,7 @@ use haypile_sim::trace::generate::{Mixture, Pattern, PatternPart, Spec};
 
 use super::MicroError;
 
-/// The frequency with which each key is requested.
+/// The distribution of requests over keys: uniform, or zipf with an exponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
@@ -22,11 +22,11 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The distributions allowed, for messages.
+    /// The allowed distributions of requests, for messages.
     pub const ALLOWED: &'static str = "uniform and zipf:EXPONENT, as in zipf:0.99 (from 0 to 20)";
 
-    /// Draws `count` numbers below `keys`. The same arguments give the same numbers in every
-    /// version.
+    /// Draws `count` numbers of keys below `keys` at random from the distribution. The same
+    /// arguments give the same numbers in every version.
     pub(super) fn draw(self, keys: u32, count: u64, seed: u64) -> impl Iterator<Item = u32> {
         let keys = u64::from(keys);
         let pattern = match self {

@@ -96,7 +96,7 @@ impl OnCaches for MicroExperiment {
     }
 }
 
-/// Options of `micro` that cannot be measured.
+/// The error of options of `micro` that cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
@@ -174,9 +174,9 @@ struct MicroPoint {
     timing: Timing,
 }
 
-/// Returns the cases of the experiment, in the order of the lists, each kind of case with all parameters. Keys and
-/// operations are drawn from `seed`. The file system of the caches' files becomes a parameter of all cases; `None` for
-/// cases that are not about that.
+/// Returns the cases of `micro`, one for each kind of case with each combination of parameters.
+/// Keys and operations are drawn from `seed`. `file_system`, if it is given, becomes a parameter of
+/// all cases.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the kind of the file system that a directory is on, as Linux calls it: `ext4`, `tmpfs`.
+/// Returns the kind of the file system that a directory is on, in Linux's words: `ext4`, `tmpfs`.
 /// `None` where the system does not state it.
 pub fn file_system(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{Capacity, CaseKind, Distribution};
 
-/// Options of the experiment.
+/// Command-line options of the experiment `micro`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure single operations: hits, misses, writes that evict, mixtures")]
 #[command(after_help = "\
@@ -52,7 +52,7 @@ pub struct MicroOptions {
     /// Capacity of the cache: a share of the bytes of all keys and values (50%), or a size
     #[arg(long, value_name = "CAPACITIES", value_delimiter = ',', default_value = "50%")]
     pub capacity: Vec<Capacity>,
-    /// Number of threads of each process that use the cache
+    /// Number of threads in each process that use the cache
     #[arg(long, value_name = "THREADS", value_delimiter = ',', default_value = "1")]
     pub threads: Vec<u32>,
     /// Number of processes that share the cache
@@ -61,7 +61,7 @@ pub struct MicroOptions {
     /// Number of operations of each thread in one measurement
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     pub operations: u32,
-    /// Time single operations too, in a separate pass
+    /// Also time single operations, in a separate pass
     #[arg(long)]
     pub latency: bool,
 }

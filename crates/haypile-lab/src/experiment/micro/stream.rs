@@ -22,17 +22,17 @@ const WRITER_TIMES: u64 = 4;
 /// The most keys that the timed part writes first: that they are there afterwards shows that it wrote.
 const LEFT_OUT: usize = 16;
 
-/// Returns the operations that come first, and those of each thread of each process that are timed. The same point
-/// gives the same operations.
+/// Returns the untimed operations that come first, and the timed ones of each thread of each
+/// process. The same point gives the same operations.
 pub(super) fn ops(point: &MicroPoint) -> (Ops, Vec<Ops>) {
     let threads = 0..u64::from(point.threads) * u64::from(point.processes);
     let timed: Vec<Ops> = threads.map(|thread| timed(point, thread)).collect();
     (prepare(point, &left_out(point, &timed)), timed)
 }
 
-/// Chooses keys that the timed part writes and that are not prepared: of the keys that its first thread writes last,
-/// those that it writes the fewest times, and that the warming-up does not draw. They are few, for they are inserted
-/// where others are overwritten.
+/// Chooses keys that the timed part of a measurement inserts, and that are not set before: of the
+/// keys that its first thread writes last, those written the fewest times and not used by the
+/// warm-up. They are few, because most of the timed writes are to overwrite.
 pub(super) fn left_out(point: &MicroPoint, timed: &[Ops]) -> BTreeSet<u32> {
     // A mixture would also read them.
     if !matches!(point.kind, CaseKind::Set | CaseKind::Overwrite) {

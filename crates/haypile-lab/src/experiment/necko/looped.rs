@@ -15,7 +15,7 @@ use super::{LoopOptions, NOT_NONE, check_delay, delay, key, printout, settings, 
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `loop` in results.
 pub const NAME: &str = "loop";
 
 /// The number of runs that the user does not say.
@@ -25,7 +25,7 @@ const RUNS: u32 = 100_000;
 /// measurement.
 const BYTES: u64 = 2 << 30;
 
-/// The experiment.
+/// The experiment `loop`: the Necko benchmarks, with repeated reads and writes of one resource.
 pub(crate) struct LoopExperiment;
 
 impl OnCaches for LoopExperiment {
@@ -122,7 +122,7 @@ impl LoopKind {
     }
 }
 
-/// The cases, in the order of the source.
+/// Returns the cases of `loop`, in the order of the Necko benchmarks.
 pub fn cases(options: &LoopOptions, seed: u64) -> Vec<Case> {
     let once = [LoopKind::Call, LoopKind::CallAndClear, LoopKind::MissAfterClear];
     let of_size = |(at, &value_bytes): (usize, &u32)| {

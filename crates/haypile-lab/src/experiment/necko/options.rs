@@ -13,7 +13,7 @@ use crate::experiment::on_caches::OverHttp;
 const CASES: [&str; 6] = ["call", "call-clear", "miss-clear", "miss-no-store", "miss-query", "hit"];
 
 impl LoopOptions {
-    /// Returns whether a case is to be measured, by its name in results.
+    /// Returns whether the user wants the case with this name in results.
     pub(super) fn wants(&self, name: &str) -> bool {
         self.case.is_empty() || self.case.contains(&written(over_http::without_suffix(name).0))
     }
@@ -25,7 +25,7 @@ fn written(name: &str) -> String {
     name.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// Options of the experiment.
+/// Command-line options of the experiment `loop`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Repeat one operation: calls, clears, misses and hits, by size")]
 #[command(after_help = "\
@@ -57,8 +57,8 @@ pub struct LoopOptions {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = SIZES)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub sizes: Vec<u32>,
-    /// Number of repetitions of an operation; fewer with large values [default: 2000, and 50000 calls;
-    /// 100000 with --http=false]
+    /// Number of times that an operation is repeated; fewer with large values [default: 2000, and
+    /// 50000 calls; 100000 with --http=false]
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub runs: Option<u32>,
@@ -70,7 +70,7 @@ pub struct LoopOptions {
     pub origin_delay: Option<OriginDelay>,
 }
 
-/// Options of the experiment.
+/// Command-line options of the experiment `sequence`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Read 101 entries, which miss and then hit, by size")]
 #[command(after_help = "\
@@ -101,7 +101,7 @@ pub struct SequenceOptions {
     pub origin_delay: Option<OriginDelay>,
 }
 
-/// The time that an origin takes to answer: at most a minute.
+/// The time that an HTTP origin takes to answer, at most a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginDelay(pub Duration);
 

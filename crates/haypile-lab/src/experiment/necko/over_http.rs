@@ -26,7 +26,8 @@ use crate::experiment::parameters;
 /// Behind the name of a case over HTTP.
 const SUFFIX: &str = " over HTTP";
 
-/// Returns the name of a case without that it is over HTTP, and whether it is.
+/// Returns the name of a case without the suffix that says it is over HTTP, and whether it had the
+/// suffix.
 pub(super) fn without_suffix(name: &str) -> (&str, bool) {
     name.strip_suffix(SUFFIX).map_or((name, false), |name| (name, true))
 }
@@ -49,12 +50,12 @@ const FITS: u64 = 45 << 20;
 /// The caches that have no file.
 const NOT_ON_DISK: &[&str] = &["none", "memory"];
 
-/// The numbers that define the measurements of a run.
+/// The numbers of requests in a run's measurements, and the origin's delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
-    /// The number of runs of a loop, if the user says it.
+    /// The number of repetitions that the user asked for, if any.
     pub(super) runs: Option<u32>,
-    /// The time that the origin takes to answer.
+    /// The time that the origin takes to answer a request.
     pub(super) delay: Duration,
     pub(super) seed: u64,
 }
@@ -80,7 +81,7 @@ struct RequestCase {
     skips: &'static [&'static str],
 }
 
-/// Returns the cases of `loop`, in the order of the source.
+/// Returns the cases of `loop` over HTTP, in the order of the Necko benchmarks.
 pub(super) fn loop_cases(sizes: &[u32], requests: Requests, origin: &Rc<CaseOrigin>) -> Vec<Case> {
     let mut cases = Vec::new();
     for (at, &value_bytes) in sizes.iter().enumerate() {
@@ -97,7 +98,7 @@ pub(super) fn loop_cases(sizes: &[u32], requests: Requests, origin: &Rc<CaseOrig
     cases.into_iter().map(|case| case.finish(requests, origin)).collect()
 }
 
-/// Returns the cases of `sequence`.
+/// Returns the cases of `sequence` over HTTP.
 pub(super) fn sequence_cases(
     sizes: &[u32],
     keys: u32,

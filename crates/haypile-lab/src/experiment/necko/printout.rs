@@ -16,7 +16,8 @@ necko: a request of a browser also costs its event loop and its processes; necko
 that part. With both caches on, a browser keeps its entries on disk: necko:both is not a cache of two levels.
 ";
 
-/// Returns the source's table, then the tables of every experiment.
+/// Returns the table of the Necko benchmarks with the measured values, followed by the tables that
+/// every experiment prints.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let rankings = rankings(samples, &table::names(contenders));
     let mut lines = lines(&rankings, samples);

@@ -16,13 +16,13 @@ use super::{
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `sequence` in results.
 pub const NAME: &str = "sequence";
 
-/// The number of resources.
+/// The number of resources that the experiment `sequence` reads one after the other.
 pub const KEYS: u32 = 101;
 
-/// The experiment.
+/// The experiment `sequence`: reading 101 resources one after the other.
 pub(crate) struct SequenceExperiment;
 
 impl OnCaches for SequenceExperiment {
@@ -84,7 +84,7 @@ impl SequenceKind {
     }
 }
 
-/// The cases for values of these sizes, in bytes.
+/// Returns the cases of `sequence` for values of these sizes, in bytes.
 pub fn cases(sizes: &[u32], seed: u64) -> Vec<Case> {
     let of_size = |&value_bytes: &u32| SequenceKind::ALL.map(|kind| case(kind, value_bytes, seed));
     sizes.iter().flat_map(of_size).collect()

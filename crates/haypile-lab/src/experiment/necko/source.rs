@@ -2,29 +2,29 @@
 
 use std::sync::LazyLock;
 
-/// One row of the source's tables.
+/// One row of the tables in the Necko benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceRow {
-    /// `loop` or `sequence`.
+    /// The experiment that the row belongs to: `loop` or `sequence`.
     pub experiment: &'static str,
-    /// The machine.
+    /// The machine that the row was measured on.
     pub machine: SourceMachine,
     /// The size of the resource, in bytes.
     pub value_bytes: u64,
-    /// The case, as ours are called: `miss (no-store)`.
+    /// The name of the case in our results, such as `miss (no-store)`.
     pub case: &'static str,
-    /// `none`, `memory` or `file`.
+    /// The cache that the row measured: `none`, `memory` or `file`.
     pub cache: &'static str,
-    /// Time of all runs, in milliseconds.
+    /// Total time of all repetitions, in milliseconds.
     pub total_ms: f64,
-    /// The number of runs.
+    /// The number of repetitions.
     pub runs: u64,
-    /// Time of a run, in milliseconds.
+    /// Time of one repetition, in milliseconds.
     pub run_ms: f64,
 }
 
-/// A machine of the source.
+/// A machine on which the Necko benchmarks were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceMachine {
@@ -40,7 +40,7 @@ static ROWS: LazyLock<Vec<SourceRow>> = LazyLock::new(|| {
     lines.map(|line| row(line).expect("a test reads all lines")).collect()
 });
 
-/// Its rows.
+/// Returns the rows of the tables in the Necko benchmarks.
 pub fn source_rows() -> impl Iterator<Item = SourceRow> {
     ROWS.iter().copied()
 }

@@ -13,31 +13,32 @@ use super::{looped, source_rows};
 /// whose origin took some 27 ms, in microseconds.
 const DELAYS_OF_SOURCE_US: std::ops::RangeInclusive<u64> = 20_000..=35_000;
 
-/// A line of the table.
+/// A line of the table that compares measured values with the Necko benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Line {
     /// The size of the resource, in bytes.
     pub value_bytes: u64,
-    /// As the source writes it: `CacheHit (mem-cache)`.
+    /// The label of the line as the Necko benchmarks write it: `CacheHit (mem-cache)`.
     pub label: String,
-    /// The number of runs.
+    /// The number of repetitions.
     pub runs: u64,
-    /// The wall time of a run, in microseconds; `None` where there is nothing but errors.
+    /// The wall time of one repetition, in microseconds; `None` if all samples are errors.
     pub run_us: Option<f64>,
-    /// The ratio of the time of a miss to that of a hit of the same cache, here; for hits alone.
+    /// The measured ratio of the time of a miss to that of a hit of the same cache; only for hits.
     pub miss_over_hit: Option<f64>,
-    /// The same on the source's Linux server, where the origin was as slow as the source's.
+    /// The ratio of the time of a miss to that of a hit on the Linux server of the Necko
+    /// benchmarks, whose origin was equally slow; only for hits.
     pub source_miss_over_hit: Option<f64>,
-    /// Whether it is of requests, and not of the caches themselves.
+    /// Whether the line is about HTTP requests, and not about the cache alone.
     pub is_over_http: bool,
-    /// The time of a run on the source's Linux server, in milliseconds.
+    /// The time of one repetition on the Linux server of the Necko benchmarks, in milliseconds.
     pub ubuntu_ms: Option<f64>,
-    /// The time of a run on the source's phone, in milliseconds.
+    /// The time of one repetition on the phone of the Necko benchmarks, in milliseconds.
     pub nexus_s_ms: Option<f64>,
 }
 
-/// The lines, in the order of the samples.
+/// Returns the lines of the table of the Necko benchmarks, in the order of the samples.
 pub fn lines(rankings: &[Ranking], samples: &[Sample]) -> Vec<Line> {
     let experiment = samples.first().map_or(looped::NAME, |sample| sample.experiment.as_str());
     let mut lines = Vec::new();

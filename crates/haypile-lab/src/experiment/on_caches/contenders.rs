@@ -12,26 +12,26 @@ use super::installed::Installed;
 use super::{Filled, Measuring, SubjectList};
 use crate::experiment::{ExperimentFile, Host};
 
-/// Longest time that a program may take to list its subjects.
+/// Longest time that a runner may take to list its subjects.
 pub const LIST_LIMIT: Duration = Duration::from_secs(20);
 
-/// A runner of other caches, with the subjects that it lists.
+/// A runner of other caches, with the list of its subjects (the caches that it can measure).
 #[derive(Debug)]
 pub struct Listing {
-    /// The program.
+    /// The runner: the program that measures the subjects.
     pub runner: Arc<Runner>,
-    /// The subjects of the program.
+    /// The subjects that the runner lists.
     pub subjects: Vec<Listed>,
 }
 
 impl Listing {
-    /// Returns what the program lists of the subject.
+    /// Returns the runner's listing of this subject; `None` if it does not list the subject.
     pub fn find(&self, subject: &SubjectSpec) -> Option<&Listed> {
         self.subjects.iter().find(|listed| listed.name == subject.name())
     }
 }
 
-/// Asks programs for their subjects.
+/// Asks runners for the lists of their subjects.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ pub fn listings(programs: &[PathBuf]) -> anyhow::Result<Vec<Listing>> {
     programs.iter().map(ask).collect()
 }
 
-/// Returns the subjects that the user wrote, or else those of the experiment file that can be
-/// measured here. A file without subjects has those of the experiment's own file.
+/// Returns the caches that the user named, or else those of the experiment file that can be
+/// measured here. A file without subjects uses those of the experiment's own file.
 pub(super) fn subjects(
     experiment: &str,
     measuring: &Measuring,
@@ -101,8 +101,8 @@ fn available(
     Ok(kept)
 }
 
-/// Returns every subject with each of its programs. Errors that would be in every row end the
-/// command here.
+/// Returns every subject with each program that measures it. Errors that every row would have end
+/// the command here.
 pub(super) fn contenders(
     measuring: &Measuring,
     subjects: &[SubjectSpec],

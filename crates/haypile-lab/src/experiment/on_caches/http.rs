@@ -7,11 +7,11 @@ use haypile_measure::subject::SubjectSpec;
 
 use super::Installed;
 
-/// The option of experiments that measure caches themselves, or HTTP caches on them.
+/// The option of experiments that measure caches themselves, or HTTP caches based on them.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct OverHttp {
-    /// Put an HTTP cache on each of our caches, and use it by requests: entries are responses, and
-    /// keys their URLs; --http=false measures the caches themselves
+    /// Measure HTTP caches based on the caches, by requests to an origin: entries are responses,
+    /// and keys their URLs; --http=false measures the caches themselves
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
     #[arg(hide_default_value = true, hide_possible_values = true)]
@@ -19,8 +19,8 @@ pub struct OverHttp {
 }
 
 impl OverHttp {
-    /// Returns the subjects, as HTTP caches on them if the user asked for that. A rival that is an HTTP cache stays as
-    /// it is.
+    /// Returns the subjects, or HTTP caches based on them if the user asked for that. A rival that
+    /// is an HTTP cache stays as it is.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@ use haypile_measure::subject::SubjectSpec;
 
 use super::LIST_LIMIT;
 
-/// Rivals of the checkout. Each is asked at most once whether it runs.
+/// The other caches (rivals) that a checkout of this repository has programs for. Each is asked at
+/// most once whether it runs.
 #[derive(Default)]
 pub(crate) struct Installed {
     rivals: OnceCell<Result<Rivals, RivalError>>,
@@ -19,7 +20,7 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Returns the program that runs a subject, or the reason why there is none.
+    /// Returns the program that measures a rival, or the reason why there is none.
     pub(crate) fn runner(&mut self, subject: &SubjectSpec) -> Result<Arc<Runner>, String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rivals = rivals.as_ref().map_err(ToString::to_string)?;
@@ -30,8 +31,8 @@ impl Installed {
         known.or_insert_with(|| runner(rival)).clone()
     }
 
-    /// Returns the reason why a cache, of this program or of the checkout, cannot be measured here, and how to get it;
-    /// `None` if it can.
+    /// Returns the reason why a cache, of this program or a rival, cannot be measured here, and how
+    /// to install it; `None` if it can.
     pub(crate) fn why_not(&mut self, subject: &SubjectSpec) -> Option<String> {
         if crate::subjects().has(subject) {
             crate::subjects().missing(subject)
@@ -40,20 +41,20 @@ impl Installed {
         }
     }
 
-    /// Whether the checkout has a rival of the subject's name, installed or not.
+    /// Whether the checkout has a rival of this name, installed or not.
     pub(crate) fn names(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         rivals.as_ref().is_ok_and(|rivals| rivals.for_subject(subject.name()).is_some())
     }
 
-    /// Whether the subject is an HTTP cache of a rival of the checkout, by that rival's manifest.
+    /// Whether the subject is an HTTP cache of a rival, according to that rival's manifest.
     pub(crate) fn is_http(&self, subject: &SubjectSpec) -> bool {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let rival = rivals.as_ref().ok().and_then(|rivals| rivals.for_subject(subject.name()));
         rival.is_some_and(|rival| rival.manifest().http)
     }
 
-    /// Returns the subjects of all rivals.
+    /// Returns the names of the caches of all rivals.
     pub(crate) fn subjects(&self) -> Vec<String> {
         let rivals = self.rivals.get_or_init(|| Rivals::find(None));
         let all = rivals.iter().flat_map(Rivals::iter);

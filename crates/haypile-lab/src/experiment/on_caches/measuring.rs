@@ -11,40 +11,41 @@ use haypile_measure::subject::{SubjectSpec, split_list};
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::count;
 
-/// Options for the subjects, the number of samples, and the place of the results.
+/// Command-line options for the caches to measure and the number of samples.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Measuring")]
 #[command(mut_arg("timeout", |arg| arg.default_value("600").help(
     "Seconds after which a runner is stopped, for its preparation and again for the rest"
 )))]
 pub struct Measuring {
-    /// Caches to measure, as haypile lab subjects lists them, separated by commas; the output shows
-    /// the others relative to the first [default: those of the experiment]
+    /// Caches to measure, separated by commas; haypile lab subjects lists them; tables show the
+    /// others relative to the first [default: those of the experiment]
     #[arg(long, short, visible_alias = "subjects", value_name = "SUBJECTS", value_parser = SubjectList::from_str)]
     pub subject: Vec<SubjectList>,
-    /// Of the caches that the file names, measure only those of this program
+    /// Of the caches that the experiment file names, measure only those of this program
     #[arg(long)]
     pub embedded: bool,
-    /// Runners of further caches, in addition to this checkout's installed rivals (haypile rivals list)
+    /// Runners of further caches, in addition to the installed rivals of this checkout (see haypile
+    /// rivals list)
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,
-    /// Another build of haypile, which measures its own caches in turn with this one; the results
+    /// Another build of haypile, whose caches are measured in turn with those of this one; results
     /// call it LABEL
     #[arg(long, value_name = "[LABEL=]PROGRAM", value_parser = Build::from_str)]
     pub against: Option<Build>,
-    /// Also measure the caches of Firefox (necko) with this preference set otherwise, in turn with them as they are;
-    /// the results call the program NAME=VALUE
+    /// Also measure the caches of Firefox (necko) with another value of this preference, in turn
+    /// with the default; results call the program NAME=VALUE
     #[arg(long, value_name = "NAME=VALUE", value_parser = preference)]
     pub necko_pref: Vec<String>,
-    /// Number of blocks: in each block, each subject does each case once, in random order
+    /// Number of blocks: each block measures each case on each cache once, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub blocks: u64,
-    /// Number of untimed executions before each measurement, on a cache of its own: for languages that
-    /// compile while they run
+    /// Number of untimed executions before each measurement, on a separate cache: for languages
+    /// that compile at run time
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub warm_up: u64,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }
@@ -59,7 +60,7 @@ fn preference(text: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Subjects separated by commas.
+/// A list of subjects (caches to measure), separated by commas.
 #[derive(Clone, Debug)]
 pub struct SubjectList(pub Vec<SubjectSpec>);
 
@@ -71,12 +72,12 @@ impl FromStr for SubjectList {
     }
 }
 
-/// A build of this program.
+/// Another build of this program, to compare with.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// Name of the program in results.
+    /// Name of the build in results.
     pub label: String,
-    /// Path of the program.
+    /// Path of the build's executable.
     pub program: PathBuf,
 }
 

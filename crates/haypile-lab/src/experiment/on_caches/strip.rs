@@ -6,8 +6,9 @@ const CELLS: usize = 13;
 const CELL: f64 = 1.1;
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Returns a strip of samples around their centre: each cell is 10 % wider than the one before, the first and the last
-/// hold all samples beyond, and the cell with the most samples is highest. `None` of fewer than two samples.
+/// Returns a line of characters that shows the distribution of samples around their centre: each
+/// cell is 10 % wider than the one before, the first and the last include all samples beyond, and
+/// the cell with the most samples is highest. Returns `None` for fewer than two samples.
 pub(crate) fn strip(values: &[f64], centre: f64) -> Option<String> {
     if values.len() < 2 || centre <= 0.0 {
         return None;

@@ -16,12 +16,12 @@ use crate::ranking::{Figures, Ranking, rankings};
 
 const NOTHING: &str = "-";
 
-/// Returns a table for each case, with errors below it.
+/// Returns a table of the subjects for each case, with errors below it.
 pub(crate) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     printout_of(samples, &names(contenders))
 }
 
-/// Returns tables as [`printout`] does, of subjects and programs by their names.
+/// Returns tables as [`printout`] does, for subjects and programs given by name.
 pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Printout {
     let several = names.iter().any(|(_, program)| *program != names[0].1);
     let rankings = rankings(samples, names);
@@ -38,14 +38,14 @@ pub(crate) fn printout_of(samples: &[Sample], names: &[(String, String)]) -> Pri
     printout
 }
 
-/// Returns the subjects and programs of contenders, as rankings take them.
+/// Returns the names of the subjects, and of the programs that measure them.
 pub(crate) fn names(contenders: &[Contender]) -> Vec<(String, String)> {
     let name =
         |contender: &Contender| (contender.subject.to_string(), contender.runner.label.clone());
     contenders.iter().map(name).collect()
 }
 
-/// Whether a sample is of this contender.
+/// Whether a sample is of this subject and program.
 pub(crate) fn is_of(sample: &Sample, contender: &Contender) -> bool {
     sample.subject.name == contender.subject.as_str()
         && sample.subject.program == contender.runner.label
@@ -104,7 +104,7 @@ fn row(name: String, figures: &Figures, has_server: bool) -> Vec<String> {
     row
 }
 
-/// Returns an estimate for people.
+/// Returns an estimate with its unit as text, or a dash for `None`.
 pub(crate) fn written(figure: &Figure, estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NOTHING.to_owned(), |estimate| figure.write(&estimate))
 }
@@ -115,7 +115,7 @@ fn spread(figure: &Figure, estimate: Option<Estimate>) -> [String; 2] {
     [written(figure, estimate), spread.unwrap_or_else(|| NOTHING.to_owned())]
 }
 
-/// Returns the ratio to the first subject, with its interval.
+/// Returns the ratio to the first subject, and its interval, as text.
 pub(crate) fn effect(effect: Option<&Effect>) -> [String; 2] {
     let Some(effect) = effect else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
     let interval = effect.interval().map_or_else(|| NOTHING.to_owned(), write_factors);

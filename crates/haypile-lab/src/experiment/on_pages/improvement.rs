@@ -10,15 +10,16 @@ use haypile_number::Quantity;
 use super::saved::{PairedLoad, Saved};
 use crate::report::table::NOTHING;
 
-/// Name of the rows of loads.
+/// Name of the results' rows that are page loads.
 pub(crate) const LOAD: &str = "load";
-/// The name of the link of the pass that counts requests at the origin.
+/// The name of the link without limits, over which requests at the origin are counted.
 pub(crate) const UNSHAPED: &str = "unshaped";
 
-/// The name of the count of a load's waits in nanoseconds: time that no cache can save.
+/// The name of the count of nanoseconds that a page load only waits (for scripts, timers), which no
+/// cache can save.
 pub(crate) const WAITS: &str = "waits_ns";
 
-/// The part of the visits that a figure is about.
+/// A selection of visits: the first ones of each page, the repeated ones, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     All,
@@ -27,7 +28,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// All views, those that differ first: the sum of all visits says less than its two parts.
+    /// All selections of visits, with the most different ones first: the sum of all visits says
+    /// less than its two parts.
     pub(crate) const ALL: [Self; 3] = [Self::First, Self::Repeat, Self::All];
 
     fn has(self, visit: &VisitKey) -> bool {
@@ -40,7 +42,7 @@ impl View {
 }
 
 impl View {
-    /// Returns its name in figures.
+    /// Returns the name of this selection of visits in results.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -56,7 +58,7 @@ impl fmt::Display for View {
     }
 }
 
-/// A visit, by which loads are paired.
+/// The identity of a visit of a page, by which loads with and without a cache are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct VisitKey {
     run: String,
@@ -65,21 +67,21 @@ pub(crate) struct VisitKey {
     block: u64,
 }
 
-/// The loads of one column over one link.
+/// The page loads with one cache configuration (a column of the table) over one link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnLoads {
-    /// Time of each visit in nanoseconds.
+    /// The time of each visit in nanoseconds.
     pub(crate) wall_ns: BTreeMap<VisitKey, f64>,
     /// The part of these times that are waits of the recording, in nanoseconds.
     waits_ns: BTreeMap<VisitKey, f64>,
-    /// Sums over all visits by name, from the counts of rows.
+    /// Sums of the rows' counts over all visits, by name.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// The number of requests and bytes of each visit, as the origin counted them.
+    /// The number of requests and bytes of each visit that reached the origin.
     pub(crate) seen: Vec<(u64, u64)>,
     pub(crate) error: Option<String>,
 }
 
-/// The identity of a column, from the name of its subject.
+/// The cache configuration of a table's column, parsed from the name of its subject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ColumnName {
     pub(crate) kind: &'static str,
@@ -89,7 +91,7 @@ pub(crate) struct ColumnName {
     pub(crate) subject: String,
 }
 
-/// The loads of all columns over one link.
+/// The page loads with all cache configurations over one link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkLoads {
     pub(crate) site: String,
@@ -98,8 +100,9 @@ pub(crate) struct LinkLoads {
 }
 
 impl ColumnName {
-    /// Reads the name of a subject, such as `http:memory:size=50MiB+file:size=6MB on card`, where
-    /// `of` is `http`.
+    /// Parses a cache configuration from the name of a subject, such as
+    /// `http:memory:size=50MiB+file:size=6MB on card`; `of` is the name before the first colon,
+    /// here `http`.
     pub(crate) fn parse(of: &str, subject: &str) -> Option<Self> {
         let cache = subject.strip_prefix(of)?.strip_prefix(':')?;
         let (cache, medium) = cache.split_once(" on ").unwrap_or((cache, ""));
@@ -151,12 +154,13 @@ impl fmt::Display for ColumnName {
     }
 }
 
-/// Puts the rows of our loader together, by site and link in the order of the rows.
+/// Groups the rows of our own loader by site and link, in the order of the rows.
 pub(crate) fn links<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<LinkLoads> {
     links_of("http", samples)
 }
 
-/// Puts the rows of a loader together: `http` is ours, and browsers have others.
+/// Groups the rows of one loader by site and link: `http` is our own loader, and browsers have
+/// other names.
 pub(crate) fn links_of<'a>(
     of: &str,
     samples: impl IntoIterator<Item = &'a Sample>,
@@ -185,7 +189,7 @@ pub(crate) fn links_of<'a>(
     links
 }
 
-/// Returns the site and the link of a load; `None` of other rows.
+/// Returns the site and the link of a page load; `None` for other rows.
 pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     let text = |name: &str| sample.parameters.get(name).and_then(serde_json::Value::as_str);
     let (site, link) = (text("site")?, text("link")?);
@@ -197,15 +201,15 @@ pub(crate) fn place_of(sample: &Sample) -> Option<(String, &str)> {
     (sample.case == LOAD).then_some((site, link))
 }
 
-/// Returns the loaders whose loads are in samples: `http`, which is ours, and browsers, by their names.
+/// Returns the names of the loaders in the samples: `http`, which is our own, and browsers.
 pub(crate) fn loaders<'a>(samples: &Samples<'a>) -> BTreeSet<&'a str> {
     let names = samples.iter().filter_map(|sample| sample.subject.name.split_once(':'));
     names.map(|(name, _)| name).collect()
 }
 
 impl ColumnName {
-    /// Returns the kinds of columns that this column is compared with: the one with no cache, and the one with memory
-    /// alone if it has a file.
+    /// Returns the kinds of cache configurations that this one is compared with: no cache, and
+    /// memory alone if it has a file.
     pub(crate) fn baselines(&self) -> &'static [&'static str] {
         match self.kind {
             "none" => &[],
@@ -248,7 +252,8 @@ impl ColumnLoads {
         self.seen.push((count("origin_requests"), count("origin_body_bytes")));
     }
 
-    /// Returns the mean time of the loads of a view in nanoseconds; `None` if it has none.
+    /// Returns the mean time of the loads in a selection of visits, in nanoseconds; `None` if there
+    /// are none.
     pub(crate) fn mean_ns(&self, view: View) -> Option<f64> {
         let of_view = || self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let number = of_view().count();
@@ -256,14 +261,14 @@ impl ColumnLoads {
         (number > 0).then(|| total / number as f64)
     }
 
-    /// Returns the mean time of the loads of a view for people.
+    /// Returns the mean time of the loads in a selection of visits, as text.
     pub(crate) fn mean(&self, view: View) -> String {
         let mean_ns = self.mean_ns(view);
         mean_ns.map_or_else(|| NOTHING.to_owned(), |ns| Quantity::Time.write(ns))
     }
 
-    /// Returns the part of the time of the loads of a view that is waits of the recording: their sum over that of
-    /// the times; `None` if there are no waits.
+    /// Returns the part of the loads' time in which they only wait, as recorded; `None` if nothing
+    /// was recorded.
     pub(crate) fn waits(&self, view: View) -> Option<f64> {
         let sum = |times: &BTreeMap<VisitKey, f64>| -> f64 {
             times.iter().filter(|(key, _)| view.has(key)).map(|(_, ns)| ns).sum()
@@ -272,13 +277,13 @@ impl ColumnLoads {
         (waits > 0.0 && all > 0.0).then(|| (waits / all).min(1.0))
     }
 
-    /// Returns the sum of a count over all loads; 0 where none has it.
+    /// Returns the sum of a count over all page loads; 0 if none has it.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the time that the visits of a view save against another column: 1 - sum/sum, of the visits that both
-    /// columns have.
+    /// Returns the part of the time that a selection of visits saves compared with another cache
+    /// configuration, over the visits that both have.
     pub(crate) fn saved(&self, from: &Self, view: View) -> Option<Saved> {
         let of_view = self.wall_ns.iter().filter(|(key, _)| view.has(key));
         let both = of_view.filter_map(|(key, new)| Some((key, *from.wall_ns.get(key)?, *new)));
@@ -291,10 +296,10 @@ impl ColumnLoads {
     }
 }
 
-/// The beginning of the names of sites that were generated.
+/// The beginning of the names of generated sites.
 pub(crate) const GENERATED: &str = "generated:";
 
-/// Returns the links over which a user would notice the savings of a cache: all but the one without a network.
+/// Returns the links that have a network, over which a user would notice what a cache saves.
 pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
     // Without the waits of a recording, it has words behind its name.
     let is_network = |link: &LinkLoads| !link.link.starts_with(UNSHAPED);
@@ -303,13 +308,14 @@ pub(crate) fn noticed(links: &[LinkLoads]) -> impl Iterator<Item = &LinkLoads> {
 }
 
 impl LinkLoads {
-    /// Whether the pages were generated, so that the source's question applies to them; the devices of 2011 say nothing
-    /// of somebody's own site.
+    /// Whether the pages were generated, so that the question of the original measurement applies
+    /// to them.
     pub(crate) fn is_generated(&self) -> bool {
         self.site.starts_with(GENERATED)
     }
 
-    /// Returns the share of waits of the recording in the loads, for people; `None` if that is less than a hundredth.
+    /// Returns the part of the loads' time that is recorded waits, as text; `None` if it is less
+    /// than a hundredth.
     pub(crate) fn waits(&self) -> Option<String> {
         let none = self.baseline("none")?;
         let parts: Vec<String> = [View::First, View::Repeat]
@@ -328,18 +334,19 @@ impl LinkLoads {
         })
     }
 
-    /// Returns the column of a name.
+    /// Returns the loads with the cache configuration of this name.
     pub(crate) fn column(&self, subject: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.subject == subject).map(|(_, loads)| loads)
     }
 
-    /// Returns the first column of a kind that has no size of its own: `none` or `memory`.
+    /// Returns the loads with the first configuration of a kind that has no size of its own: `none`
+    /// or `memory`.
     pub(crate) fn baseline(&self, kind: &str) -> Option<&ColumnLoads> {
         self.columns.iter().find(|(name, _)| name.kind == kind).map(|(_, loads)| loads)
     }
 
-    /// Returns the column itself, or the one over this link whose counts are equal to its own; by the pass that counted
-    /// all of them.
+    /// Returns the loads themselves, or those over this link with equal counts of requests,
+    /// according to the pass that counted all of them.
     pub(crate) fn or_equal<'a>(
         &'a self,
         name: &ColumnName,

@@ -13,13 +13,14 @@ use haypile_pages::site::manifest::Visits;
 use haypile_pages::site::{Resource, Site};
 use haypile_pages::{Column, ColumnKind};
 
-/// A directory, and the name of the medium that it lies on.
+/// A directory for disk caches, and the name of the medium that it lies on.
 pub(crate) struct Disk {
     pub(crate) name: Option<String>,
     pub(crate) directory: PathBuf,
 }
 
-/// Returns the columns of the matrix: none, memory, and disk and both for each size and medium.
+/// Returns the cache configurations to measure: none, memory, and disk and both for each size and
+/// medium.
 pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> Vec<Column> {
     let column = |kind, disk_bytes, medium| Column { kind, memory_bytes, disk_bytes, medium };
     let mut columns = vec![column(ColumnKind::None, 0, None), column(ColumnKind::Memory, 0, None)];
@@ -32,7 +33,7 @@ pub(crate) fn columns(memory_bytes: u64, disk_bytes: &[u64], disks: &[Disk]) -> 
     columns
 }
 
-/// Creates the directories for disk caches.
+/// Creates the directories for disk caches on each medium.
 pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Disk>> {
     for (at, medium) in media.iter().enumerate() {
         if media[..at].iter().any(|other| other.name == medium.name) {
@@ -62,7 +63,7 @@ pub(crate) fn disks(media: &[Medium], directory: &Path) -> anyhow::Result<Vec<Di
     Ok(disks)
 }
 
-/// Returns a sentence about the pages, for users.
+/// Returns a sentence about the pages and visits of a run, for users.
 pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     let counts = site.counts();
     let inferred = match counts.inferred {
@@ -90,8 +91,8 @@ pub(crate) fn description(site: &Site, visits: &Visits) -> String {
     )
 }
 
-/// Returns a warning about resources whose bodies caches refuse for their size; `None` if none
-/// does.
+/// Returns a warning about resources that caches refuse because of their size; `None` if none is
+/// refused.
 pub(crate) fn refusals(site: &Site, columns: &[Column]) -> Option<String> {
     let refused = |column: &Column| {
         let largest = column.largest_body_bytes();

@@ -26,7 +26,7 @@ const PACKET_BYTES: u64 = 1448;
 const RESEND_AFTER: Duration = Duration::from_millis(200);
 const MOST_LOSSES: i32 = 6;
 
-/// The common settings of the columns of a run.
+/// The settings that all page loads of a run share.
 pub(crate) struct PageRun<'a> {
     pub(crate) site: &'a Site,
     pub(crate) site_name: &'a str,
@@ -36,11 +36,12 @@ pub(crate) struct PageRun<'a> {
     pub(crate) run: Run,
     pub(crate) host: &'a dyn Host,
     pub(crate) time: Option<TimeLimit>,
-    /// The number of passes over each link: two if the site has waits of a recording, one with them and one without.
+    /// The number of passes over each link: two if the recorded site has waits, with and without
+    /// them, otherwise one.
     pub(crate) passes: u32,
 }
 
-/// The time that the user allows the loads of a run.
+/// The limit on the total time of a run's page loads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeLimit {
     limit: Duration,
@@ -48,12 +49,13 @@ pub(crate) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Creates a limit whose time begins to run now.
+    /// Creates a time limit that begins now.
     pub(crate) fn begin(limit: Duration) -> Self {
         Self { limit, begin: Instant::now() }
     }
 
-    /// Returns an error if loads would take longer, by this estimate, than is left of the limit.
+    /// Returns an error if loads would take longer, by this estimate, than the rest of the time
+    /// limit.
     pub(crate) fn check(self, estimate: Duration) -> anyhow::Result<()> {
         let left = self.limit.saturating_sub(self.begin.elapsed());
         if estimate > left {
@@ -68,7 +70,7 @@ impl TimeLimit {
         Ok(())
     }
 
-    /// Returns an error if nothing is left of the limit.
+    /// Returns an error if the time limit is over.
     pub(super) fn check_left(
         self,
         link: &LinkProfile,
@@ -85,11 +87,12 @@ impl TimeLimit {
     }
 }
 
-/// The loads of one column over one link in one block, or the reason why there are none.
+/// The page loads with one cache configuration over one link in one block, or the reason why there
+/// are none.
 pub(crate) type Measured = Result<Vec<CountedLoad>, String>;
 
 impl PageRun<'_> {
-    /// Loads a page and verifies its counts.
+    /// Loads a page, and checks its counts of requests.
     pub(crate) fn load(
         &self,
         loader: &mut LoaderProcess,
@@ -111,14 +114,15 @@ impl PageRun<'_> {
         Ok(load)
     }
 
-    /// Returns the directory for the files of a cache on this medium.
+    /// Returns the directory for the files of a disk cache on this medium.
     pub(crate) fn directory(&self, medium: Option<&str>) -> &Path {
         let disk = self.disks.iter().find(|disk| disk.name.as_deref() == medium);
         // Caches without a file work where the first one does.
         &disk.unwrap_or(&self.disks[0]).directory
     }
 
-    /// Returns the rows of loads, each made from a blank row of a page and a visit.
+    /// Returns the result rows of page loads, each completed from a blank row of a page and a
+    /// visit.
     pub(crate) fn rows(
         &self,
         measured: &Measured,
@@ -208,7 +212,7 @@ impl ColumnLoader for PageRun<'_> {
     }
 }
 
-/// Returns the subject of a column in results.
+/// Returns the name in results of a cache configuration.
 pub(crate) fn subject(column: &Column) -> SubjectId {
     let medium = column.medium.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
     SubjectId {
@@ -219,7 +223,7 @@ pub(crate) fn subject(column: &Column) -> SubjectId {
     }
 }
 
-/// Fills a row with the results of a load.
+/// Completes a result row with the times and counts of a page load.
 pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     let LoadReport { wall_ns, cpu_ns, requests, hits, ref by_level, revalidated, .. } = load.report;
     let mut counts = sample.counts.clone();
@@ -240,7 +244,7 @@ pub(crate) fn filled(sample: Sample, load: &CountedLoad) -> Sample {
     Sample { operations: 1, wall_ns, cpu_ns, hits, misses: requests - hits, counts, ..sample }
 }
 
-/// Returns the ranges of visits in which no page comes twice.
+/// Divides the visits into ranges in which no page occurs twice.
 pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     let mut passes: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, visit) in visits.iter().enumerate() {
@@ -254,7 +258,7 @@ pub(crate) fn passes(visits: &[Visit]) -> Vec<std::ops::Range<usize>> {
     passes
 }
 
-/// Estimates the time that the visits take over a link, from the times that they took without one.
+/// Estimates the time that visits take over a link, from the times that they took without one.
 pub(crate) fn estimate(site: &Site, link: &LinkProfile, loads: &[CountedLoad]) -> Duration {
     let of_load = |load: &CountedLoad| {
         let bits = load.origin.body_bytes.saturating_mul(8);
@@ -290,12 +294,12 @@ fn depth(site: &Site, load: &CountedLoad) -> u32 {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// Returns the settings with another limit.
+/// Returns the loader's settings with another time limit.
 pub(crate) fn patient(settings: LoaderSettings<'_>, limit: Duration) -> LoaderSettings<'_> {
     LoaderSettings { limit: settings.limit.max(limit), ..settings }
 }
 
-/// Whether a link is that of the pass that counts requests at the origin.
+/// Whether a link is the one over which requests at the origin are counted.
 pub(crate) fn is_counting(link: &LinkProfile) -> bool {
     link.name == UNSHAPED
 }

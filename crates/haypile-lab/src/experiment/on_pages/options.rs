@@ -9,11 +9,11 @@ use haypile_origin::link::LinkProfile;
 
 use crate::experiment::value::size;
 
-/// The smallest disk cache: that of a file.
+/// The smallest allowed size of a disk cache, which is that of a cache file.
 pub(crate) const MIN_DISK_BYTES: u64 = 1 << 20;
 
-/// Parses a link: in a list whose parts commas separate, its own properties are separated by
-/// semicolons.
+/// Parses a link (a network); in a list whose parts commas separate, semicolons separate its
+/// properties.
 pub(crate) fn link(text: &str) -> anyhow::Result<LinkProfile> {
     Ok(text.replace(';', ",").parse()?)
 }
@@ -28,7 +28,7 @@ pub(crate) fn disk_size(text: &str) -> anyhow::Result<ByteSize> {
     }
 }
 
-/// A medium for disk caches.
+/// A storage medium for disk caches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Medium {
     /// Name of the medium in results.

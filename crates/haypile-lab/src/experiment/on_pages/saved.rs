@@ -9,20 +9,20 @@ use haypile_measure::statistics::{Effect, Interval};
 /// An interval whose ends differ by more than this factor of the time says nothing.
 const MAX_INTERVAL_FACTOR: f64 = 5.0;
 
-/// The smallest number of pages that allow a statement about others: from here on a jackknife over pages holds the
-/// truth in 93 of 100 (`intervals_of_sums_hold_the_truth`), and fewer pages are hardly a sample of any kind of page.
+/// The smallest number of pages that allow a statement about other pages: from 20 on, the interval
+/// of a jackknife over pages contains the true value in 93 of 100 tests.
 pub(crate) const FEWEST_PAGES: usize = 20;
 
 /// The beginning of the interval of pages like these.
 const LIKE_THESE: &str = "like these";
 
-/// A visit that was loaded without the cache and with it.
+/// A visit of a page that was loaded without the cache and with it.
 pub(super) struct PairedLoad<'a> {
-    /// The run and the block.
+    /// The run and the block that the loads are of.
     pub(super) block: (&'a str, u64),
     pub(super) page: &'a str,
     pub(super) visit: u64,
-    /// The times without the cache and with it, in nanoseconds.
+    /// The times of the load without the cache and with it, in nanoseconds.
     pub(super) times: (f64, f64),
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Returns the saving of loads; `None` without any. The intervals are over blocks, of the visits that all blocks
-    /// have, and over pages.
+    /// Returns the part of the time that a cache saves in these loads; `None` without any. One
+    /// interval is over blocks, the other over pages.
     pub(super) fn of<'a>(loads: impl Iterator<Item = PairedLoad<'a>>) -> Option<Self> {
         let loads: Vec<PairedLoad<'_>> = loads.collect();
         let blocks: BTreeSet<_> = loads.iter().map(|load| load.block).collect();
@@ -58,17 +58,20 @@ impl Saved {
         Some(Self { these: Effect::of_sums(&these).ok()?, like_these })
     }
 
-    /// Returns the part, with its 95 % interval of these pages where that says something.
+    /// Returns the saved part, with its 95 % interval for these pages where there are enough loads
+    /// for one.
     pub(crate) fn estimate(&self) -> Estimate {
         estimate(&self.these)
     }
 
-    /// Returns the part, with its 95 % interval of pages like these; `None` of fewer than [`FEWEST_PAGES`].
+    /// Returns the saved part, with its 95 % interval for pages like these; `None` for fewer than
+    /// [`FEWEST_PAGES`].
     pub(crate) fn of_pages_like_these(&self) -> Option<Estimate> {
         self.like_these.as_ref().map(estimate)
     }
 
-    /// Returns whether the interval leaves open that nothing is saved, one of too few loads included.
+    /// Returns whether nothing may be saved: the interval includes zero, or there are too few
+    /// loads.
     pub(crate) fn may_be_nothing(&self) -> bool {
         self.these.interval().is_some_and(|ends| ends.high >= 0.0)
     }

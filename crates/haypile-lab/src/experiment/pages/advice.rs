@@ -5,19 +5,19 @@ use crate::experiment::on_pages::improvement::{ColumnName, LinkLoads, View};
 /// By how much a smaller cache may take longer.
 const MARGIN: f64 = 0.02;
 
-/// The advice for one medium and link.
+/// The advised size of the disk cache for one medium and link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Advice {
     pub(super) medium: String,
-    /// The smallest column within [`MARGIN`] of the fastest.
+    /// The smallest cache configuration whose time is within [`MARGIN`] of the fastest.
     pub(super) smallest: ColumnName,
-    /// The fastest column.
+    /// The fastest cache configuration.
     pub(super) best: ColumnName,
-    /// The part by which the smallest column takes longer than the fastest.
+    /// The part by which the smallest configuration takes longer than the fastest.
     pub(super) slower: f64,
 }
 
-/// Returns the smallest size within 2 % of the best for each medium, of caches on disk alone.
+/// Returns, for each medium, the smallest disk cache whose time is within 2 % of the best.
 pub(super) fn advice(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Advice> {
     let names = counted.unwrap_or(link).columns.iter().map(|(name, _)| name);
     let disks: Vec<&ColumnName> = names.filter(|name| name.kind == "disk").collect();

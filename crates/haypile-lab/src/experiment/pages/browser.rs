@@ -29,7 +29,7 @@ use haypile_pages::{LoaderError, LoaderSettings, Protocol, SiteServer};
 /// Whether a missing browser is an error and not skipped.
 const REQUIRED: &str = "HAYPILE_REQUIRE_RIVALS";
 
-/// Finds the browsers that the user has named, as far as they are installed.
+/// Finds the browsers that the user named, as far as they are installed.
 pub(super) fn find(
     options: &PagesOptions,
     site: &Site,
@@ -94,7 +94,8 @@ fn columns(
     columns
 }
 
-/// Measures the browser's columns over all links, and kills it.
+/// Measures page loads in a browser with each of its cache configurations over all links, then
+/// kills the browser.
 pub(super) fn measure(
     options: &PagesOptions,
     pages: &PageRun<'_>,
@@ -269,7 +270,8 @@ impl BrowserRun<'_> {
     }
 }
 
-/// Returns the browser's matrix for each link, and the requests of its columns to the origin.
+/// Returns a table of the browser's savings for each link, and the requests that reached the
+/// origin.
 pub(super) fn printout(browser: &Browser, samples: &[Sample]) -> Printout {
     let links = links_of(&browser.name, samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -314,10 +316,11 @@ which all other columns empty before each view. proxy: no cache of its own, and 
 memory.
 ";
 
-/// The names of a matrix's columns.
+/// The headings of a table of savings.
 pub(super) const COLUMNS: [&str; 5] = ["Cache", "over", "first", "repeat", "all visits"];
 
-/// Returns the rows of a matrix: each cache over none, and those on disk over memory alone.
+/// Returns the rows of a table of savings: each cache compared with none, and disk caches compared
+/// with memory alone.
 pub(super) fn rows(link: &LinkLoads, counted: Option<&LinkLoads>) -> Vec<Vec<String>> {
     let columns = &counted.unwrap_or(link).columns;
     let of = |name: &ColumnName, baseline: &str| {

@@ -40,10 +40,10 @@ use super::{Ended, Experiment, Host};
 use haypile_pages::site::Site;
 use haypile_pages::{Column, ColumnKind, LoaderProcess, LoaderSettings, SiteServer};
 
-/// Name of the experiment.
+/// Name of the experiment `pages` in results.
 pub const NAME: &str = "pages";
 
-/// The experiment `pages`.
+/// The experiment `pages`: the time that caches save in loading web pages.
 pub(crate) struct PagesExperiment;
 
 impl Experiment for PagesExperiment {

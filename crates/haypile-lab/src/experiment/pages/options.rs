@@ -16,7 +16,7 @@ use crate::experiment::value::{count, size};
 use haypile_pages::Protocol;
 use haypile_pages::site::generate::Percentile;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `pages`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Load pages through an HTTP cache: memory, disk and both, by size and network")]
 #[command(after_help = "\
@@ -46,8 +46,8 @@ pub struct PagesOptions {
     /// HAR files with pages, each after the other [default: a generated site]
     #[arg(value_name = "HAR")]
     pub hars: Vec<PathBuf>,
-    /// Order of the visits: a file with the URL or name of a page on each line [default: groups of 4
-    /// pages, each three times before the next]
+    /// File with the order of the visits: the URL or name of a page on each line [default: groups
+    /// of 4 pages, each three times before the next]
     #[arg(long, value_name = "FILE", conflicts_with = "rounds")]
     pub manifest: Option<PathBuf>,
     /// Visit all pages, and then all of them again, this many times
@@ -56,26 +56,27 @@ pub struct PagesOptions {
     /// Number of generated pages
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pages: u32,
-    /// Requests and weight of generated pages, as a percentile of the web's: 10, 25, 50, 75, 90
+    /// Requests and weight of generated pages, as a percentile of pages on the web: 10, 25, 50, 75,
+    /// 90
     #[arg(long, value_name = "PERCENTILE", default_value = "25", value_parser = Percentile::from_str)]
     pub percentile: Percentile,
-    /// Weight of a generated page instead
+    /// Weight of a generated page, instead of the percentile's
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "percentile")]
     pub weight: Option<ByteSize>,
     /// Networks
     #[arg(long, value_name = "LINKS", value_delimiter = ',', default_value = "wifi", value_parser = link)]
     pub links: Vec<LinkProfile>,
-    /// Sizes of the disk cache, also in per cent of the pages' working set
+    /// Sizes of the disk cache; also in per cent of the pages' working set, as in 50%
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "6MB,10MB,100MB,300MB,1GB", value_parser = DiskSize::from_str)]
     pub sizes: Vec<DiskSize>,
-    /// Size of the memory cache, wherever there is one
+    /// Size of the memory cache, in all configurations that have one
     #[arg(long, value_name = "SIZE", default_value = "51200KiB", value_parser = size)]
     pub memory: ByteSize,
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
     #[arg(long, value_name = "NAME=PATH", value_parser = Medium::from_str)]
     pub disk_at: Vec<Medium>,
-    /// Only load the pages without the waits between resources, the execution of scripts and timers, that
-    /// a HAR has [default: with them, and once more without]
+    /// Only load the pages without the waits between resources (for scripts and timers) that a HAR
+    /// file records [default: with them, and once more without]
     #[arg(long)]
     pub no_waits: bool,
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
@@ -84,33 +85,33 @@ pub struct PagesOptions {
     /// Number of connections to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
-    /// Give each top-level site a part of the cache for itself, as browsers do
+    /// Separate the cache by top-level site, as browsers do
     #[arg(long)]
     pub partition: bool,
-    /// Also load the pages in these browsers, with their own caches: chromium, firefox, or a program that
-    /// drives one as rivals/chromium/run.py does
+    /// Also load the pages in these browsers, with their own caches: chromium, firefox, or a
+    /// program that drives one, as rivals/chromium/run.py does
     #[arg(long = "browser", value_name = "BROWSERS", value_delimiter = ',')]
     pub browsers: Vec<String>,
-    /// Number of blocks: in each block, each column loads all visits once, in random order
+    /// Number of blocks: each block loads all visits once with each cache, in random order
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub blocks: u64,
-    /// Longest time for all loads, as in 20m: links with a longer estimate are not begun, and no column
-    /// is when it is over
+    /// Longest time for all loads, as in 20m: a link whose estimate is longer is skipped, and no
+    /// further cache is measured when the time is over
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
-    /// Kill the loader, and Firefox if it is a browser of the run, this many times with a dirty cache, and
-    /// find what is left
+    /// Kill the loader, and Firefox if it is a browser of the run, this many times while the cache
+    /// is written, and count what is left of the cache
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub kills: u32,
     /// Also print the smallest size within 2 % of the best, for each medium and link
     #[arg(long)]
     pub advise: bool,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }
 
-/// The size of a disk cache.
+/// The size of a disk cache: in bytes, or in per cent of the working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DiskSize {
     /// A size in bytes.
@@ -120,13 +121,13 @@ pub enum DiskSize {
 }
 
 impl DiskSize {
-    /// Whether the size is larger than the one asked for, as a file has a smallest size.
+    /// Whether the size is raised to the smallest size of a cache file.
     pub(super) fn is_raised(self, working_set_bytes: u64) -> bool {
         let is_below = |part: f64| part * (working_set_bytes as f64) < MIN_DISK_BYTES as f64;
         matches!(self, Self::OfWorkingSet(part) if is_below(part))
     }
 
-    /// Returns the size in bytes for pages of this working set.
+    /// Returns the size of the disk cache in bytes for pages with this working set.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes below 2^53")]
     pub(super) fn bytes(self, working_set_bytes: u64) -> u64 {
         let bytes = match self {

@@ -11,7 +11,7 @@ use haypile_pages::site::generate::Generator;
 use haypile_pages::site::manifest::{Manifest, Visits};
 use haypile_pages::site::{Site, har};
 
-/// Reads or generates the site; returns its name in results as well.
+/// Reads or generates the site whose pages are loaded; also returns its name in results.
 pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(Site, String)> {
     let now = SystemTime::now();
     if options.hars.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn site(options: &PagesOptions, host: &dyn Host) -> anyhow::Result<(S
     Ok((site, names.join("+")))
 }
 
-/// Returns the order in which pages are visited.
+/// Returns the visits: the order in which pages are loaded.
 pub(super) fn visits(options: &PagesOptions, site: &Site) -> anyhow::Result<Visits> {
     if let Some(path) = &options.manifest {
         return Ok(Manifest::read(path)?.visits(site)?);

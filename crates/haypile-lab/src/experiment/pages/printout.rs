@@ -13,7 +13,8 @@ use crate::experiment::on_pages::improvement::{
 };
 use crate::report::table::NOTHING;
 
-/// Returns the matrix of each link, the loads behind it, advice, and the entries that kills left.
+/// Returns the table of savings for each link, the times behind it, advice, and the entries that
+/// survived kills.
 pub(crate) fn printout(samples: &[Sample], memory_bytes: u64, is_advised: bool) -> Printout {
     let links = links(samples);
     let counted = links.iter().find(|link| link.link == UNSHAPED);
@@ -126,7 +127,7 @@ fn of_source(samples: &[Sample]) -> Printout {
     printout
 }
 
-/// Returns one improvement as a cell.
+/// Returns the saving of one cache configuration compared with another, as text for a cell.
 pub(super) fn cell(
     baseline: Option<&ColumnLoads>,
     found: Option<(&ColumnLoads, Option<&ColumnName>)>,
@@ -183,7 +184,8 @@ fn times(links: &[&LinkLoads], counted: Option<&LinkLoads>) -> Printout {
     printout
 }
 
-/// Returns the requests of each column to the origin, and its errors.
+/// Returns the table of requests that reached the origin with each cache configuration, and its
+/// errors.
 pub(super) fn requests(counted: &LinkLoads) -> Printout {
     let mut printout = Printout::default();
     printout.text("Counted by the origin, over no link\n");

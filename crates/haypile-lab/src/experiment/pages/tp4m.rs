@@ -19,7 +19,7 @@ const ROWS: [(&str, &str, &str, [&str; 5]); 2] = [
     ("Both Caches", "both", "memory", source::BOTH),
 ];
 
-/// The source's table with today's results over one link.
+/// The table of the Tp4m page loads with today's results over one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tp4mTable {
     pub(super) site: String,
@@ -29,8 +29,8 @@ pub(super) struct Tp4mTable {
 }
 
 impl Tp4mTable {
-    /// Returns the same with a row for each browser and size, or device: its name, the size or device, and what a disk
-    /// cache saves alone and over the memory cache.
+    /// Returns the table transposed: a row for each browser and size, or device, with what a disk
+    /// cache saves alone and in addition to the memory cache.
     pub(super) fn by_column(&self) -> Vec<Vec<String>> {
         // Each of `ROWS` has the same browsers.
         let (alone, both) = self.rows.split_at(self.rows.len() / ROWS.len());
@@ -51,8 +51,8 @@ struct LoaderLink {
     counted: Option<LinkLoads>,
 }
 
-/// Returns a table for each link over which generated sites were loaded: the source's question is not that of somebody's
-/// own site.
+/// Returns a table for each link over which generated sites were loaded; the Tp4m measurements have
+/// no answer for a user's own site.
 pub(super) fn tables<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Tp4mTable> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let mut all: Vec<LoaderLink> = Vec::new();

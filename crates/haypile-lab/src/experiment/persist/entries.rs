@@ -1,19 +1,21 @@
 //! The entries of RelStorage's persistence tests.
 
-/// The limit of the entries: bytes of keys and values that they stay below.
+/// The limit of RelStorage's cache file: entries are added while their keys and values stay below
+/// this number of bytes.
 pub const LIMIT_BYTES: u64 = 524_288_000;
 
 /// The numbers of blobs and their sizes in bytes; entries take them in turn, again and again.
 const BLOBS: [(usize, u32); 5] = [(800, 100), (500, 300), (300, 1_024), (200, 2_048), (150, 4_096)];
 
-/// Returns the sizes of the values, one per entry. The key of entry `j` is str(j).
+/// Returns the sizes of the values, one per entry, in bytes. The key of entry `j` is str(j).
 ///
 /// They are 650,987, of 524,287,388 bytes with their keys.
 pub fn sizes() -> Vec<u32> {
     sizes_below(LIMIT_BYTES)
 }
 
-/// Returns the sizes of the first entries that stay below a limit in bytes of keys and values.
+/// Returns the sizes of the first values whose keys and values together stay below a limit in
+/// bytes.
 pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     let blobs = BLOBS.iter().flat_map(|&(count, bytes)| std::iter::repeat_n(bytes, count));
     let blobs: Vec<u32> = blobs.collect();
@@ -29,7 +31,7 @@ pub fn sizes_below(limit_bytes: u64) -> Vec<u32> {
     sizes
 }
 
-/// Returns the bytes of the keys and the values of entries of these sizes.
+/// Returns the total bytes of the keys and values of entries with values of these sizes.
 pub fn total_bytes(sizes: &[u32]) -> u64 {
     (0..).zip(sizes).map(|(entry, &size)| key_bytes(entry) + u64::from(size)).sum()
 }

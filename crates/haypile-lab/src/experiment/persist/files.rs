@@ -14,18 +14,17 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// The unit of the blocks that the system counts, whatever those of the file system are.
 const BLOCK_BYTES: u64 = 512;
 
-/// The size of files.
+/// The total size of several files: their lengths and the disk space that they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FilesSize {
     /// The sum of the files' lengths, in bytes.
     pub(super) file_bytes: u64,
-    /// The space that the files take on the disk, in bytes: holes take nothing.
+    /// The disk space that the files take, in bytes: holes take nothing.
     pub(super) disk_bytes: u64,
 }
 
-/// Copies all files of a directory, and of those in it, into one that is empty. When it is done, no
-/// part of the copies waits to be written; all of it is in the system's memory, or if `cold`
-/// nothing.
+/// Copies all files of a directory tree into an empty directory. Afterwards no part of the copies
+/// waits to be written to disk; all of it is in the system's page cache, or, if `cold`, nothing.
 ///
 /// Nothing is shared with the files that were copied, neither blocks nor pages, even where the file
 /// system could: whoever writes to a copy pays for writing alone, and whoever reads it finds it as
@@ -45,7 +44,7 @@ pub(super) fn copy_all(from: &Path, to: &Path, cold: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the size of all files of a directory and of those in it.
+/// Returns the total size of all files in a directory tree.
 pub(super) fn size_of_all(directory: &Path) -> io::Result<FilesSize> {
     let mut size = FilesSize::default();
     for entry in fs::read_dir(directory)? {

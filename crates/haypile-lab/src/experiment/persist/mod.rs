@@ -50,10 +50,10 @@ use haypile::url::CacheUrl;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `persist` in results.
 pub const NAME: &str = "persist";
 
-/// The experiment `persist`.
+/// The experiment `persist`: writing a cache file, and opening it in another process.
 pub(crate) struct PersistExperiment;
 
 impl OnCaches for PersistExperiment {
@@ -99,7 +99,7 @@ impl OnCaches for PersistExperiment {
 /// The file that a cache of the engine gets, in the working directory of its runner.
 const FILE: &str = "snapshot";
 
-/// The error of a subject whose file would not be measured.
+/// The error of a subject whose cache file would not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{subject}: persist={path} leaves the directory in which files are measured; write the name of a \
@@ -107,13 +107,13 @@ const FILE: &str = "snapshot";
 )]
 #[non_exhaustive]
 pub struct OutsideError {
-    /// The subject.
+    /// The name of the subject.
     pub subject: String,
-    /// The path that the subject names.
+    /// The path that the subject names, which is outside of the working directory.
     pub path: String,
 }
 
-/// Returns a subject that keeps a file: one of `memory` that names none gets one.
+/// Returns a subject that keeps its entries in a file: a `memory` subject without one gets one.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use haypile::ByteSize;
 
 use crate::experiment::value::size;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `persist`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure writing a cache to disk and opening it again")]
 #[command(after_help = "\
@@ -29,13 +29,14 @@ Examples:
   haypile lab persist --subject copy,memory:policy=slru,memory:policy=slru,persist_max=256MiB
   haypile lab persist --age 5 --subject memory:policy=lru,persist_age=4s")]
 pub struct PersistOptions {
-    /// Drop files from the page cache before opening them
+    /// Drop the cache files from the system's page cache before opening them
     #[arg(long)]
     pub cold: bool,
-    /// Add write-aged and open-aged, with this many seconds between sets
+    /// Add the cases write-aged and open-aged, with this many seconds between the two times that
+    /// entries are set
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub age: Option<u32>,
-    /// Limit on the bytes of keys and values; the source has 524,288,000
+    /// Limit on the bytes of keys and values; RelStorage's measurement has 524,288,000
     #[arg(long, value_name = "SIZE", default_value = "524288000", value_parser = size)]
     pub total: ByteSize,
 }

@@ -15,9 +15,9 @@ use super::files::{copy_all, size_of_all};
 /// The length of the part of a path that comes from the name of a subject.
 const NAME_CHARS: usize = 80;
 
-/// A directory for each contender. One that writes begins with an empty one, and what it leaves is
-/// kept; one that opens gets a copy of that, for a cache may write to what it opens, as one does
-/// that maps its file.
+/// Working directories for the parts of `persist`. A part that writes begins with an empty
+/// directory, whose contents are kept; a part that opens gets a copy of them, because a cache may
+/// write to the file that it opens.
 #[derive(Debug)]
 pub struct Places {
     root: TempDir,
@@ -25,8 +25,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Creates directories in a directory, on the disk that is to be measured. If `cold`, files are
-    /// not in the system's memory when they are opened.
+    /// Creates the working directories on the disk to be measured. If `cold`, files are not in the
+    /// system's page cache when they are opened.
     ///
     /// # Errors
     ///

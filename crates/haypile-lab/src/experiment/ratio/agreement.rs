@@ -2,17 +2,17 @@
 
 use std::cmp::Ordering;
 
-/// Two orders of the same caches, compared pair by pair.
+/// The agreement of two rankings of the same caches (the source's and ours), pair by pair.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Agreement {
-    /// The number of pairs.
+    /// The number of pairs of caches.
     pub pairs: usize,
-    /// The pairs whose order is reversed.
+    /// The pairs of caches whose order is reversed.
     pub inversions: Vec<Inversion>,
 }
 
-/// Two caches of which the faster one in the source is the slower one here.
+/// A pair of caches of which the faster one in the source is the slower one here.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Inversion {
@@ -20,15 +20,15 @@ pub struct Inversion {
     pub slower: String,
     /// The cache that is faster in the source.
     pub faster: String,
-    /// The part by which it was faster in the source: 0.03 is 3 %.
+    /// The part by which the second cache was faster in the source: 0.03 is 3 %.
     pub source: f64,
     /// The part by which it is faster here, which is below zero.
     pub here: f64,
 }
 
 impl Agreement {
-    /// Compares rates: of each cache its name, the rate in the source and the rate here. Caches
-    /// that have the same rate in one of the two are not an inversion.
+    /// Compares two rankings by rate: `rates` has the name of each cache, its rate in the source
+    /// and its rate here. Equal rates do not count as a reversed pair.
     pub fn of(rates: &[(String, f64, f64)]) -> Self {
         let mut inversions = Vec::new();
         let mut pairs = 0;
@@ -53,8 +53,8 @@ impl Agreement {
         Self { pairs, inversions }
     }
 
-    /// Returns Kendall's tau: 1 where all pairs agree, -1 where none does (M. G. Kendall, "A New
-    /// Measure of Rank Correlation", 1938; without ties). 0 where there are no pairs.
+    /// Returns Kendall's rank correlation tau: 1 if all pairs of caches agree, -1 if none does, 0
+    /// without pairs (M. G. Kendall, "A New Measure of Rank Correlation", 1938; without ties).
     pub fn tau(&self) -> f64 {
         if self.pairs == 0 {
             return 0.0;

@@ -1,7 +1,8 @@
 //! The table of Perl's Benchmark.pm.
 
-/// Returns the cells of `cmpthese` of Benchmark.pm 1.23, names of columns in the first row: the rates from the lowest
-/// to the highest, and the change from each to each in per cent. Rates are per second.
+/// Returns the cells of the table that `cmpthese` of Perl's Benchmark.pm 1.23 prints, headings
+/// first: rates per second from the lowest to the highest, and the change from each to each in per
+/// cent.
 pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     let mut sorted: Vec<&(String, f64)> = rates.iter().collect();
     sorted.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -21,7 +22,7 @@ pub(super) fn cells(rates: &[(String, f64)]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the table that `cmpthese` of Benchmark.pm prints, as text.
+/// Returns the table that `cmpthese` of Perl's Benchmark.pm prints, as text.
 pub fn cmpthese(rates: &[(String, f64)]) -> String {
     let rows = cells(rates);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

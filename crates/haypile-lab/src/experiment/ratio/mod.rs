@@ -31,29 +31,30 @@ pub use source::{SUBJECTS, SourceTable, abbreviation, source_tables};
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `ratio` in results.
 pub const NAME: &str = "ratio";
 
-/// The number of keys. The source leaves it open.
+/// The number of keys in the experiment `ratio`. The Perl cache benchmark does not state it.
 pub const KEYS: u32 = 2_000;
 
 /// The length of keys in bytes: that of a UUID as text.
 pub const KEY_BYTES: u32 = 36;
 
-/// The capacity of a cache, in bytes. The source sets a `max_size` and does not say which.
+/// The capacity of a cache in the experiment `ratio`, in bytes. The Perl cache benchmark sets a
+/// `max_size` without stating it.
 pub const CAPACITY_BYTES: u64 = 16_000_000;
 
-/// The number of gets for each set, and the size of values.
+/// A case of `ratio`: the number of gets for each set, and the size of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ratio {
     /// The number of gets for each set.
     pub gets: u32,
-    /// The size of values.
+    /// The size class of the values.
     pub size: Size,
 }
 
-/// A size of values.
+/// A size class of values in the Perl cache benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 16 bytes: a binary UUID.
@@ -65,7 +66,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Returns the size in bytes.
+    /// Returns the size of values in this class, in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Small => 16,
@@ -74,7 +75,7 @@ impl Size {
         }
     }
 
-    /// Returns the name of the size in the source.
+    /// Returns the name of the size class in the Perl cache benchmark.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -85,7 +86,8 @@ impl Size {
 }
 
 impl Ratio {
-    /// All cases of the source, in its order. It measured 1:10 with medium values twice.
+    /// All cases of the Perl cache benchmark, in its order. It measured 1:10 with medium values
+    /// twice.
     pub const ALL: [Self; 5] = [
         Self { gets: 10, size: Size::Small },
         Self { gets: 10, size: Size::Medium },
@@ -94,7 +96,7 @@ impl Ratio {
         Self { gets: 100, size: Size::Medium },
     ];
 
-    /// Returns the name of the case: `1:10 medium`.
+    /// Returns the name of the case, such as `1:10 medium`.
     pub fn name(self) -> String {
         format!("1:{} {}", self.gets, self.size.name())
     }
@@ -112,7 +114,7 @@ impl FromStr for Ratio {
     }
 }
 
-/// The experiment `ratio`.
+/// The experiment `ratio`: the Perl cache benchmark, with several gets for each set.
 pub(crate) struct RatioExperiment;
 
 impl OnCaches for RatioExperiment {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Ratio;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `ratio`.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Measure sets and gets at 1:1, 1:10 and 1:100, as a table of Perl's Benchmark.pm"

@@ -9,7 +9,8 @@ use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 use crate::ranking::{Figures, Ranking, rankings};
 
-/// Returns the source's tables, the tables of every experiment, and the agreement of the orders.
+/// Returns the tables of the Perl cache benchmark with our results, the tables that every
+/// experiment prints, and the agreement of the rankings.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let rankings = rankings(samples, &table::names(contenders));
     let mut printout = Printout::default();

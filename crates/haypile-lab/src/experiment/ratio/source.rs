@@ -2,7 +2,7 @@
 
 use super::{Ratio, Size};
 
-/// The source's subjects, by our names and by its own.
+/// The subjects of the Perl cache benchmark: our name for each, and its own.
 pub const SUBJECTS: [(&str, &str); 8] = [
     ("chi-memcached-ip", "CHI:Mc:lIP"),
     ("chi-memcached-socket", "CHI:Mc:l"),
@@ -14,22 +14,24 @@ pub const SUBJECTS: [(&str, &str); 8] = [
     ("fastmmap", "C:FMmap"),
 ];
 
-/// Returns the source's name of one of our subjects.
+/// Returns the name that the Perl cache benchmark has for one of our subjects.
 pub fn abbreviation(subject: &str) -> Option<&'static str> {
     SUBJECTS.iter().find(|(name, _)| *name == subject).map(|(_, abbreviation)| *abbreviation)
 }
 
-/// A table of the source: operations per second of client processor time, of each of its subjects.
+/// A table of the Perl cache benchmark: operations per second of client processor time, for each of
+/// its subjects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SourceTable {
-    /// The ratio measured.
+    /// The case that the table is about.
     pub ratio: Ratio,
-    /// The rates in the order of [`SUBJECTS`].
+    /// The rates of the subjects, in the order of [`SUBJECTS`].
     pub rates: [f64; 8],
 }
 
-/// Returns the source's six tables in its order: Dell D830, perl 5.10.1, January 2010.
+/// Returns the six tables of the Perl cache benchmark in its order: Dell D830, perl 5.10.1, January
+/// 2010.
 pub fn source_tables() -> [SourceTable; 6] {
     let table = |gets, size, rates| SourceTable { ratio: Ratio { gets, size }, rates };
     [

@@ -9,8 +9,8 @@ use haypile_measure::result::Parameters;
 
 use super::job::Replay;
 
-/// Returns a case for each of these capacities, in per cent of the bytes of the trace's keys, each
-/// counted once. `name` is the trace's name in results.
+/// Returns a case for each of these capacities, in per cent of the total size of the trace's
+/// distinct keys' values. `name` is the trace's name in results.
 pub fn cases(name: &str, replay: Replay, percents: &[f64], seed: u64) -> Vec<Case> {
     let replay = Rc::new(replay);
     let case = |&percent: &f64| {
@@ -53,8 +53,8 @@ fn parameters(replay: &Replay, percent: f64, capacity_bytes: u64) -> Parameters 
     parameters
 }
 
-/// Writes the job of a replay into a directory that exists and is empty, and returns the expected
-/// results. Hits are up to the subject and its policy.
+/// Writes the job that replays a trace into an empty directory, and returns the results to expect.
+/// The number of hits depends on the subject and its policy.
 ///
 /// Nothing is read before the first request: that would be a request for every key.
 ///

@@ -5,7 +5,8 @@ use haypile_sim::trace::Op;
 
 use haypile_measure::job::{JobError, Ops, Population};
 
-/// A trace as a job: cache-aside, one request after the other.
+/// A replay of a trace on a cache: it reads the key of each request and, on a miss, writes a value
+/// (cache-aside).
 ///
 /// Each request reads its key and, on a miss, writes a value, as most simulators take it: what the
 /// trace calls a write is a request like any other. A deletion deletes. The key is the number of
@@ -47,23 +48,24 @@ impl Replay {
         Ok(Self { population, ops, requested_bytes })
     }
 
-    /// Returns the keys, each with its size.
+    /// Returns the keys of the replay, each with the size of its value.
     pub fn population(&self) -> &Population {
         &self.population
     }
 
-    /// Returns the requests.
+    /// Returns the operations of the replay, one for each request of the trace.
     pub fn ops(&self) -> &Ops {
         &self.ops
     }
 
-    /// Returns the bytes of the values of all requests, of which hits are a share.
+    /// Returns the sum of the sizes of all requested values, in bytes; byte hit ratios are relative
+    /// to it.
     pub fn requested_bytes(&self) -> u64 {
         self.requested_bytes
     }
 
-    /// Returns the bytes of the values of all keys, each counted once, of which a capacity is a
-    /// share.
+    /// Returns the sum of the sizes of all distinct keys' values, in bytes; capacities are relative
+    /// to it.
     pub fn trace_bytes(&self) -> u64 {
         (0..self.population.len()).map(|key| u64::from(self.population.value_bytes(key))).sum()
     }

@@ -28,13 +28,14 @@ use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 pub use haypile_measure::figure::REQUESTED_BYTES;
 
-/// Name of the experiment.
+/// Name of the experiment `replay` in results.
 pub const NAME: &str = "replay";
 
-/// The parameter with the capacity in per cent of the bytes of the trace's keys.
+/// The name of the parameter for the capacity, in per cent of the total size of the trace's
+/// distinct keys' values.
 pub const CAPACITY_PERCENT: &str = "capacity_percent";
 
-/// The experiment `replay`.
+/// The experiment `replay`: hit ratios of real caches on a trace.
 pub(crate) struct ReplayExperiment;
 
 impl OnCaches for ReplayExperiment {

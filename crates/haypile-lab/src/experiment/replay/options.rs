@@ -11,7 +11,7 @@ use haypile_sim::trace::format::Format;
 
 use crate::experiment::value::size;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `replay`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Replay traces on caches and compare their hit ratios")]
 #[command(after_help = "\
@@ -28,8 +28,8 @@ Examples:
   haypile lab replay OLTP.lis.zst u32le:w106.trace.xz --subject memory:policy=lru,memory:policy=sieve
   haypile lab replay cdn.csv.zst --rivals PROGRAM --subject memory,moka,quick_cache --capacity 5")]
 pub struct ReplayOptions {
-    /// Traces: zipf, zipf-scan, or files, plain or compressed; a format that cannot be recognised
-    /// stands before the file, as in u32le:w106.trace.xz [default: those of the experiment]
+    /// Traces: zipf, zipf-scan, or files, plain or compressed; write a format that cannot be
+    /// recognised before the file, as in u32le:w106.trace.xz [default: those of the experiment]
     #[arg(value_name = "TRACE")]
     pub traces: Vec<TraceName>,
     /// Capacities as percentages of the bytes of a trace's values, each key counted once
@@ -41,12 +41,12 @@ pub struct ReplayOptions {
     pub value_size: ByteSize,
 }
 
-/// Trace, with the format that its name may state.
+/// The name of a trace, with the format that the user may have written before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceName {
-    /// The format; `None` if it is recognised from the content.
+    /// The format of the trace; `None` if it is to be recognised from the content.
     pub format: Option<Format>,
-    /// The path of the file, or the name of a generated trace.
+    /// The path of the trace, or the name of a generated trace.
     pub path: PathBuf,
 }
 

@@ -7,7 +7,7 @@ use haypile_measure::result::{Sample, Samples};
 
 use super::CAPACITY_PERCENT;
 
-/// Hit ratios of a trace and capacity, from 0 to 1.
+/// Hit ratios of a cache on a trace at one capacity, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ratios {
     /// The share of the requested bytes that hit.
@@ -16,15 +16,16 @@ pub struct Ratios {
     pub objects: f64,
 }
 
-/// The hit ratios of a subject.
+/// The hit ratios of one subject, for a row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayRow {
-    /// The subject.
+    /// The name of the subject.
     pub subject: String,
-    /// The hit ratios of all blocks, by trace and capacity in per cent, in the order of the
-    /// samples; `None` where nothing was measured.
+    /// The hit ratios of all blocks together, by trace and capacity, in the order of the samples;
+    /// `None` where nothing was measured.
     pub cases: Vec<Option<Ratios>>,
-    /// The mean over all cases; `None` where one of them is missing, for it would be of others.
+    /// The mean over all traces and capacities; `None` if one of them is missing, because it would
+    /// not be comparable.
     pub mean: Option<Ratios>,
 }
 

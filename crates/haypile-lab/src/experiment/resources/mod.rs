@@ -27,13 +27,14 @@ use haypile_pages::site::manifest::Visits;
 use haypile_pages::site::{SiteSource, har, list};
 use haypile_pages::{Column, LoaderSettings, SiteServer};
 
-/// Name of the experiment.
+/// Name of the experiment `resources` in results.
 pub const NAME: &str = "resources";
 
 /// The list that is loaded where the user names none.
 const SAMPLE: &str = include_str!("sample.txt");
 
-/// The experiment `resources`.
+/// The experiment `resources`: the time of loading each of a list of resources, with and without
+/// caches.
 pub(crate) struct ResourcesExperiment;
 
 impl Experiment for ResourcesExperiment {

@@ -11,7 +11,7 @@ use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, size};
 use haypile_pages::Protocol;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `resources`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Load a list of resources, some of which cause others, through an HTTP cache")]
 #[command(after_help = "\
@@ -32,7 +32,7 @@ Examples:
   haypile lab resources visit.har --connections 2 --size 20MB")]
 #[command(mut_arg("timeout", |arg| arg.help("Seconds after which a load is an error")))]
 pub struct ResourcesOptions {
-    /// List of resources, or a HAR file [default: a small page]
+    /// File with a list of resources, or a HAR file [default: a small page]
     #[arg(value_name = "LIST|HAR")]
     pub list: Option<PathBuf>,
     /// Networks, as haypile lab pages --help lists them
@@ -44,7 +44,7 @@ pub struct ResourcesOptions {
     /// Size of the disk cache
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = disk_size)]
     pub size: ByteSize,
-    /// Leave out the waits between resources: the execution of scripts and timers, as a HAR has them
+    /// Leave out the waits between resources (for scripts and timers) that a HAR file records
     #[arg(long)]
     pub no_waits: bool,
     /// Protocol: h1 is HTTP/1.1, h2 is HTTP/2 with one connection to a host
@@ -53,13 +53,13 @@ pub struct ResourcesOptions {
     /// Number of connections to a host, over HTTP/1.1
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
-    /// Number of blocks: in each block, each cache loads the list twice, in random order
+    /// Number of blocks: each block loads the list twice with each cache, in random order
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = count)]
     pub blocks: u64,
     /// Medium for the disk cache; repeat the option to compare media [default: --directory]
     #[arg(long, value_name = "NAME=PATH")]
     pub disk_at: Vec<Medium>,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }

@@ -60,7 +60,7 @@ fn bars(link: &LinkLoads) -> (Option<Picture>, Option<String>) {
     of_columns(title, Quantity::Time, measures, bars)
 }
 
-/// Returns the table of a link: times and requests of its columns.
+/// Returns the table of a link: times and requests with each cache configuration.
 pub(super) fn table(link: &LinkLoads) -> Table {
     let none = link.baseline("none");
     let row = |(name, loads): &(ColumnName, ColumnLoads)| {

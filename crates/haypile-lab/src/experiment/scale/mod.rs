@@ -21,10 +21,10 @@ pub use options::ScaleOptions;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `scale` in results.
 pub const NAME: &str = "scale";
 
-/// The experiment `scale`.
+/// The experiment `scale`: the speed-up of a cache with the number of threads or processes.
 pub(crate) struct ScaleExperiment;
 
 impl OnCaches for ScaleExperiment {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::experiment::micro::CaseKind;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `scale`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure operations per second by number of threads and processes")]
 #[command(after_help = "\

@@ -8,7 +8,7 @@ use super::speedup::scalings;
 use crate::experiment::Printout;
 use crate::experiment::on_caches;
 
-/// Returns the speed-ups, then the tables of every experiment.
+/// Returns the table of speed-ups, followed by the tables that every experiment prints.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let mut printout = Printout::default();
     let scalings = scalings(&samples.iter().collect());

@@ -4,7 +4,7 @@ use haypile_measure::figure::{SECOND_NS, WALL};
 use haypile_measure::result::{Sample, Samples};
 use haypile_measure::statistics::{Centre, Effect, Interval};
 
-/// The unit of the number of workers.
+/// The kind of workers that share a cache: threads or processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Workers {
     /// Threads of one process.
@@ -16,7 +16,7 @@ pub(super) enum Workers {
 impl Workers {
     pub(super) const ALL: [Self; 2] = [Self::Threads, Self::Processes];
 
-    /// Returns the name of the parameter with the number.
+    /// Returns the name of the parameter with the number of workers.
     pub(super) fn parameter(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -35,33 +35,33 @@ impl Workers {
     }
 }
 
-/// The results of a subject in one case, by number of workers.
+/// The results of a subject in one case of `scale`, by number of workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scaling {
     pub(super) case: String,
     pub(super) workers: Workers,
-    /// The name of the subject, with its program if there are several.
+    /// The name of the subject, with its program if several ran it.
     pub(super) subject: String,
-    /// The points from the fewest workers to the most, at least two of them.
+    /// The results by number of workers, in ascending order, at least two.
     pub(super) points: Vec<Point>,
 }
 
-/// The result with one number of workers.
+/// The result of a subject with one number of workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) workers: u64,
-    /// Operations of all workers per second of wall time; the fewest workers' rate times the
+    /// Operations of all workers per second of wall time: the rate of the fewest workers times the
     /// speed-up.
     pub(super) rate: f64,
-    /// The rate over that of the fewest workers, with its 95 % interval.
+    /// The rate divided by that of the fewest workers, with its 95 % interval.
     pub(super) speedup: f64,
     pub(super) interval: Option<Interval>,
-    /// The speed-up over that of workers that never wait: 1 is perfect.
+    /// The speed-up divided by the ideal one, of workers that never wait: 1 is perfect.
     pub(super) efficiency: f64,
 }
 
-/// Returns all scalings of the samples, by case, kind of workers, and subject. Samples with errors
-/// have none.
+/// Returns the speed-ups of each subject in the samples, by case and kind of workers. Samples with
+/// errors are left out.
 pub(super) fn scalings(samples: &Samples<'_>) -> Vec<Scaling> {
     let programs = samples.grouped(|sample| sample.subject.program.as_str());
     let mut scalings = Vec::new();

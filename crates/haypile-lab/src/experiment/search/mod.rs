@@ -16,16 +16,17 @@ pub use options::SearchOptions;
 use crate::experiment::Host;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 
-/// Name of the experiment.
+/// Name of the experiment `search` in results.
 pub const NAME: &str = "search";
 
 /// The parameter of cases whose process was killed before the lookups.
 const KILLED: &str = "killed";
 
-/// The most entries: as many keys again are looked up, and all keys of a job have at most 4 GiB.
+/// The largest number of entries in `search`: the same number of absent keys is looked up, and all
+/// keys of a job have at most 4 GiB.
 pub const MAX_ENTRIES: u32 = 1 << 25;
 
-/// The experiment.
+/// The experiment `search`: the cost of lookups in caches of several sizes and fill levels.
 pub(crate) struct SearchExperiment;
 
 impl OnCaches for SearchExperiment {

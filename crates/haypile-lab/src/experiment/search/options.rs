@@ -5,7 +5,7 @@ use clap::Args;
 use super::MAX_ENTRIES;
 use crate::experiment::on_caches::OverHttp;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `search`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Measure lookups that find nothing, by entries and fill")]
 #[command(after_help = "\
@@ -22,7 +22,7 @@ Examples:
   haypile lab search --http --killed --subjects necko:memory,size=500MB,necko:disk,memory,file \
       --entries 10000 -n 1000")]
 pub struct SearchOptions {
-    /// Number of entries that the cache is made for
+    /// Number of entries that the cache is sized for
     #[arg(
         long,
         value_name = "ENTRIES",
@@ -31,7 +31,7 @@ pub struct SearchOptions {
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_ENTRIES)))]
     pub entries: Vec<u32>,
-    /// Percentage of them that the cache holds
+    /// Percentage of these entries that the cache holds
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "0,50,100")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
     pub fill: Vec<u8>,
@@ -43,7 +43,7 @@ pub struct SearchOptions {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 28))]
     pub operations: u32,
-    /// Also look up what a killed process has left, in caches that have files
+    /// Also look keys up after the process that set them was killed, in caches that keep files
     #[arg(long)]
     pub killed: bool,
     #[command(flatten)]

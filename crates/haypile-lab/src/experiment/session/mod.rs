@@ -30,13 +30,13 @@ pub(crate) struct Session<'a> {
     all: Option<u64>,
 }
 
-/// The error of a measurement that the user has stopped.
+/// The error of a measurement that the user has interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
 impl<'a> Session<'a> {
-    /// Creates the session of an experiment, of which nothing is written yet. `asked` is the question
+    /// Creates the session of an experiment's run; nothing is written yet. `asked` is the question
     /// of a user's experiment file.
     ///
     /// # Errors
@@ -55,8 +55,9 @@ impl<'a> Session<'a> {
         Ok(Self { run, host, options, results: None, samples: Vec::new(), all: None })
     }
 
-    /// Begins the run: warns of what spoils measurements on this machine, and writes the row of the run.
-    /// `all` is the number of samples of a complete run, where it is known.
+    /// Begins the run: warns of conditions on this machine that disturb measurements, and writes
+    /// the row that describes the run. `all` is the number of samples of a complete run, where it
+    /// is known.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl<'a> Session<'a> {
         self.results.as_mut().map_or(Ok(()), |results| results.write(&Row::Run(self.run.clone())))
     }
 
-    /// Keeps a finished sample, in the file of results as well.
+    /// Adds a finished sample to the results, and appends it to the file of results.
     ///
     /// # Errors
     ///
@@ -81,14 +82,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Returns the samples that are kept, in their order.
+    /// Returns the samples that the run has finished, in their order.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// Ends the run: prints what was measured, even after an error, and returns how the run ended.
-    /// `measured` is an error of type [`Interrupted`] if the user has stopped it. `fields` are further
-    /// ones of the JSON.
+    /// Ends the run: prints the results, even after an error, and returns how the run ended.
+    /// `measured` is an error of type [`Interrupted`] if the user has stopped it. `fields` are
+    /// further ones of the JSON.
     ///
     /// # Errors
     ///
@@ -140,7 +141,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Separates an interruption, which ends the run, from a failure, which is a result: returns its text.
+/// Separates an interruption, which ends the run, from a failure, whose text becomes a result.
 pub(crate) fn attempt<T>(
     outcome: Result<T, impl Into<Failure>>,
 ) -> Result<Result<T, String>, Interrupted> {
@@ -151,7 +152,7 @@ pub(crate) fn attempt<T>(
     }
 }
 
-/// Returns no fields in addition to those that the JSON of all experiments has.
+/// Returns no additional fields for the JSON of an experiment.
 pub(crate) fn no_fields(_: &[Sample]) -> Map<String, Value> {
     Map::new()
 }

@@ -10,43 +10,43 @@ use tempfile::TempDir;
 
 use crate::experiment::value::seconds;
 
-/// Options that the runs of all experiments have. An experiment changes a default or a help text by
-/// `mut_arg`.
+/// Command-line options that all experiments share. An experiment changes a default or a help text
+/// by `mut_arg`.
 // Their help is that of the experiment's command, so that they have no text of their own there.
 #[derive(Clone, Debug, Args)]
 #[command(about = None, long_about = None)]
 pub struct RunOptions {
-    /// File with the question and the options, like those that haypile lab experiments prints;
-    /// options on the command line take precedence [default: the experiment's own]
+    /// Experiment file: a question with its options, in the form that haypile lab experiments
+    /// prints; options on the command line take precedence [default: the experiment's own]
     #[arg(long, value_name = "FILE.toml")]
     pub experiment: Option<PathBuf>,
-    /// Use the experiment file's options for a run as brief as is still meaningful
+    /// Use the options of the experiment file that make a run as short as is meaningful
     #[arg(long)]
     pub quick: bool,
-    /// Seed of everything that is random: keys, operations, contents and orders
+    /// Seed of all random choices: keys, operations, contents and orders
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Directory for the files of caches: /dev/shm, or a directory on the disk to measure; the command
-    /// removes them [default: the system's directory for temporary files]
+    /// Directory for the files of caches: /dev/shm, or one on the disk to measure; the files are
+    /// removed at the end [default: the system's directory for temporary files]
     #[arg(long, short, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
-    /// Seconds after which a silent process is an error
+    /// Seconds without output after which a measuring process is an error
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     pub timeout: Duration,
-    /// Append each result to this file at once, as a line of JSON
+    /// Append each result to this file as soon as it is measured, as a line of JSON
     #[arg(long, short, value_name = "FILE.jsonl")]
     pub out: Option<PathBuf>,
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the figures that the tables show as JSON, with all digits
+    /// Print the figures of the tables as JSON, with all digits
     #[arg(long, conflicts_with = "json")]
     pub findings: bool,
 }
 
 impl RunOptions {
-    /// Returns the absolute path of the directory, which is the system's for temporary files if the
-    /// user names none.
+    /// Returns the absolute path of the directory for caches, which is the system's for temporary
+    /// files if the user names none.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl RunOptions {
         Ok(std::path::absolute(directory)?)
     }
 
-    /// Creates a folder in the directory, whose name begins with `prefix`.
+    /// Creates a temporary folder, whose name begins with `prefix`, in the directory for caches.
     ///
     /// # Errors
     ///

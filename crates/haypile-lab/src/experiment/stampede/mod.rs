@@ -24,13 +24,13 @@ pub use options::StampedeOptions;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `stampede` in results.
 pub const NAME: &str = "stampede";
 
 /// The largest number of keys that `--keys` accepts.
 pub const MAX_KEYS: u32 = 10_000;
 
-/// The experiment `stampede`.
+/// The experiment `stampede`: how often a value is computed when several processes miss it at once.
 pub(crate) struct StampedeExperiment;
 
 impl OnCaches for StampedeExperiment {

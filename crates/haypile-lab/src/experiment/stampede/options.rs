@@ -5,7 +5,7 @@ use haypile_measure::job::MAX_PROCESSES;
 
 use super::MAX_KEYS;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `stampede`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Count how often processes that share an expired entry compute it")]
 #[command(after_help = "\
@@ -17,11 +17,11 @@ Examples:
   haypile lab stampede
   haypile lab stampede --processes 2,8 --subjects file,memcached,fastmmap,diskcache")]
 pub struct StampedeOptions {
-    /// Number of processes
+    /// Number of processes that ask for the same keys
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',', default_value = "4")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PROCESSES)))]
     pub processes: Vec<u32>,
-    /// Number of keys, which they ask for one after the other
+    /// Number of keys that the processes ask for, one after the other
     #[arg(long, value_name = "KEYS", default_value = "100")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_KEYS)))]
     pub keys: u32,

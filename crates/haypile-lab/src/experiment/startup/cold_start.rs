@@ -18,19 +18,20 @@ const FOLDER_CALLS: u64 = 200;
 /// The parameter of cases of which only files were dropped.
 const FILES_ONLY: &str = "cold";
 
-/// A verdict on the cold starts of a case.
+/// A verdict on whether the cold starts of a case were really cold.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColdVerdict {
-    /// The largest part of the files in use that was in memory before a start.
+    /// The largest part of the used files that was in memory before a cold start.
     pub(super) resident: f64,
-    /// Whether folders, names and inodes were dropped too, as only root can.
+    /// Whether directories, names and inodes were dropped from memory too, as only root can.
     pub(super) drops_folders: bool,
-    /// Numbers of calls that ask for folders and status, without the cache and with it, where they decide.
+    /// Numbers of system calls that ask for folders and file status, without the cache and with it,
+    /// if they matter for the verdict.
     pub(super) folder_calls: Option<[u64; 2]>,
 }
 
 impl ColdVerdict {
-    /// Returns the verdict on a case; `None` if its starts are warm.
+    /// Returns the verdict on the cold starts of a case; `None` if its starts are warm.
     pub(super) fn of(case: &StartCase<'_>) -> Option<Self> {
         let resident = case.resident_share()?;
         let folder_calls = explain::sum_of(case, &["getdents", "stat"])
@@ -39,7 +40,7 @@ impl ColdVerdict {
         Some(Self { resident, drops_folders, folder_calls })
     }
 
-    /// Returns the name of the verdict for programs.
+    /// Returns the name of the verdict on cold starts in JSON.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self { drops_folders: false, folder_calls: Some(_), .. } => "folders are warm",
@@ -48,7 +49,7 @@ impl ColdVerdict {
         }
     }
 
-    /// Returns the verdict in a sentence.
+    /// Returns the verdict on cold starts in a sentence.
     pub(super) fn sentence(&self) -> String {
         let percent = format!("{:.1}{NBSP}%", self.resident * 100.0);
         let mapped = "as other processes have them mapped or the file system keeps them";
@@ -80,8 +81,8 @@ impl ColdVerdict {
     }
 }
 
-/// Returns the delay of cold starts behind warm ones of the same block, for each condition; `None` where a case has not
-/// both.
+/// Returns a table of the delay of cold starts compared with warm ones of the same block, for each
+/// condition; `None` unless the case has both.
 pub(super) fn table(cold: &StartCase<'_>, warm: &StartCase<'_>) -> Option<Table> {
     let mut rows = Vec::new();
     for condition in [Condition::With, Condition::Fill, Condition::Off] {

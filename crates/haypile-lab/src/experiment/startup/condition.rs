@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A condition of a start: of one command and its cache, or of two commands.
+/// A condition under which a command is started: with its cache, without it, or as one of two
+/// commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
     /// The command with its cache, which is full.
@@ -32,10 +33,11 @@ impl Condition {
         Self::Second,
     ];
 
-    /// The conditions that lack the cache, the one that is compared first: without it, or with an empty one.
+    /// The conditions without a filled cache, the one that is compared first: no cache, or an empty
+    /// one.
     pub(super) const LACKING: [Self; 2] = [Self::Off, Self::Fill];
 
-    /// Returns its name as a subject of results.
+    /// Returns the name of the condition, as a subject of results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::With => "with",
@@ -48,7 +50,7 @@ impl Condition {
         }
     }
 
-    /// Returns the condition that the control repeats; each other condition is its own.
+    /// Returns the condition that the control repeats; any other condition is returned unchanged.
     pub(super) fn repeated(self) -> Self {
         match self {
             Self::Again => Self::With,
@@ -57,23 +59,23 @@ impl Condition {
         }
     }
 
-    /// Returns the name of the condition for the commands around a start: they treat the control as the condition that
-    /// it repeats.
+    /// Returns the condition's name for commands that run before and after a start; they see the
+    /// control as the condition that it repeats.
     pub(super) fn in_hooks(self) -> &'static str {
         self.repeated().name()
     }
 
-    /// Whether the cache is to be full, and used.
+    /// Whether starts under this condition find the cache full, and use it.
     pub(super) fn is_primed(self) -> bool {
         matches!(self, Self::With | Self::Again)
     }
 
-    /// Whether the others are compared with this condition.
+    /// Whether this is the condition that the others are compared with (the reference).
     pub(super) fn is_reference(self) -> bool {
         matches!(self, Self::With | Self::First)
     }
 
-    /// Whether the condition is the reference once more.
+    /// Whether this condition is the control, which repeats the reference.
     pub(super) fn is_control(self) -> bool {
         matches!(self, Self::Again | Self::FirstAgain)
     }

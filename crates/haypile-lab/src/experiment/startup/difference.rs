@@ -9,49 +9,50 @@ use super::condition::Condition;
 use super::figures::{READY, SETTLED, START_FIGURES, WALL_FIGURES};
 use super::row::is_watched;
 
-/// One command, warm or cold, under its conditions; or two commands.
+/// The samples of one command, warm or cold, under its conditions; or of two commands.
 #[derive(Clone, Debug)]
 pub(super) struct StartCase<'a> {
     pub(super) name: &'a str,
     pub(super) page_cache: String,
     pub(super) ready: String,
-    /// The two commands that are compared; `None` for one with and without its cache.
+    /// The two commands that are compared; `None` for one command with and without its cache.
     pub(super) pair: Option<[String; 2]>,
     by_condition: Vec<(Condition, Samples<'a>)>,
     /// The calls of the traced start of each condition.
     calls: Vec<(Condition, &'a StartCalls)>,
 }
 
-/// Another condition compared with the reference: `with`, or the first of two commands.
+/// The difference between a condition and the reference (`with`, or the first of two commands) in
+/// one figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) condition: Condition,
     pub(super) figure: &'static Figure,
-    /// The other condition's figure minus that of the reference, within blocks.
+    /// The condition's figure minus the reference's, within blocks: median and interval.
     pub(super) later: MedianInterval,
-    /// The mean of these differences, which a few slow starts move.
+    /// The mean of the differences within blocks, which a few slow starts can change.
     pub(super) mean: f64,
     pub(super) verdict: StartVerdict,
-    /// The difference as a part of the other condition's median: the part of it that the cache saves.
+    /// The difference divided by the condition's median: the part of it that the cache saves.
     pub(super) saved: Option<f64>,
-    /// The difference as a part of the reference's median.
+    /// The difference divided by the reference's median.
     pub(super) change: Option<f64>,
 }
 
 impl Difference {
-    /// Returns the part of the other condition's figure that the cache saves; `None` of the control, which has the same
-    /// cache, and of two commands.
+    /// Returns the part of the condition's figure that the cache saves; `None` for the control,
+    /// which has the same cache, and for two commands.
     pub(super) fn saved_by_cache(&self) -> Option<f64> {
         self.saved.filter(|_| matches!(self.condition, Condition::Off | Condition::Fill))
     }
 
-    /// Returns the 95 % interval of the median, in the unit of the figure.
+    /// Returns the 95 % interval of the median difference, in the unit of the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
         self.later.ends()
     }
 }
 
-/// The verdict on a difference.
+/// The verdict on a difference between starts: significant or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartVerdict {
     /// The interval leaves 0 out, and no other variant applies.
@@ -71,7 +72,7 @@ pub(super) enum StartVerdict {
 }
 
 impl StartVerdict {
-    /// Returns its name for people and for programs.
+    /// Returns the verdict's name, for people and for JSON.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Significant => "significant",
@@ -84,7 +85,7 @@ impl StartVerdict {
         }
     }
 
-    /// Whether a difference is shown; `None` where nothing is said.
+    /// Whether a difference is shown to be significant; `None` without a verdict.
     pub(super) fn is_significant(self) -> Option<bool> {
         match self {
             Self::Significant => Some(true),
@@ -109,8 +110,8 @@ fn least_size(quantity: Quantity) -> f64 {
     }
 }
 
-/// Returns the figures of starts: those of each condition, their delay behind the reference, and the part of it that a
-/// cache saves.
+/// Returns the results of starts: the figures of each condition, their difference from the
+/// reference, and the part of it that a cache saves.
 pub(super) fn findings(samples: &Samples<'_>) -> Findings {
     let measured = measured(samples.iter().copied());
     let mut findings = Findings::of(&measured, &START_FIGURES).0;
@@ -142,7 +143,7 @@ fn measured<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Samples<'a> {
     samples.into_iter().filter(|sample| !is_watched(sample)).collect()
 }
 
-/// Returns the cases of samples in their order.
+/// Returns the cases of the samples, in the order of the samples.
 pub(super) fn cases<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<StartCase<'a>> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let traced: Vec<&'a Sample> =
@@ -189,12 +190,12 @@ impl<'a> StartCase<'a> {
         &found.expect("all conditions are there").1
     }
 
-    /// Returns the system calls of the traced start of a condition.
+    /// Returns the system calls of the traced start under a condition.
     pub(super) fn calls(&self, condition: Condition) -> Option<&'a StartCalls> {
         self.calls.iter().find(|(it, _)| *it == condition).map(|(_, calls)| *calls)
     }
 
-    /// Returns the condition with which the others are compared.
+    /// Returns the condition that the others are compared with (the reference).
     pub(super) fn reference(&self) -> Condition {
         if self.pair.is_some() { Condition::First } else { Condition::With }
     }
@@ -204,23 +205,23 @@ impl<'a> StartCase<'a> {
         if self.pair.is_some() { Condition::FirstAgain } else { Condition::Again }
     }
 
-    /// Returns the conditions that have samples.
+    /// Returns the conditions that were measured.
     pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
         let with = self.by_condition.iter().filter(|(_, samples)| !samples.is_empty());
         with.map(|(condition, _)| *condition)
     }
 
-    /// Returns the value of a figure under a condition.
+    /// Returns the estimate of a figure, such as the processor time, under a condition.
     pub(super) fn estimate(&self, condition: Condition, figure: &Figure) -> Option<Estimate> {
         figure.of(self.samples(condition))
     }
 
-    /// Whether a start has succeeded under a condition.
+    /// Whether at least one start has succeeded under a condition.
     pub(super) fn has_figures(&self, condition: Condition) -> bool {
         self.estimate(condition, &READY).is_some()
     }
 
-    /// Returns the figures that were measured of this case, and are not all 0.
+    /// Returns the figures that were measured in this case and are not all 0.
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         let is_known = |figure: &Figure| {
             let samples = |condition| self.samples(condition).iter();
@@ -234,7 +235,7 @@ impl<'a> StartCase<'a> {
         figures.filter(|figure| is_needed(figure) && is_known(figure)).collect()
     }
 
-    /// Compares a condition with the reference, block by block.
+    /// Compares a condition with the reference in one figure, block by block.
     pub(super) fn difference(
         &self,
         condition: Condition,
@@ -310,7 +311,7 @@ impl<'a> StartCase<'a> {
         2 * disturbed > pairs.len()
     }
 
-    /// Compares each other condition with the reference, in each figure.
+    /// Compares each other condition with the reference in each figure.
     pub(super) fn differences(&self) -> Vec<Difference> {
         let others = self.conditions().filter(|condition| !condition.is_reference());
         let figures = self.figures();
@@ -337,7 +338,7 @@ impl<'a> StartCase<'a> {
         counts.sum()
     }
 
-    /// Returns the first error of each condition, and the number of its errors.
+    /// Returns the first error under each condition, and the number of its errors.
     pub(super) fn errors(&self) -> Vec<(Condition, &'a str, usize)> {
         let of = |(condition, samples): &(Condition, Samples<'a>)| {
             let errors: Vec<&'a str> =
@@ -347,7 +348,8 @@ impl<'a> StartCase<'a> {
         self.by_condition.iter().filter_map(of).collect()
     }
 
-    /// Returns the largest part of the files that was in memory before the starts; `None` if they are warm.
+    /// Returns the largest part of the files that was in memory before a cold start; `None` if the
+    /// starts are warm.
     pub(super) fn resident_share(&self) -> Option<f64> {
         let share = |sample: &&Sample| {
             let of = |name: &str| sample.counts.get(name).map(|bytes| *bytes as f64);

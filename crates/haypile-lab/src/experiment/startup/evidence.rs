@@ -6,7 +6,7 @@ use haypile_measure::meter::Residency;
 
 use crate::experiment::cold::{Cold, ColdFiles};
 
-/// The files of a cache.
+/// The files of a cache, which show whether a start used it.
 #[derive(Debug)]
 pub(super) struct Evidence {
     paths: Vec<PathBuf>,
@@ -46,19 +46,22 @@ impl Evidence {
         files
     }
 
-    /// Returns the state of the cache's files, which shows whether a command has changed any of them.
+    /// Returns the state of the cache's files, which differs after a command has changed any of
+    /// them.
     pub(super) fn state(&self) -> CacheState {
         CacheState(self.files().metadata())
     }
 
-    /// Drops the cache's files from memory before a start.
+    /// Drops the cache's files from memory before a start; returns them with the part that is still
+    /// in memory.
     pub(super) fn before(&self) -> anyhow::Result<(ColdFiles, Residency)> {
         let files = self.files();
         let residency = files.drop(Cold::Fadvise)?;
         Ok((files, residency))
     }
 
-    /// Finds out whether the start has read the cache's files: those that it read are in memory again.
+    /// Finds out whether the start has read the cache's files: those that it read are in memory
+    /// again.
     pub(super) fn after((files, before): &(ColdFiles, Residency)) -> Use {
         if before.file_bytes == 0 {
             return Use::Empty;

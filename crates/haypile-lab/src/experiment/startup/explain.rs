@@ -21,17 +21,17 @@ const LEAST_PART: f64 = 0.05;
 /// The number of differences that are told without being asked for.
 const TOLD: usize = 3;
 
-/// A kind of call of which one condition makes more than the other.
+/// A kind of system call that one condition makes more often than the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallDifference {
     pub(super) kind: &'static str,
-    /// The condition without the cache.
+    /// The condition without the cache, which is compared with the one that has it.
     pub(super) condition: Condition,
-    /// The number of its calls, and of those with the cache.
+    /// The number of system calls of this kind without the cache, and with it.
     pub(super) calls: [u64; 2],
-    /// The deepest folder with most of the difference below.
+    /// The deepest folder below which most of the difference lies.
     pub(super) below: String,
-    /// The numbers of calls below that folder.
+    /// The numbers of system calls below that folder, without the cache and with it.
     pub(super) calls_below: [u64; 2],
 }
 
@@ -53,13 +53,14 @@ fn pair<'a>(case: &StartCase<'a>) -> Option<(Condition, &'a StartCalls, &'a Star
     Condition::LACKING.into_iter().find_map(of)
 }
 
-/// Returns the numbers of calls of these kinds, without the cache and with it; `None` where no start was traced.
+/// Returns the numbers of system calls of these kinds, without the cache and with it; `None` if no
+/// start was traced.
 pub(super) fn sum_of(case: &StartCase<'_>, kinds: &[&str]) -> Option<[u64; 2]> {
     let (_, other, with) = pair(case)?;
     Some([other, with].map(|it| kinds.iter().map(|kind| it.calls.of(kind)).sum()))
 }
 
-/// Returns the differences between the traced starts of a case, the largest first.
+/// Returns the differences in system calls between the traced starts of a case, the largest first.
 pub(super) fn differences(case: &StartCase<'_>) -> Vec<CallDifference> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let of_kind = |kind| {
@@ -110,7 +111,7 @@ fn child_towards<'a>(place: &Path, path: &'a Path) -> Option<&'a Path> {
     path.ancestors().find(|ancestor| ancestor.parent() == Some(place))
 }
 
-/// Returns the largest differences as sentences; none where the starts ask for the same.
+/// Returns sentences on the largest differences in system calls; none if the starts make the same.
 pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     let told = differences(case).into_iter().filter(CallDifference::is_told).take(TOLD);
     let mut texts: Vec<String> = told
@@ -132,14 +133,14 @@ pub(super) fn sentences(case: &StartCase<'_>) -> Vec<String> {
     texts
 }
 
-/// Returns the warnings that a start without the cache has one of its own.
+/// Returns warnings that a start without the cache seems to have another cache of its own.
 pub(super) fn own_cache(case: &StartCase<'_>) -> Vec<String> {
     let off = case.calls(Condition::Off);
     let texts = off.into_iter().flat_map(|calls| &calls.own_cache);
     texts.map(|text| format!("Warning: {}.", printable(text))).collect()
 }
 
-/// Returns all differences as a table; `None` where no start was traced.
+/// Returns a table of all differences in system calls; `None` if no start was traced.
 pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
     let (condition, other, with) = pair(case)?;
     let count = |count: u64| Quantity::Number.write(count as f64);
@@ -159,7 +160,7 @@ pub(super) fn table(case: &StartCase<'_>) -> Option<Table> {
     Some(Table::of_numbers(caption, &names, rows).with_text_in(&[3]))
 }
 
-/// Returns the files that only one condition opens and the programs that only it runs, in words.
+/// Returns sentences on files that only one condition opens and programs that only one runs.
 pub(super) fn only(case: &StartCase<'_>) -> Vec<String> {
     let Some((condition, other, with)) = pair(case) else { return Vec::new() };
     let mut texts = Vec::new();
@@ -185,7 +186,7 @@ fn list(names: &[String], most: usize) -> String {
     shown.join(", ") + more
 }
 
-/// Returns all differences as fields of the JSON; null where no start was traced.
+/// Returns all differences in system calls for the JSON output; null if no start was traced.
 pub(super) fn in_json(case: &StartCase<'_>) -> Value {
     let Some((condition, other, with)) = pair(case) else { return Value::Null };
     let calls = differences(case).into_iter().map(|it| {

@@ -10,25 +10,25 @@ use haypile_measure::result::Sample;
 use super::{hyperfine, printout, timelines};
 use crate::experiment::Host;
 
-/// Options for files in addition to the results.
+/// Command-line options for files that are written in addition to the results.
 #[derive(Clone, Debug, Args)]
 #[command(about = None, long_about = None)]
 pub struct ExportOptions {
-    /// File for the timelines of the processes, side by side
+    /// File for a picture of the processes over time, side by side for each condition
     #[arg(long, value_name = "FILE.svg")]
     pub timeline: Option<PathBuf>,
     /// File for the tables as Markdown
     #[arg(long, value_name = "FILE.md")]
     pub export_markdown: Option<PathBuf>,
-    /// File for the times in hyperfine's form
+    /// File for the times in the JSON format of hyperfine
     #[arg(long, value_name = "FILE.json")]
     pub export_hyperfine: Option<PathBuf>,
-    /// Version of that form: 1, or that of hyperfine 2.0
+    /// Version of that format: 1, or that of hyperfine 2.0
     #[arg(long, value_name = "VERSION", default_value = "1", value_enum)]
     pub hyperfine_schema: HyperfineSchema,
 }
 
-/// A version of the form of hyperfine's JSON.
+/// A version of hyperfine's JSON format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HyperfineSchema {
     /// That of hyperfine 1.
@@ -40,13 +40,13 @@ pub enum HyperfineSchema {
 }
 
 impl ExportOptions {
-    /// Checks that the files can be written.
+    /// Checks that the additional files can be written.
     pub(super) fn check(&self, host: &dyn Host) -> anyhow::Result<()> {
         let all = [&self.timeline, &self.export_markdown, &self.export_hyperfine];
         all.into_iter().flatten().try_for_each(|path| host.check_output(path))
     }
 
-    /// Writes the files that the user asked for.
+    /// Writes the additional files that the user asked for.
     ///
     /// # Errors
     ///

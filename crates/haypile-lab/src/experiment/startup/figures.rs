@@ -4,12 +4,12 @@ use haypile_measure::figure::Figure;
 use haypile_measure::result::Sample;
 use haypile_number::Quantity;
 
-/// Time from the start until the command was ready.
+/// The figure of the time from the start until the command was ready.
 pub(super) static READY: Figure =
     Figure::median("ready", "ready", "time until it is ready", Quantity::Time, |sample| {
         Some(sample.wall_ns as f64)
     });
-/// Processor time of the start's process tree.
+/// The figure of the processor time of all processes of a start.
 pub(super) static CPU: Figure = Figure::median(
     "tree-cpu",
     "CPU",
@@ -17,7 +17,7 @@ pub(super) static CPU: Figure = Figure::median(
     Quantity::Time,
     |sample| Some(sample.cpu_ns as f64),
 );
-/// Time from the start until the process tree was quiet.
+/// The figure of the time from the start until its processes did nothing any more.
 pub(super) static SETTLED: Figure =
     Figure::median("settled", "settled", "time until it is quiet", Quantity::Time, |sample| {
         count(sample, "settled_ns")
@@ -30,7 +30,7 @@ static SPAN: Figure = Figure::median(
     Quantity::Time,
     |sample| count(sample, "span_ns"),
 );
-/// Peak memory of the process tree.
+/// The figure of the peak memory of all processes of a start.
 pub(super) static MEMORY: Figure =
     Figure::median("peak-memory", "memory", "most memory", Quantity::Bytes, |sample| {
         sample.memory_bytes.map(|bytes| bytes as f64)

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The end of the output that errors show, in bytes.
 const TAIL_BYTES: usize = 500;
 
-/// The error of a hook, which is a command around a start.
+/// The error of a hook, a command that the user runs before or after starts.
 #[derive(Debug)]
 pub(super) enum HookError {
     /// The user wants to stop.
@@ -27,7 +27,8 @@ pub(super) enum HookError {
     Failed(String),
 }
 
-/// Runs a command of the shell where the plan's commands run, with `input` on its standard input.
+/// Runs a hook (a command before or after starts) with the shell, with `input` as its standard
+/// input.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ const REMOVED_NAMED: usize = 12;
 /// The most times that a traced start may take as long as another one.
 const TRACE_PATIENCE: u64 = 10;
 
-/// The way in which a start is observed.
+/// The way in which a start is observed: timed, watched or traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     /// The start is timed, and nothing disturbs it.
@@ -40,7 +40,7 @@ pub(super) enum Watch {
     Traced(PathBuf),
 }
 
-/// The measurement of one command or of two.
+/// The measurement of the starts of one command or of two.
 pub(super) struct Measuring<'a, 's> {
     pub(super) plan: &'a StartPlan,
     pub(super) schedule: Schedule,
@@ -52,9 +52,10 @@ pub(super) struct Measuring<'a, 's> {
     pub(super) cold: ColdFiles,
     /// Number of the command among those of the run.
     number: usize,
-    /// Whether the cache's files prove that the cache is used.
+    /// Whether the cache's files have shown that the cache is used.
     pub(super) is_read: bool,
-    /// The times at which the watched start without the cache began and ended, in nanoseconds since 1970.
+    /// The times at which the watched start without the cache began and ended, in nanoseconds since
+    /// 1970.
     pub(super) off_ran_ns: Option<(i64, i64)>,
     /// Conditions whose files may have been dropped since they were last started.
     chilled: BTreeSet<Condition>,
@@ -62,18 +63,18 @@ pub(super) struct Measuring<'a, 's> {
     output: String,
 }
 
-/// A failure that ends a command's measurement.
+/// A failure that ends the measurement of a command.
 pub(super) enum Failure {
     Interrupted,
     Failed(String),
 }
 
-/// The result of a start, with the state of the machine around it.
+/// The result of a start, with the state of the machine before and after.
 pub(super) struct Measured {
     pub(super) report: StartReport,
     pub(super) residency: Option<Residency>,
-    /// The times at which the start began and its processes had ended, by the clock of files, in nanoseconds since
-    /// 1970.
+    /// The times at which the start began and its last process ended, by the clock of file times,
+    /// in nanoseconds since 1970.
     pub(super) ran_ns: (i64, i64),
     /// Processor time in nanoseconds for which the whole machine was busy during the start.
     pub(super) busy_ns: u64,
@@ -144,8 +145,8 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Watches the command, and measures it warm and, if asked for, cold. Each block has the warm starts and the cold
-    /// ones, so that a change of the machine reaches both.
+    /// Watches one start under each condition, then measures the command warm and, if asked for,
+    /// cold. Each block has warm and cold starts, so that a change of the machine affects both.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl<'a, 's> Measuring<'a, 's> {
         })
     }
 
-    /// Runs the command that ends the measurement, where there is one, even after a failure.
+    /// Runs the user's cleanup command, if there is one, even after a failure.
     ///
     /// # Errors
     ///
@@ -216,7 +217,7 @@ impl<'a, 's> Measuring<'a, 's> {
         }
     }
 
-    /// Fills the cache, unless it is full.
+    /// Fills the cache of the command, unless it is full.
     pub(super) fn prime(&mut self) -> Result<(), Failure> {
         if self.is_primed {
             return Ok(());
@@ -238,8 +239,8 @@ impl<'a, 's> Measuring<'a, 's> {
         Ok(())
     }
 
-    /// Starts the command under a condition, with the commands around it. A warm start whose files were dropped for
-    /// another one is started once before, untimed.
+    /// Starts the command under a condition, with the user's commands before and after. A warm
+    /// start whose files were dropped from memory is preceded by an untimed one.
     pub(super) fn start(
         &mut self,
         condition: Condition,

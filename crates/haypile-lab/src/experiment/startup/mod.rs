@@ -44,10 +44,10 @@ use super::{Ended, Experiment, ExperimentFile, Host};
 use measure::Measuring;
 use plan::StartPlan;
 
-/// Name of the experiment.
+/// Name of the experiment `startup` in results.
 pub const NAME: &str = "startup";
 
-/// The experiment `startup`.
+/// The experiment `startup`: how much earlier a program is ready with its cache than without.
 pub(crate) struct StartupExperiment;
 
 impl Experiment for StartupExperiment {

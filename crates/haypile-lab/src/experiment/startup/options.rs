@@ -12,7 +12,7 @@ use crate::experiment::cold::Cold;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds};
 
-/// Options of the experiment.
+/// Command-line options of the experiment `startup`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Start a command with and without its cache: what does the cache save?")]
 #[command(after_help = "\
@@ -61,28 +61,31 @@ pub struct StartupOptions {
     /// Program and arguments to start
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Measure the caches of these experiment files instead [default: all whose programs are here]
+    /// Measure the caches in these built-in experiment files instead [default: all whose programs
+    /// are here]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "command")]
     pub preset: Vec<Preset>,
     /// Name of the case in results [default: the program's name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Variable of the conditions with the cache; repeat the option for others
+    /// Environment variable of the conditions with the cache, NAME=VALUE; repeat the option for
+    /// others
     #[arg(long = "with", value_name = "NAME=VALUE")]
     pub with_cache: Vec<Variable>,
-    /// Variable of the condition without the cache
+    /// Environment variable of the condition without the cache, NAME=VALUE
     #[arg(long = "off", value_name = "NAME=VALUE")]
     pub without_cache: Vec<Variable>,
-    /// Command of the conditions with the cache, in quotes, in the place of COMMAND: for a cache that flags switch
+    /// Command with the cache, in quotes, instead of COMMAND: for a cache that is switched by flags
     #[arg(long, value_name = "COMMAND")]
     pub with_command: Option<String>,
-    /// Command of the condition without the cache, in the place of COMMAND
+    /// Command without the cache, in quotes, instead of COMMAND
     #[arg(long, value_name = "COMMAND")]
     pub off_command: Option<String>,
-    /// Variable of all conditions; without a value, this program's own
+    /// Environment variable of all conditions, NAME=VALUE; NAME alone passes on the value that it
+    /// has
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<String>,
-    /// Keep all variables of this program's environment
+    /// Keep all environment variables of this program
     #[arg(long)]
     pub keep_env: bool,
     /// Command to run once, before everything else
@@ -94,7 +97,7 @@ pub struct StartupOptions {
     /// Command to run after each start
     #[arg(long, value_name = "COMMAND")]
     pub conclude: Option<String>,
-    /// Command that fills the cache [default: an untimed start with it]
+    /// Command that fills the cache [default: an untimed start with the cache]
     #[arg(long, value_name = "COMMAND")]
     pub prime: Option<String>,
     /// Command that empties the cache; adds the condition 'fill'
@@ -103,50 +106,53 @@ pub struct StartupOptions {
     /// Command that succeeds if the last start used the cache
     #[arg(long, value_name = "COMMAND")]
     pub verify: Option<String>,
-    /// File or folder of the cache: shows whether starts read and write it; repeat the option for others
+    /// File or folder of the cache, which shows whether starts read and write the cache; repeat the
+    /// option for others
     #[arg(long, value_name = "PATH")]
     pub cache: Vec<String>,
-    /// Signal by which it is ready, one of those below
+    /// Signal that the program is ready, one of those below
     #[arg(long, value_name = "SIGNAL", default_value = "exit")]
     pub ready: String,
-    /// Seconds without work after which a program that goes on is called settled
+    /// Seconds without work after which a program that keeps running counts as settled
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub settle: Option<Duration>,
-    /// Seconds between asking a program to end and killing it: one that writes its cache at its end needs them
+    /// Seconds between asking a program to end and killing it, for one that writes its cache when
+    /// it ends
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
     pub grace: Duration,
-    /// Print what the starts ask the kernel for: all differences, files and programs
+    /// Print how the starts differ in system calls, files and programs
     #[arg(long)]
     pub explain: bool,
-    /// Also start with files dropped from memory: those it was seen to use, --cold-path, --cache; or
-    /// with all of the machine's dropped, folders and inodes as well (drop, as root)
+    /// Also measure starts with files dropped from memory: those that a start was seen to use,
+    /// --cold-path and --cache; or (drop, as root) everything in the page cache, with folders and
+    /// inodes
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "fadvise")]
     pub cold: Option<Cold>,
     /// Further file or folder that --cold drops
     #[arg(long, value_name = "PATH")]
     pub cold_path: Vec<String>,
-    /// Cache in a file whose first and last operation are a further clock, by its counters
+    /// Cache in a file; the time from its first to its last operation is measured too
     #[arg(long, value_name = "file:PATH")]
     pub span: Option<String>,
-    /// Program, path or $VARIABLE without which this cannot be measured, and how to get it
+    /// Program, path or $VARIABLE that the measurement needs, and how to get it
     #[arg(long, value_name = "PROGRAM=HINT")]
     pub requires: Vec<String>,
-    /// Number of blocks: in each, every condition once; below 6 there are no intervals
+    /// Number of blocks: each block starts each condition once; fewer than 6 give no intervals
     #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
     pub blocks: u64,
-    /// Number of processes at the same time beyond which a start is an error
+    /// Largest number of processes of a start at the same time; more are an error
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
-    /// Files in addition to the results.
+    /// Options for files that are written in addition to the results.
     #[command(flatten)]
     pub exports: ExportOptions,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }
 
 impl StartupOptions {
-    /// Returns the number of starts of the command, and their time limit.
+    /// Returns the number of starts of the command under each condition, and their time limit.
     pub(super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,
@@ -163,12 +169,12 @@ impl StartupOptions {
     }
 }
 
-/// Whether the user asked for pictures of the starts.
+/// Whether the user asked for pictures of the starts over time.
 pub(super) fn draws(exports: &ExportOptions, run: &RunOptions) -> bool {
     exports.timeline.is_some() || run.out.is_some() || run.json
 }
 
-/// The experiment files that are part of the program.
+/// A built-in experiment file of `startup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     /// Python's bytecode.
@@ -196,7 +202,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Returns the text of the preset's file.
+    /// Returns the text of the built-in experiment file.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Python => include_str!("presets/python.toml"),
@@ -213,7 +219,7 @@ impl Preset {
         }
     }
 
-    /// Returns the name of the preset on the command line.
+    /// Returns the name of the built-in experiment file on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -231,12 +237,12 @@ impl Preset {
     }
 }
 
-/// A variable of the environment and its value.
+/// An environment variable and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The name of the variable.
+    /// The name of the environment variable.
     pub name: String,
-    /// The value of the variable.
+    /// The value of the environment variable.
     pub value: String,
 }
 

@@ -49,7 +49,7 @@ const SWITCHES: [&str; 6] = [
 /// letters and digits are harmless as well.
 const HARMLESS: &str = "/._-+@=";
 
-/// Commands to measure, with their environment.
+/// The plan of a measurement of starts: commands, environment, schedule.
 #[derive(Clone, Debug)]
 pub(super) struct StartPlan {
     pub(super) name: String,
@@ -60,7 +60,7 @@ pub(super) struct StartPlan {
     /// The second command, and both as a user would write them in a shell, with their variables.
     pair: Option<(Vec<String>, [String; 2])>,
     pub(super) ready: Ready,
-    /// Exit statuses of a command that is ready when it exits.
+    /// Exit statuses that count as success, of a command that is ready when it exits.
     pub(super) accepted: Accepted,
     /// The working directory of all commands.
     pub(super) directory: PathBuf,
@@ -85,24 +85,24 @@ pub(super) struct StartPlan {
     pub(super) span: Option<PathBuf>,
     /// Parameters of the case in addition to the commands.
     pub(super) settings: Parameters,
-    /// Variables of this program that the conditions do not have.
+    /// Environment variables of this program that the commands do not get.
     pub(super) removed: Vec<String>,
-    /// Notes that a user should read.
+    /// Notes on the plan for the user.
     pub(super) notes: Vec<String>,
 }
 
-/// The number of starts, and their bounds.
+/// The number of starts under each condition, and their time limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     pub(super) blocks: u64,
-    /// Starts of each command that are not timed; the first is watched.
+    /// Number of untimed starts of each command; the first is watched.
     pub(super) warmup: u64,
     pub(super) cold: Option<Cold>,
     pub(super) settle: Option<Duration>,
     pub(super) grace: Duration,
-    /// Whether a start of each condition is traced.
+    /// Whether a start of each condition is traced for its system calls.
     pub(super) traces: bool,
-    /// Whether starts are watched for pictures after the measurement.
+    /// Whether further starts are watched for pictures after the measurement.
     pub(super) draws: bool,
     pub(super) max_processes: u32,
     pub(super) seed: u64,
@@ -157,7 +157,7 @@ impl<'a> Places<'a> {
 }
 
 impl StartPlan {
-    /// Creates the plan of one command with and without its cache, in a scratch folder.
+    /// Creates the plan of measuring one command with and without its cache, in a scratch folder.
     ///
     /// # Errors
     ///
@@ -228,7 +228,7 @@ impl StartPlan {
         Ok(plan)
     }
 
-    /// Creates the plan of two commands, which run in the working directory.
+    /// Creates the plan of comparing two commands, which run in the working directory.
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl StartPlan {
         Ok(plan)
     }
 
-    /// Returns the command of a condition, in words.
+    /// Returns the command of a condition, as a program and its arguments.
     pub(super) fn command(&self, condition: Condition) -> &[String] {
         match &self.pair {
             Some((second, _)) if condition == Condition::Second => second,
@@ -285,12 +285,13 @@ impl StartPlan {
         }
     }
 
-    /// Returns two commands with their variables; `None` of one and its cache.
+    /// Returns the two commands with their environment variables; `None` for one command and its
+    /// cache.
     pub(super) fn pair(&self) -> Option<&[String; 2]> {
         self.pair.as_ref().map(|(_, written)| written)
     }
 
-    /// Returns the condition with which the others are compared.
+    /// Returns the condition that the others are compared with (the reference).
     pub(super) fn reference(&self) -> Condition {
         if self.pair.is_some() { Condition::First } else { Condition::With }
     }
@@ -337,7 +338,7 @@ impl StartPlan {
         Ok(())
     }
 
-    /// Returns the conditions that can be distinguished.
+    /// Returns the conditions to measure.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let is_there = |condition: &Condition| match condition {
             Condition::With | Condition::Again => self.pair.is_none(),
@@ -348,7 +349,7 @@ impl StartPlan {
         Condition::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// Returns all variables of a condition.
+    /// Returns the environment variables of starts under a condition.
     pub(super) fn environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.base.clone();
         let is_other = matches!(condition, Condition::Off | Condition::Second);
@@ -359,7 +360,7 @@ impl StartPlan {
         environment
     }
 
-    /// Returns all variables for the commands around a start.
+    /// Returns the environment variables of the user's commands before and after a start.
     pub(super) fn hook_environment(&self, condition: Condition) -> BTreeMap<String, String> {
         let mut environment = self.environment(condition);
         environment.insert("HAYPILE_CONDITION".to_owned(), condition.in_hooks().to_owned());
@@ -425,7 +426,7 @@ fn removed(keeps_all: bool, named: &[String]) -> Vec<String> {
     removed
 }
 
-/// Returns the words of a command that is one text.
+/// Splits the text of a command into words, as a shell does.
 pub(super) fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(command)
         .with_context(|| format!("'{command}': a quote, or a backslash, has no end"))?;

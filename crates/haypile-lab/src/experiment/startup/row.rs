@@ -16,13 +16,14 @@ use crate::experiment::parameters;
 /// The parameter of starts that are watched or traced, and are none of the measurement.
 const WATCHED: &str = "watched";
 
-/// Marks the row of a start that does not belong to the measurement.
+/// Marks the result row of a start that was watched or traced, and so is not part of the
+/// measurement.
 pub(super) fn watched(mut sample: Sample) -> Sample {
     sample.parameters.insert(WATCHED.to_owned(), json!(true));
     sample
 }
 
-/// Whether a row is of a start that was watched or traced, and not timed.
+/// Whether a result row is of a start that was watched or traced, and not timed.
 pub(super) fn is_watched(sample: &Sample) -> bool {
     sample.parameters.contains_key(WATCHED)
 }
@@ -109,8 +110,8 @@ impl Measuring<'_, '_> {
     }
 }
 
-/// Returns the processor time that was not idle, of all processors since the system started; the
-/// KDE icon cache was measured so. It counts in ticks of about 10 ms.
+/// Returns the processor time, in nanoseconds, that all processors were not idle since the system
+/// started; it counts in ticks of about 10 ms. The KDE icon cache was measured by it.
 pub(super) fn machine_busy_ns() -> u64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     busy_ticks(&stat).unwrap_or(0)

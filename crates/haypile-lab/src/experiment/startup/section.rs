@@ -90,7 +90,8 @@ fn name(case: &StartCase<'_>) -> String {
     }
 }
 
-/// Returns the answer of a case: how much earlier the command is ready with the cache, and how certain that is.
+/// Returns a sentence that says how much earlier the command is ready with the cache, and how
+/// certain that is.
 pub(super) fn answer(case: &StartCase<'_>) -> Option<String> {
     if let Some([a, b]) = &case.pair {
         let (a, b) = (printable(a), printable(b));

@@ -10,7 +10,8 @@ use super::difference::{StartCase, cases};
 use super::figures::READY;
 use crate::report::chart::{Chart, Course, Form, Picture, Timelines, slug};
 
-/// Returns a picture for each command that was watched under two conditions: a row of two starts, and one of cold ones.
+/// Returns a picture over time for each command that was watched under two conditions: two warm
+/// starts side by side, and two cold ones below.
 pub(super) fn figures<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Vec<Picture> {
     let samples: Samples<'a> = samples.into_iter().collect();
     let cases = cases(samples.iter().copied());
@@ -98,7 +99,7 @@ fn note(case: &StartCase<'_>, condition: Condition) -> Option<String> {
     Some(format!("{median}; saved {saved}{}", share.unwrap_or_default()))
 }
 
-/// Returns the pictures of all commands, one below the other.
+/// Returns the pictures over time of all commands, one below the other, as SVG.
 ///
 /// # Errors
 ///

@@ -18,8 +18,8 @@ const SCRATCH: &str = "{scratch}";
 /// The most files of an own cache that are named.
 const MOST_OWN: usize = 3;
 
-/// Returns the calls that a row keeps of a trace, next to that of another condition. The scratch folder, which has
-/// another name in each run, is `{scratch}` there.
+/// Returns the system calls of a trace that a result row keeps, compared with those of another
+/// condition. The scratch folder, whose name differs in each run, is `{scratch}` there.
 pub(super) fn calls(trace: &CallTrace, other: Option<&CallTrace>, scratch: &Path) -> StartCalls {
     let is_only = |path: &PathBuf| other.is_some_and(|other| !other.files.contains_key(path));
     let mut only: Vec<(&PathBuf, &FileUse)> =
@@ -68,9 +68,8 @@ fn rolled_up(folders: &BTreeMap<PathBuf, CallCounts>, scratch: &Path) -> Vec<Fol
     sums.into_iter().map(row).collect()
 }
 
-/// Returns texts about files which show that a start without the cache has one of its own: those of the cache itself;
-/// those that an earlier start without it wrote, between these two moments; and, where there is none of these, those
-/// that lie where caches are and that no start with the cache opens.
+/// Returns sentences about files which show that a start without the cache has another cache of its
+/// own.
 pub(super) fn own_cache(
     (off, with): (&CallTrace, Option<&CallTrace>),
     cache: &[PathBuf],

@@ -31,7 +31,7 @@ use super::{Ended, Experiment, Host};
 /// Directory whose files need no disk.
 const MEMORY: &str = "/dev/shm";
 
-/// The experiment `torture`.
+/// The experiment `torture`: whether a cache survives the kill of its processes.
 pub(crate) struct TortureExperiment;
 
 impl Experiment for TortureExperiment {

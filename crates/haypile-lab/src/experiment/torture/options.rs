@@ -11,7 +11,7 @@ use haypile_measure::torture::TortureCase;
 use crate::experiment::session::RunOptions;
 use crate::experiment::value::{count, seconds, size};
 
-/// Options of the experiment.
+/// Command-line options of the experiment `torture`.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Kill and stop processes that share a cache, and find lost, wrong and stale entries"
@@ -46,11 +46,12 @@ Examples:
 )))]
 #[command(mut_arg("timeout", |arg| arg.default_value("30")))]
 pub struct TortureOptions {
-    /// Caches: file, or file: with options other than path and size; memcached or redis, for
-    /// invalidate; or those of --rivals [default: file]
+    /// Caches: file, or file: with options other than path and size; memcached or redis, for the
+    /// case invalidate; or those of --rivals [default: file]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<SubjectSpec>,
-    /// Number of kills in each of keep, evict and invalidate [default: 1000; 40 with --quick]
+    /// Number of kills in each of the cases keep, evict and invalidate [default: 1000; 40 with
+    /// --quick]
     #[arg(long, value_name = "N", value_parser = count)]
     pub kills: Option<u64>,
     /// Size of the caches [default: 32MiB; 4MiB with --quick]
@@ -59,7 +60,8 @@ pub struct TortureOptions {
     /// Cases, separated by commas [default: keep,evict,stop,all,compute,invalidate]
     #[arg(long, value_name = "CASES", value_delimiter = ',')]
     pub case: Vec<TortureCase>,
-    /// Number of concurrent writers, or clients of invalidate; all but one of them are killed
+    /// Number of concurrent writers, or of clients in the case invalidate; all but one of them are
+    /// killed
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(2..=64))]
     pub writers: u64,
     /// Number of concurrent readers
@@ -68,18 +70,18 @@ pub struct TortureOptions {
     /// Seconds for which a writer is stopped [default: 2; 0.2 with --quick]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub stop: Option<Duration>,
-    /// Give processes this many boot ids in turn, as separate containers do; needs a build with
-    /// --features test-hooks
+    /// Give processes this number of boot ids in turn, as separate containers have; needs a build
+    /// with --features test-hooks
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=64))]
     pub boots: u64,
-    /// Let the clients of invalidate look aside and write what they read from the database without a lease, as most
-    /// programs do
+    /// Let the clients of the case invalidate write what they read from the database to the cache
+    /// without a lease, as most programs do
     #[arg(long)]
     pub no_leases: bool,
     /// Runners of further caches
     #[arg(long, value_name = "PROGRAM")]
     pub rivals: Vec<PathBuf>,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }

@@ -6,19 +6,19 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-/// Number of groups of keys.
+/// Number of groups of keys in RelStorage's workloads.
 pub const GROUPS: u32 = 400;
 
-/// Number of keys in a group. Groups share some: there are fewer distinct keys than slots.
+/// Number of keys in a group. Some keys are in several groups.
 pub const KEYS_PER_GROUP: u32 = 400;
 
-/// Size of each value, in bytes.
+/// Size of each value in RelStorage's workloads, in bytes.
 pub const VALUE_BYTES: u32 = 1_024;
 
-/// The bound on the cache, in bytes of keys and values.
+/// The bound on the cache in RelStorage's workloads, in bytes of keys and values.
 pub const LIMIT_BYTES: u64 = 100_000_000;
 
-/// The keys, numbered in order of first appearance.
+/// The keys of RelStorage's workloads in groups, numbered in order of first appearance.
 ///
 /// Group `i` holds the strings str(i) + str(j) for j from 0 to 399; group 0 holds str(j).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Creates the groups of the definition: 160,000 slots for 145,480 distinct keys.
+    /// Creates the groups of RelStorage's workloads: 400 groups of 400 keys, of which 145,480 are
+    /// distinct.
     pub fn new() -> Self {
         let mut keys = Vec::new();
         let mut numbers = HashMap::new();
@@ -53,22 +54,22 @@ impl Groups {
         Self { keys, members, hash_order }
     }
 
-    /// Returns the distinct keys.
+    /// Returns the distinct keys of all groups.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// Returns the numbers of the keys of each group, 400 of 400.
+    /// Returns the numbers of the keys in each group: 400 groups of 400.
     pub fn members(&self) -> &[Vec<u32>] {
         &self.members
     }
 
-    /// Returns the number of places in all groups together; several may be of the same key.
+    /// Returns the sum of the groups' lengths, which counts a key once for each of its groups.
     pub fn slots(&self) -> usize {
         self.members.iter().map(Vec::len).sum()
     }
 
-    /// Returns the numbers of all keys in hash order.
+    /// Returns the numbers of all keys in the order of their hashes in Python.
     ///
     /// It is the order of the source: the keys sorted by their hash in Python 3.4 with
     /// PYTHONHASHSEED=0, which is SipHash-2-4 of the characters with a key of zeros, as a signed

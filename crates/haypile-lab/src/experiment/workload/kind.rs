@@ -23,11 +23,11 @@ pub enum Workload {
     Proof,
 }
 
-/// The number of executions of each workload: the averages of the source are totals of three.
+/// The number of executions of each workload: RelStorage's averages are totals of three.
 pub const EXECUTIONS: u64 = 3;
 
 impl Workload {
-    /// All workloads, in the order of the definition.
+    /// All RelStorage workloads, in the order of their definition.
     pub const ALL: [Self; 5] = [Self::Pop, Self::Epop, Self::Mix, Self::Read, Self::Proof];
 
     /// Returns the name of the workload on the command line, which is the name of its case.
@@ -41,19 +41,19 @@ impl Workload {
         }
     }
 
-    /// Returns the number of executions of the timed operations. The proof does not measure time.
+    /// Returns the number of timed executions of the workload. `proof` does not measure time.
     pub fn executions(self) -> u64 {
         if self == Self::Proof { 1 } else { EXECUTIONS }
     }
 
-    /// Whether every key is read and compared before the timed part. The proof depends on which
-    /// keys were used and how often: reading all of them would be a use of each.
+    /// Whether every key is read and compared before the timed part. `proof` depends on which keys
+    /// were used and how often, so that reading them would change its result.
     pub fn verifies_before(self) -> bool {
         self != Self::Proof
     }
 
-    /// Returns the number by which the source's averages are divided, in one execution: the keys
-    /// that are read by `read`, the keys that are set by the others.
+    /// Returns the number of operations by which RelStorage divides the time of one execution: the
+    /// keys that `read` reads, or the keys that the others set.
     pub fn source_operations(self, groups: &Groups) -> u64 {
         match self {
             Self::Read => groups.slots() as u64,
@@ -61,8 +61,8 @@ impl Workload {
         }
     }
 
-    /// Returns the operations that come before, three times each as the source has them: it does
-    /// `pop`, `read` and `mix` one after the other on one client. (`epop` does not touch that
+    /// Returns the operations that precede the timed ones, three times each as in RelStorage: it
+    /// does `pop`, `read` and `mix` one after the other on one client. (`epop` does not use that
     /// client.)
     pub fn prepare(self, groups: &Groups) -> Ops {
         let before: &[Self] = match self {
@@ -80,7 +80,7 @@ impl Workload {
         ops
     }
 
-    /// Returns the operations of one execution.
+    /// Returns the timed operations of one execution of the workload.
     pub fn timed(self, groups: &Groups) -> Ops {
         let mut ops = Ops::new();
         self.add(groups, &mut ops);
@@ -124,7 +124,7 @@ fn set_all(ops: &mut Ops, keys: &[u32]) {
     }
 }
 
-/// Returns the keys of the groups as the population of a job: values of 1,024 bytes, each its own.
+/// Returns the keys of the groups for a job, each with a different value of 1,024 bytes.
 ///
 /// # Errors
 ///

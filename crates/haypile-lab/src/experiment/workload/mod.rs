@@ -18,13 +18,14 @@ pub use options::WorkloadOptions;
 use crate::experiment::on_caches::{Measuring, OnCaches, Setup};
 use crate::experiment::{Host, Printout};
 
-/// Name of the experiment.
+/// Name of the experiment `workload` in results.
 pub const NAME: &str = "workload";
 
-/// The parameter with the number by which a sample's time is divided to compare it with the source.
+/// The name of the parameter for the number by which a sample's time is divided to compare it with
+/// RelStorage's.
 pub const SOURCE_OPERATIONS: &str = "source_operations";
 
-/// The experiment `workload`.
+/// The experiment `workload`: RelStorage's local client tests.
 pub(crate) struct WorkloadExperiment;
 
 impl OnCaches for WorkloadExperiment {

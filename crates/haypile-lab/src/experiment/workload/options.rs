@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Workload;
 
-/// Options of the experiment.
+/// Command-line options of the experiment `workload`.
 #[derive(Clone, Debug, Args)]
 #[command(
     about = "Run the workloads of RelStorage's local client: populate, mix, read, proof of policy"

@@ -8,8 +8,8 @@ use super::{Workload, source};
 use crate::experiment::Printout;
 use crate::experiment::on_caches::table;
 
-/// Returns the source's table, of processor time per operation as the source counts operations, then the tables of
-/// every experiment.
+/// Returns RelStorage's table of processor time per operation with our results, followed by the
+/// tables that every experiment prints.
 pub(super) fn printout(samples: &[Sample], contenders: &[Contender]) -> Printout {
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.case.as_str()).collect();
     names.dedup();

@@ -48,7 +48,8 @@ const VERSIONS: [Version; 4] = [
     },
 ];
 
-/// Returns the source's rows: name, language, and a cell for each of these workloads.
+/// Returns the rows of RelStorage's own results: name, language, and a cell for each of these
+/// workloads.
 pub(super) fn rows(workloads: &[&str]) -> Vec<Vec<String>> {
     let row = |version: &Version| {
         let cell = |name: &&str| {
@@ -72,7 +73,7 @@ fn per_operation(version: &Version, at: usize) -> String {
     Quantity::Time.write(version.seconds[at] * 1e9 / operations)
 }
 
-/// Returns the source's table for the report.
+/// Returns RelStorage's own table for the report.
 pub(super) fn table() -> Table {
     let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
     let names = [&names[..], &[Workload::Proof.name()]].concat();

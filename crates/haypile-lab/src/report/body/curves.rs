@@ -12,21 +12,22 @@ use super::super::chart::{Chart, Lines, Picture, Series, Spot, Ticks, slug};
 use super::super::number::count;
 use super::figures::beyond;
 
-/// A parameter whose amounts are on the axis of a chart of lines.
+/// A numeric parameter on the horizontal axis of a line chart.
 #[derive(Clone, Copy)]
 pub(crate) struct Over {
     /// The name of the parameter.
     pub(crate) parameter: &'static str,
-    /// The label of the axis.
+    /// The label of the horizontal axis.
     pub(crate) label: &'static str,
     pub(crate) unit: Unit,
 }
 
-/// The parameter for the size of values.
+/// The size of values, as the parameter of a horizontal axis.
 pub(crate) const VALUE_BYTES: Over =
     Over { parameter: "value_bytes", label: "size of a value", unit: Unit::Bytes };
 
-/// Returns a line for each subject of these cases; `suffix` is added to the subject's name.
+/// Returns a line of a chart for each subject of these cases; `suffix` is added to the subject's
+/// name.
 pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &str) -> Vec<Series> {
     let of = |(place, label): (usize, &String)| {
         let point = |case: &Case<'_>| {
@@ -41,14 +42,13 @@ pub(crate) fn series(cases: &[&Case<'_>], over: Over, cost: &Figure, suffix: &st
     labels(cases.iter().copied()).iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the different amounts of lines, of which a chart needs two: over a single one there is
-/// no course to see.
+/// Returns the distinct values on the horizontal axis of lines; a chart needs at least two.
 pub(crate) fn amounts<'a>(series: impl Iterator<Item = &'a Series>) -> BTreeSet<u64> {
     series.flat_map(|series| &series.points).map(|(amount, _)| *amount).collect()
 }
 
-/// Returns a chart of lines with its caption and description, unless there is no line to draw; and
-/// a text on what is left out.
+/// Returns a line chart with its caption and description, unless there is no line; and a message
+/// about results that it leaves out.
 pub(crate) fn picture(
     title: String,
     over: Over,

@@ -32,28 +32,28 @@ const MOST_BEYOND: f64 = 3.0;
 const DOT_PX: f64 = 2.2;
 const DOT_LINE_PX: f64 = 3.6;
 
-/// A chart of values of subjects, as bars.
+/// A bar chart of values of subjects.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
     pub(crate) quantity: Quantity,
-    /// The quantities measured, at most three; each bar has a value for each of them.
+    /// The names of the measured quantities, at most three; each bar has a value for each of them.
     pub(crate) measures: Vec<String>,
     /// The subjects, from top to bottom.
     pub(crate) rows: Vec<Bar>,
 }
 
-/// The values of one subject.
+/// The values of one subject in a bar chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     pub(crate) label: String,
-    /// The value of each measure; `None` is written as a missing value.
+    /// The value of each quantity; `None` is drawn as a missing value.
     pub(crate) values: Vec<Option<Estimate>>,
-    /// The values of the blocks of each measure, each of which is a dot; may be empty.
+    /// The values of the blocks of each quantity, which are drawn as dots; may be empty.
     pub(crate) blocks: Vec<Vec<f64>>,
 }
 
 impl Bar {
-    /// Returns a bar of values whose blocks are not shown.
+    /// Returns a bar of values without dots for their blocks.
     pub(crate) fn new(label: String, values: Vec<Option<Estimate>>) -> Self {
         Self { label, values, blocks: Vec::new() }
     }
@@ -77,7 +77,7 @@ struct BarLayout {
 }
 
 impl Bars {
-    /// Whether the chart shows points on a logarithmic axis instead of bars.
+    /// Whether the bar chart shows points on a logarithmic axis instead of bars.
     pub(crate) fn is_log(&self) -> bool {
         Scale::fitting(self.quantity, &self.estimates()).is_log
     }

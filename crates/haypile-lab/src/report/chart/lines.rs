@@ -34,22 +34,22 @@ const PROPORTION_NARROW: f64 = 0.8;
 /// Dashes are given for charts that are twice as large.
 const DASH_PART: f64 = 0.55;
 
-/// Lines over an axis of amounts.
+/// A line chart over a numeric axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
-    /// The quantity on the axis of amounts: `size of an entry`.
+    /// The label of the horizontal axis, such as `size of an entry`.
     pub(crate) x_label: String,
     pub(crate) ticks: Ticks,
-    /// The quantity measured: `processor time of a hit`.
+    /// The label of the vertical axis, such as `processor time of a hit`.
     pub(crate) y_label: String,
     pub(crate) quantity: Quantity,
-    /// The lines, at most [`haypile_sim::plot::MAX_CURVES`].
+    /// The lines of the chart, at most [`haypile_sim::plot::MAX_CURVES`].
     pub(crate) series: Vec<Series>,
-    /// Labelled places on the axis of amounts, such as crossovers.
+    /// Labelled positions on the horizontal axis, such as crossovers.
     pub(crate) spots: Vec<Spot>,
 }
 
-/// The marks of the axis of amounts.
+/// The kind of tick marks on the horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticks {
     /// Marks at round amounts.
@@ -59,25 +59,24 @@ pub(crate) enum Ticks {
     Named(Vec<(u64, String)>),
 }
 
-/// One line.
+/// One line of a line chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// The points of the line, by rising amount; amounts and values are above 0, values of shares
-    /// from 0.
+    /// The points of the line, by ascending position. Positions and values are above 0; values that
+    /// are shares may be 0.
     pub(crate) points: Vec<(u64, Estimate)>,
-    /// Whether the line is of a policy that knows the future, which has a mark of its own.
+    /// Whether the line belongs to a policy that knows the future, which has a different mark.
     pub(crate) knows_future: bool,
-    /// The line's position among all lines of a section, so that it has the same mark in each of
-    /// its charts.
+    /// The line's number among all lines of a section, so that it has the same mark in each chart.
     pub(crate) place: usize,
 }
 
-/// A labelled place on the axis of amounts.
+/// A labelled position on the horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Spot {
     pub(crate) at: u64,
-    /// The ends of the interval in which the place lies for certain.
+    /// The ends of the interval that certainly contains the position.
     pub(crate) interval: Option<(u64, u64)>,
     pub(crate) label: String,
 }

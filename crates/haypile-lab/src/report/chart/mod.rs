@@ -33,7 +33,7 @@ const LINE_PX: f64 = 19.0;
 /// The margin at the edges.
 const EDGE_PX: f64 = 8.0;
 
-/// The form of a chart, by the place where it is shown.
+/// The form of a chart for a medium, such as a page or a narrow screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The chart is in the page, as wide as its text.
@@ -69,13 +69,13 @@ pub(crate) enum Chart {
 /// A chart with its title, caption and description.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// A name for files and anchors: letters, digits and hyphens.
+    /// The name of the chart in files and anchors: letters, digits and hyphens.
     pub(crate) slug: String,
     /// The title of the chart, in a few words.
     pub(crate) title: String,
     /// A hint for reading the chart.
     pub(crate) caption: String,
-    /// The contents of the chart in words, for those who cannot see it.
+    /// The contents of the chart in words, for readers who cannot see it.
     pub(crate) description: String,
     pub(crate) chart: Chart,
 }
@@ -91,7 +91,7 @@ impl Picture {
     }
 }
 
-/// Returns a name for files and anchors.
+/// Returns a name for files and anchors, made of a chart's title.
 pub(crate) fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let parts: Vec<&str> =

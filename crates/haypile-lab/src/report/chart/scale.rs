@@ -17,7 +17,7 @@ const MOST_TICKS: usize = 7;
 /// Least distance between names, in font sizes.
 const GAP_EM: f64 = 1.0;
 
-/// An axis of values.
+/// An axis of a chart, linear or logarithmic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     quantity: Quantity,
@@ -29,7 +29,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Creates an axis for all these estimates: linear from 0, or logarithmic where they are far
+    /// Creates an axis that fits all these estimates: linear from 0, or logarithmic if they are far
     /// apart.
     pub(crate) fn fitting(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let above = estimates.iter().map(|estimate| estimate.value).filter(|value| *value > 0.0);
@@ -54,7 +54,7 @@ impl Scale {
         Self { quantity, is_log: false, low: 0.0, high, step }
     }
 
-    /// Creates a logarithmic axis for all these estimates, of which at least one is above 0.
+    /// Creates a logarithmic axis that fits all these estimates, of which at least one is above 0.
     pub(crate) fn log(quantity: Quantity, estimates: &[Estimate]) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN_POSITIVE);
         for Estimate { value, interval, .. } in estimates.iter().filter(|one| one.value > 0.0) {
@@ -72,8 +72,8 @@ impl Scale {
         Self { quantity, is_log: true, low: low / widen, high: high * widen, step: 0.0 }
     }
 
-    /// Returns the position of a value, from 0, the start of the axis, to 1, its end; values beyond
-    /// lie at the end.
+    /// Returns the position of a value on the axis, from 0, its start, to 1, its end; values beyond
+    /// are at the end.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let at = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -88,7 +88,8 @@ impl Scale {
         value >= self.low * (1.0 - 1e-9) && value <= self.high * (1.0 + 1e-9)
     }
 
-    /// Returns round values, as many as have room next to each other on this number of pixels.
+    /// Returns round values for tick marks, as many as fit next to each other in this number of
+    /// pixels.
     pub(crate) fn ticks_along(&self, length_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             ticks.len() <= MOST_TICKS
@@ -100,7 +101,8 @@ impl Scale {
         self.choices().into_iter().find(fits).unwrap_or_default()
     }
 
-    /// Returns round values, as many as have room above each other on this number of pixels.
+    /// Returns round values for tick marks, as many as fit above each other in this number of
+    /// pixels.
     pub(crate) fn ticks_up(&self, height_px: f64) -> Vec<Tick> {
         let fits = |ticks: &Vec<Tick>| {
             let gap_px = 1.8 * SMALL_PX;

@@ -29,21 +29,21 @@ const STEPS: usize = 120;
 /// finer than a look.
 const RATE_INTERVALS: usize = 5;
 
-/// The course of one start.
+/// The processes of one start over time, for a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     /// The name of the start, such as that of its condition.
     pub(crate) name: String,
-    /// A line with the table's figures of starts like this.
+    /// A line of text with the table's figures for such starts.
     pub(crate) note: Option<String>,
     /// The processes and their usage over time.
     pub(crate) timeline: Timeline,
 }
 
-/// Starts that share an axis of time.
+/// A picture of starts that share an axis of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timelines {
-    /// The courses, from left to right, two in a row.
+    /// The starts, from left to right, two in a row.
     pub(crate) courses: Vec<Course>,
 }
 

@@ -11,7 +11,7 @@ use super::super::table::{Table, Tone};
 /// Tables with more columns are set smaller on paper.
 const MANY: usize = 12;
 
-/// Returns a chart as wide as the text; on a narrow screen, one that is laid out for it.
+/// Returns a chart as HTML, as wide as the text; with another layout for narrow screens.
 pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     let wide = drawing(figure, Form::Wide)?;
     let narrow = drawing(figure, Form::Narrow)?;
@@ -25,7 +25,7 @@ pub(crate) fn figure(figure: &Picture) -> Result<Markup, PlotError> {
     })
 }
 
-/// Returns small charts in a row; nothing where there are none.
+/// Returns small charts in a row, as HTML; empty without charts.
 pub(crate) fn multiples(figures: &[Picture]) -> Result<Markup, PlotError> {
     let figures: Vec<Markup> = figures.iter().map(multiple).collect::<Result<_, _>>()?;
     Ok(html! {
@@ -52,7 +52,7 @@ fn drawing(figure: &Picture, form: Form) -> Result<Markup, PlotError> {
     Ok(PreEscaped(themed(&figure.svg(form)?)))
 }
 
-/// Returns a table, or several where its columns have no room next to each other.
+/// Returns a table as HTML, or several if its columns do not fit next to each other.
 pub(crate) fn table(table: &Table, id: &str) -> Markup {
     let parts = table.parts();
     html! {
@@ -116,7 +116,7 @@ fn breakable(text: &str) -> Markup {
 /// Longest case of a part of an answer that is set off from the rest, in characters.
 const MAX_HEAD_CHARS: usize = 120;
 
-/// Returns a part of an answer, with its case set off.
+/// Returns a part of an answer as HTML, with the name of its case highlighted.
 pub(crate) fn answer(text: &str) -> Markup {
     // A command in quotes may have a colon of its own.
     let is_whole =
@@ -130,7 +130,7 @@ pub(crate) fn answer(text: &str) -> Markup {
     }
 }
 
-/// Returns names for a sentence, each as code.
+/// Returns names for a sentence as HTML, each marked as code.
 pub(crate) fn codes(names: &[String]) -> Markup {
     html! {
         @for (at, name) in names.iter().enumerate() {
@@ -140,8 +140,8 @@ pub(crate) fn codes(names: &[String]) -> Markup {
     }
 }
 
-/// Returns the name of an experiment, its file where several files have it, and the experiment
-/// files that ask it.
+/// Returns an experiment's name as HTML, with its result file if several files have it, and the
+/// experiment files that ask its question.
 pub(crate) fn name(section: &Section) -> Markup {
     let file = section.file.as_ref().filter(|file| **file != section.experiment);
     html! {

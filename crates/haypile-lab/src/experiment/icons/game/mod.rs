@@ -25,7 +25,7 @@ use super::theme::drawing;
 use crate::experiment::parameters;
 use crate::experiment::session::{Session, attempt};
 
-/// The value of the parameter `set` in samples of games.
+/// The value of the parameter `set` in samples that draw a game instead of icons.
 pub(super) const GAME: &str = "game";
 /// Names of the subjects: everything is drawn each time, or kept in a cache of pixmaps.
 const DRAWN: &str = "drawn";
@@ -47,7 +47,7 @@ const STEPS: [(&str, Window, bool); 4] = [
 const AGEING: Duration = Duration::from_secs(10);
 
 impl IconRun<'_> {
-    /// Measures the game with and without a cache.
+    /// Measures the drawing of a game's windows with and without a cache of pictures.
     ///
     /// # Errors
     ///

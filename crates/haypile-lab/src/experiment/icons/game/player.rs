@@ -10,7 +10,7 @@ use haypile_measure::meter::{Meter, SystemMeter};
 
 use super::super::orders::{DrawnWindow, GameOrders, Window, checksum};
 
-/// Draws the whole game in all sizes of its window.
+/// Draws the whole game once for each size of its window.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub(in super::super) fn play(orders: &GameOrders) -> anyhow::Result<Vec<DrawnWin
     Ok(report)
 }
 
-/// Draws the elements and the background in the size of a window.
+/// Draws the elements and the background of a game for one size of its window.
 pub(super) fn draw(
     files: &[PathBuf],
     window: Window,

@@ -12,7 +12,7 @@ use super::{CACHED, DRAWN, GAME, STEPS};
 /// The names of the columns.
 const COLUMNS: [&str; 4] = ["Step", "Drawn", "With cache", "Times"];
 
-/// The rows of the table of a game, and the errors of its samples.
+/// The rows of the table on drawing a game, and the errors of its samples.
 #[derive(Debug, Default)]
 pub(in super::super) struct GameTable {
     rows: Vec<Vec<String>>,
@@ -26,7 +26,7 @@ impl GameTable {
     }
 }
 
-/// Whether a sample is of a game.
+/// Whether a sample is about drawing a game instead of loading icons.
 pub(in super::super) fn is_game(sample: &Sample) -> bool {
     sample.parameters.get("set").is_some_and(|set| set == GAME)
 }
@@ -37,7 +37,7 @@ fn wall(samples: &Samples<'_>, case: &str, subject: &str) -> Option<Estimate> {
     PART_WALL.of(&samples.iter().copied().filter(is_own).collect())
 }
 
-/// Returns the table of the game, with a row for each step; `None` if there was no game.
+/// Returns the table on drawing a game, with a row for each step; `None` if no game was drawn.
 pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
     let mut table = GameTable::default();
     for (case, ..) in STEPS {
@@ -61,7 +61,7 @@ pub(in super::super) fn game_table(samples: &Samples<'_>) -> Option<GameTable> {
     (!table.rows.is_empty() || !table.errors.is_empty()).then_some(table)
 }
 
-/// Answers a reader's question: does the cache help when a window is resized?
+/// Returns a sentence on whether the cache helps when a game's window is resized.
 pub(in super::super) fn answer(samples: &Samples<'_>) -> Option<String> {
     let factor = |case| {
         let (drawn, cached) = (wall(samples, case, DRAWN)?, wall(samples, case, CACHED)?);

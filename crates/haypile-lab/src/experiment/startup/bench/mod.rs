@@ -24,7 +24,7 @@ pub(super) use sentence::sentence;
 /// Name of the experiment.
 const NAME: &str = "bench";
 
-/// The experiment `bench`.
+/// The experiment `bench`: which of two commands is faster.
 pub(crate) struct BenchExperiment;
 
 impl Experiment for BenchExperiment {

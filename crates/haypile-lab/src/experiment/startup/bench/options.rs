@@ -18,7 +18,7 @@ use crate::experiment::value::{count, seconds};
 /// Between asking a command to end and killing it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Options of the experiment.
+/// Command-line options of the experiment `bench`.
 #[derive(Clone, Debug, Args)]
 #[command(about = "Compare two commands: which is faster, and by how much?")]
 #[command(
@@ -48,25 +48,26 @@ Examples:
 )))]
 #[command(mut_arg("timeout", |arg| arg.default_value("600").help("Seconds after which a start is an error")))]
 pub struct BenchOptions {
-    /// The two commands
+    /// The two commands to compare, A and B, each in quotes
     #[arg(value_names = ["A", "B"], num_args = 2)]
     pub commands: Vec<String>,
     /// Name of the case in results
     #[arg(long, value_name = "NAME", default_value = "two commands")]
     pub name: String,
-    /// Run both commands by sh, which understands pipes and redirections
+    /// Run both commands with sh, which understands pipes and redirections
     #[arg(long, short = 'S')]
     pub shell: bool,
-    /// Variable of both commands; without a value, one that has to be set already
+    /// Environment variable of both commands, NAME=VALUE; NAME alone passes on the value that it
+    /// has
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<String>,
-    /// Variable of A; repeat the option for others
+    /// Environment variable of A, NAME=VALUE; repeat the option for others
     #[arg(long, value_name = "NAME=VALUE")]
     pub env_a: Vec<Variable>,
-    /// Variable of B; repeat the option for others
+    /// Environment variable of B, NAME=VALUE; repeat the option for others
     #[arg(long, value_name = "NAME=VALUE")]
     pub env_b: Vec<Variable>,
-    /// File that each start reads from its standard input [default: nothing to read]
+    /// File that each start reads as its standard input [default: an empty input]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Command to run once, before everything else
@@ -81,41 +82,42 @@ pub struct BenchOptions {
     /// Command to run once, after everything else
     #[arg(long, value_name = "COMMAND")]
     pub cleanup: Option<String>,
-    /// Signal by which a command is ready
+    /// Signal that a command is ready, one of those below
     #[arg(long, value_name = "SIGNAL", default_value = "exit")]
     pub ready: String,
-    /// Seconds without work after which a program that goes on is called settled
+    /// Seconds without work after which a program that keeps running counts as settled
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub settle: Option<Duration>,
-    /// Accept these exit statuses, or all; an end by a signal is an error nevertheless
+    /// Accept these exit statuses, or all statuses without a list; an end by a signal is still an
+    /// error
     #[arg(long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u8))]
     pub ignore_failure: Option<Vec<u8>>,
-    /// Starts of each command before the first block, untimed
+    /// Number of untimed starts of each command before the first block
     #[arg(long, short, value_name = "N", default_value = "1", value_parser = count)]
     pub warmup: u64,
-    /// Number of blocks: in each, A twice and B once; below 6 there are no intervals
+    /// Number of blocks: each block starts A twice and B once; fewer than 6 give no intervals
     #[arg(long, short, value_name = "N", default_value = "20", value_parser = count)]
     pub blocks: u64,
-    /// Number of processes at the same time beyond which a start is an error
+    /// Largest number of processes of a command at the same time; more are an error
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_processes: u32,
-    /// Measure nothing; compare the commands in a file of hyperfine, each with the first
+    /// Measure nothing: compare the commands in this file of hyperfine, each with the first
     #[arg(long, value_name = "FILE.json", conflicts_with_all = [
         "commands", "shell", "env", "env_a", "env_b", "input", "setup", "prepare", "conclude", "cleanup", "ready",
         "settle", "warmup", "blocks", "timeline", "export_markdown", "export_hyperfine", "out", "findings",
     ])]
     pub import_hyperfine: Option<PathBuf>,
-    /// Files in addition to the results.
+    /// Options for files that are written in addition to the results.
     #[command(flatten)]
     pub exports: ExportOptions,
-    /// Options of the run.
+    /// Options that all experiments share.
     #[command(flatten)]
     pub run: RunOptions,
 }
 
 impl BenchOptions {
-    /// Returns both commands as they were written.
+    /// Returns the two commands as the user wrote them.
     ///
     /// # Errors
     ///
@@ -129,7 +131,8 @@ impl BenchOptions {
         }
     }
 
-    /// Returns both commands as a user would write them in a shell, with the variables that are set for them.
+    /// Returns both commands as a user would write them in a shell, with their environment
+    /// variables.
     pub(in super::super) fn written(&self, commands: [&str; 2]) -> [String; 2] {
         let assigned = |variable: &Variable| {
             let value = shlex::try_quote(&variable.value).unwrap_or_else(|_| "...".into());
@@ -142,8 +145,8 @@ impl BenchOptions {
         [one(&self.env_a, commands[0]), one(&self.env_b, commands[1])]
     }
 
-    /// Returns the settings by which the commands are started, where these are not the default, as parameters of the
-    /// case.
+    /// Returns the settings for starting the commands that are not the default, as parameters of
+    /// the case.
     pub(in super::super) fn settings(&self) -> Parameters {
         let input = self.input.as_ref().map(|input| input.display().to_string());
         let settings = [
@@ -155,7 +158,7 @@ impl BenchOptions {
         set.collect()
     }
 
-    /// Returns the words of a command: the program and its arguments.
+    /// Splits a command into words: the program and its arguments.
     ///
     /// # Errors
     ///
@@ -176,7 +179,7 @@ impl BenchOptions {
         Ok(words)
     }
 
-    /// Returns the exit statuses that are not a failure.
+    /// Returns the exit statuses that do not count as a failure.
     pub(in super::super) fn accepted(&self) -> Accepted {
         match self.ignore_failure.as_deref() {
             None => Accepted::Success,
@@ -185,7 +188,7 @@ impl BenchOptions {
         }
     }
 
-    /// Returns the number of starts of the commands, and their time limit.
+    /// Returns the number of starts of each command, and their time limit.
     pub(in super::super) fn schedule(&self) -> Schedule {
         Schedule {
             blocks: self.blocks,

@@ -11,8 +11,8 @@ use crate::report::number::list;
 /// A mean that is further from the median than this part of it is said too: a few starts differ much.
 const FAR_MEAN: f64 = 0.25;
 
-/// Returns a sentence with the faster of two commands, and by how much it is faster; `None` where nothing was measured
-/// of one.
+/// Returns a sentence that names the faster of two commands, and by how much it is faster; `None`
+/// if one of them was not measured.
 pub(in super::super) fn sentence(case: &StartCase<'_>) -> Option<String> {
     let found = |figure| case.difference(Condition::Second, figure);
     let time = found(&READY)?;

@@ -15,7 +15,7 @@ use crate::report::table::{NOTHING, Table};
 /// The least number of runs that have an interval, as of our own starts.
 const MIN_RUNS: usize = 6;
 
-/// Compares the commands of a file with its first one, and prints the result.
+/// Compares the commands in a result file of hyperfine with the first one, and prints the result.
 ///
 /// # Errors
 ///

@@ -99,7 +99,8 @@ fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
     Ok(all)
 }
 
-/// Returns the text of a file with the runs of all conditions, each as a command; `None` if no start has a result.
+/// Returns the starts of all conditions in hyperfine's JSON format, each condition as a command;
+/// `None` if no start succeeded.
 ///
 /// # Errors
 ///
